@@ -1,0 +1,153 @@
+//! What an execution does next. One table for all strategies.
+
+use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
+use super::plan::Strategy;
+use super::state::{OpenCall, State};
+
+/// The next thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// Write these facts down, then decide again.
+    Append(Vec<Entry>),
+    /// Ask the model.
+    CallModel(ModelCall),
+    /// Run these calls at the same time. Either all are read-only, or it is a single one that has to be written down
+    /// as started before it is sent.
+    RunTools(Vec<ToolCall>),
+    /// Nothing: it is over.
+    Done(Outcome),
+}
+
+/// How to ask the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelCall {
+    /// Index into the plan's providers.
+    pub provider: usize,
+    /// Whether tools are offered.
+    pub with_tools: bool,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// What a model call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The next step of the investigation.
+    Iteration,
+    /// The last answer.
+    Conclusion,
+}
+
+impl Purpose {
+    /// The word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Iteration => "iteration",
+            Self::Conclusion => "conclusion",
+        }
+    }
+}
+
+/// What the model is told of a call whose outcome nobody knows.
+const OUTCOME_UNKNOWN: &str = "Error: the connection was lost after this call was sent. Its outcome is unknown and it is \
+    not sent again. Check the present state before you decide what to do.";
+
+/// Decides from the journal alone.
+pub fn decide(state: &State) -> Decision {
+    if let Some(outcome) = state.ended() {
+        return Decision::Done(outcome.clone());
+    }
+    if state.entries().is_empty() {
+        return Decision::Append(opening(state));
+    }
+    match state.stopped() {
+        Some(StopReason::Cancelled) => return end(Outcome::Cancelled),
+        Some(StopReason::Deadline) => return end(Outcome::TimedOut),
+        Some(_) | None => {}
+    }
+    match state.open_calls().first() {
+        Some(first) => run_tools(state, first),
+        None => next_model_call(state),
+    }
+}
+
+fn end(outcome: Outcome) -> Decision {
+    Decision::Append(vec![Entry::Ended { outcome }])
+}
+
+fn opening(state: &State) -> Vec<Entry> {
+    let plan = state.plan();
+    let user = match state.context() {
+        Some(context) => format!("{}\n\n{context}", plan.user_prompt),
+        None => plan.user_prompt.clone(),
+    };
+    vec![
+        Entry::Prompt { role: Role::System, content: plan.system_prompt.clone() },
+        Entry::Prompt { role: Role::User, content: user },
+    ]
+}
+
+/// A started call with possible side effects can only be the relic of a dead worker: lost, never sent again.
+fn run_tools(state: &State, first: &OpenCall) -> Decision {
+    if first.call.read_only {
+        let batch = state.open_calls().iter().map(|open| &open.call).take_while(|call| call.read_only);
+        return Decision::RunTools(batch.cloned().collect());
+    }
+    if first.started { Decision::Append(lost(&first.call)) } else { Decision::RunTools(vec![first.call.clone()]) }
+}
+
+/// The entries for a call that was sent and whose outcome nobody knows.
+pub fn lost(call: &ToolCall) -> Vec<Entry> {
+    vec![
+        Entry::Lost { call_id: call.id.clone() },
+        Entry::ToolResult {
+            call_id: call.id.clone(),
+            tool: call.tool.clone(),
+            content: OUTCOME_UNKNOWN.to_owned(),
+            is_error: true,
+        },
+    ]
+}
+
+fn next_model_call(state: &State) -> Decision {
+    let limits = state.plan().limits;
+    let failure = state.model_failure();
+    if state.timeouts() >= limits.max_timeouts {
+        let last = failure.unwrap_or("a tool call timed out");
+        let error = format!("aborted after {} consecutive timeouts: {last}", state.timeouts());
+        return end(Outcome::Failed { error, reason: StopReason::Timeouts });
+    }
+    if let (Strategy::SingleCall, Some(error)) = (state.plan().strategy, failure) {
+        return end(Outcome::Failed { error: error.to_owned(), reason: StopReason::Error });
+    }
+    let provider = state.provider();
+    if state.concluding().is_some() {
+        return match failure {
+            Some(error) => {
+                let error = format!("forced conclusion failed: {error}");
+                end(Outcome::Failed { error, reason: StopReason::Error })
+            }
+            None => Decision::CallModel(ModelCall { provider, with_tools: false, purpose: Purpose::Conclusion }),
+        };
+    }
+    if state.iteration() >= limits.max_iterations {
+        return match failure {
+            Some(error) => {
+                let max = limits.max_iterations;
+                let error = format!("max iterations ({max}) reached with last interaction failed: {error}");
+                end(Outcome::Failed { error, reason: StopReason::MaxIterations })
+            }
+            None => conclude(state, StopReason::MaxIterations),
+        };
+    }
+    if let Some(reason) = state.stopped() {
+        return conclude(state, reason);
+    }
+    let with_tools = state.plan().strategy.uses_tools();
+    Decision::CallModel(ModelCall { provider, with_tools, purpose: Purpose::Iteration })
+}
+
+fn conclude(state: &State, reason: StopReason) -> Decision {
+    let content = state.plan().conclusion_prompt.clone();
+    Decision::Append(vec![Entry::Concluding { reason }, Entry::Feedback { content }])
+}

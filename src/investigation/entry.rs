@@ -1,0 +1,293 @@
+//! Entries: what the journal of an execution is made of.
+//!
+//! Entries with a role are the conversation and go to the model; entries without one are facts that decisions rest on.
+
+use serde::{Deserialize, Serialize};
+
+/// One step of an execution, appended once and never changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Entry {
+    /// A message that opens the conversation.
+    Prompt {
+        /// System or user.
+        role: Role,
+        /// The text.
+        content: String,
+    },
+    /// What the model answered, with the calls that were understood in it.
+    Answer(Answer),
+    /// What a tool answered, or why there is no answer.
+    ToolResult {
+        /// The call it belongs to.
+        call_id: String,
+        /// `server.tool`.
+        tool: String,
+        /// As the model sees it: flattened, masked, cut.
+        content: String,
+        /// The tool reports a failure, or there is no answer.
+        is_error: bool,
+    },
+    /// Something the loop tells the model.
+    Feedback {
+        /// The text.
+        content: String,
+    },
+    /// Fact: a model or tool call gave no answer.
+    Failed {
+        /// For people.
+        error: String,
+        /// It took too long.
+        timeout: bool,
+        /// Which call failed.
+        source: FailureSource,
+    },
+    /// Fact: a call that may change something is about to be sent.
+    Started {
+        /// The call.
+        call_id: String,
+    },
+    /// Fact: such a call was sent, its outcome is unknown; it is never sent again.
+    Lost {
+        /// The call.
+        call_id: String,
+    },
+    /// Fact: the execution goes on with another of the plan's providers.
+    Switched {
+        /// Index into the plan's providers.
+        provider: usize,
+    },
+    /// Fact: the next answer is the last one.
+    Concluding {
+        /// Why.
+        reason: StopReason,
+    },
+    /// Fact: tool results up to this entry number (from 1) are blanked in the conversation.
+    Elided {
+        /// The last blanked entry.
+        up_to: u32,
+    },
+    /// Fact: the clock, a person or a budget wants the execution to stop.
+    Stopped {
+        /// Which of them.
+        reason: StopReason,
+    },
+    /// Fact: the execution is over.
+    Ended {
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The alert, feedback.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's result.
+    Tool,
+}
+
+impl Role {
+    /// The word on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A model's answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// The reasoning, as far as the provider shows it.
+    pub thinking: String,
+    /// The calls, in the order to run them; ids are unique in the execution.
+    pub calls: Vec<ToolCall>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why the model stopped, normalised (`stop`, `tool_calls`, `max_tokens`, …).
+    pub finish: String,
+    /// What the provider needs back, byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_data: Option<ProviderData>,
+}
+
+/// A tool call that the model asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique in the execution.
+    pub id: String,
+    /// `server.tool`.
+    pub tool: String,
+    /// The arguments as the model wrote them: a JSON object as a string, kept exactly.
+    pub arguments: String,
+    /// From the plan, not from what the server says today.
+    pub read_only: bool,
+}
+
+/// Tokens of one model call, as the provider counts them; 0 for what it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input, cached tokens included.
+    pub input_tokens: u64,
+    /// Of these, read from the provider's cache.
+    pub cached_tokens: u64,
+    /// Output without reasoning.
+    pub output_tokens: u64,
+    /// Reasoning.
+    pub thinking_tokens: u64,
+}
+
+impl Usage {
+    /// The sum, field by field.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens + other.input_tokens,
+            cached_tokens: self.cached_tokens + other.cached_tokens,
+            output_tokens: self.output_tokens + other.output_tokens,
+            thinking_tokens: self.thinking_tokens + other.thinking_tokens,
+        }
+    }
+}
+
+/// Provider state that travels with an answer and comes back unread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderData {
+    /// Which provider wrote it.
+    pub provider: String,
+    /// For which model.
+    pub model: String,
+    /// How the payload is to be read.
+    pub format: String,
+    /// The bytes. Stored in a column of their own, never as JSON text.
+    #[serde(skip)]
+    pub payload: Vec<u8>,
+}
+
+/// Which call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureSource {
+    /// The model.
+    Model,
+    /// A tool.
+    Tool,
+}
+
+/// Why an execution or a session stops; also `stop_reason` of the session's last event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model gave its answer.
+    FinalAnswer,
+    /// The iterations are used up.
+    MaxIterations,
+    /// Too many time-outs in a row.
+    Timeouts,
+    /// A model call failed where none may.
+    Error,
+    /// The same call again and again.
+    RepeatedCalls,
+    /// The token or cost budget is used up.
+    Budget,
+    /// The session's deadline has passed.
+    Deadline,
+    /// Somebody asked for it.
+    Cancelled,
+    /// Too many workers died at the same step.
+    AttemptsExhausted,
+    /// Nothing to do: the alert was resolved before it came.
+    NotInvestigated,
+}
+
+impl StopReason {
+    /// The word on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FinalAnswer => "final_answer",
+            Self::MaxIterations => "max_iterations",
+            Self::Timeouts => "timeouts",
+            Self::Error => "error",
+            Self::RepeatedCalls => "repeated_calls",
+            Self::Budget => "budget",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::AttemptsExhausted => "attempts_exhausted",
+            Self::NotInvestigated => "not_investigated",
+        }
+    }
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Outcome {
+    /// With an analysis.
+    Completed {
+        /// The model's last answer.
+        analysis: String,
+        /// What led to it.
+        reason: StopReason,
+    },
+    /// Without one.
+    Failed {
+        /// For people.
+        error: String,
+        /// What led to it.
+        reason: StopReason,
+    },
+    /// On request.
+    Cancelled,
+    /// Past the session's deadline.
+    TimedOut,
+}
+
+impl Entry {
+    /// The role of the row; `None` for a fact.
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Prompt { role, .. } => Some(*role),
+            Self::Answer(_) => Some(Role::Assistant),
+            Self::ToolResult { .. } => Some(Role::Tool),
+            Self::Feedback { .. } => Some(Role::User),
+            Self::Failed { .. }
+            | Self::Started { .. }
+            | Self::Lost { .. }
+            | Self::Switched { .. }
+            | Self::Concluding { .. }
+            | Self::Elided { .. }
+            | Self::Stopped { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
+    /// The word of the row's `kind` column.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Prompt { .. } => "prompt",
+            Self::Answer(_) => "answer",
+            Self::ToolResult { .. } => "tool_result",
+            Self::Feedback { .. } => "feedback",
+            Self::Failed { .. } => "failed",
+            Self::Started { .. } => "started",
+            Self::Lost { .. } => "lost",
+            Self::Switched { .. } => "switched",
+            Self::Concluding { .. } => "concluding",
+            Self::Elided { .. } => "elided",
+            Self::Stopped { .. } => "stopped",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The ids of the domain, as types that cannot be mixed up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+    };
+}
+
+id! {
+    /// One alert and, if it opens one, its investigation. A UUIDv7: sorting by id is sorting by time.
+    SessionId
+}
+id! {
+    /// One agent's run in one stage of a session. Derived, so creating it twice creates the same one.
+    ExecutionId
+}
+id! {
+    /// One worker process. A restarted process is another worker.
+    WorkerId
+}
+
+impl SessionId {
+    /// Parses an id that a producer chose. `None` unless it is a UUIDv7.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Uuid::try_parse(text.trim()).ok()?;
+        (id.get_version_num() == 7).then_some(Self(id))
+    }
+
+    /// The id of an alert that came without one: the same for every delivery of the same message.
+    ///
+    /// `stored_at_ms` is the stream's timestamp in Unix milliseconds.
+    pub fn of_delivery(stream: &str, sequence: u64, stored_at_ms: u64) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(stream.as_bytes());
+        hash.update(sequence.to_be_bytes());
+        hash.update(stored_at_ms.to_be_bytes());
+        let mut random = [0_u8; 10];
+        for (to, from) in random.iter_mut().zip(hash.finalize()) {
+            *to = from;
+        }
+        Self(uuid::Builder::from_unix_timestamp_millis(stored_at_ms, &random).into_uuid())
+    }
+
+    /// The last eight characters: how the id is shown to people.
+    pub fn short(&self) -> String {
+        let hex = self.0.simple().to_string();
+        hex.chars().skip(24).collect()
+    }
+}
+
+impl ExecutionId {
+    /// The execution of agent `agent_no` (from 1) in stage `stage_no` (from 1) of a session.
+    pub fn derive(session: SessionId, stage_no: u32, agent_no: u32) -> Self {
+        Self(Uuid::new_v5(&session.0, format!("{stage_no}/{agent_no}").as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_delivery_of_one_message_has_the_same_time_ordered_id() {
+        let first = SessionId::of_delivery("TARSY_ALERTS", 7, 1_790_000_000_000);
+        assert_eq!(first, SessionId::of_delivery("TARSY_ALERTS", 7, 1_790_000_000_000));
+        assert_ne!(first, SessionId::of_delivery("TARSY_ALERTS", 8, 1_790_000_000_000));
+        assert_eq!(SessionId::parse(&first.to_string()), Some(first));
+        assert!(first < SessionId::of_delivery("TARSY_ALERTS", 1, 1_790_000_000_001));
+    }
+
+    #[test]
+    fn only_a_version_seven_uuid_is_a_session_id() {
+        assert_eq!(SessionId::parse("c0ffee"), None);
+        assert_eq!(SessionId::parse("9b2f7c1e-3a4d-4f60-8f2a-0123456789ab"), None);
+    }
+}

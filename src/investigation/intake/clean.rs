@@ -1,0 +1,80 @@
+//! Text from outside: without what drives a terminal or hides from a reader, and of bounded size.
+
+/// The most bytes of text that an investigation sees of an alert.
+pub const MAX_TEXT_BYTES: usize = 100 * 1024;
+
+/// Clean text with its line breaks, cut at [`MAX_TEXT_BYTES`] with a note that says how much is missing.
+pub(super) fn text(text: &str) -> String {
+    let clean = visible(text);
+    let clean = clean.trim_end();
+    if clean.len() <= MAX_TEXT_BYTES {
+        return clean.to_owned();
+    }
+    let mut kept = String::with_capacity(MAX_TEXT_BYTES);
+    for c in clean.chars() {
+        if kept.len() + c.len_utf8() > MAX_TEXT_BYTES {
+            break;
+        }
+        kept.push(c);
+    }
+    let missing = clean.len() - kept.len();
+    format!("{kept}\n[cut here: {missing} of {} bytes of the alert are not shown]", clean.len())
+}
+
+/// One line, cut at `max_chars` with an ellipsis.
+pub(super) fn line(text: &str, max_chars: usize) -> String {
+    let clean: String = visible(text).trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    if clean.chars().count() <= max_chars {
+        return clean;
+    }
+    let mut cut: String = clean.chars().take(max_chars.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Without control characters (line breaks and tabs excepted), terminal sequences, and characters that change the
+/// direction of writing or have no shape at all.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => {
+                if chars.peek() != Some(&'\n') {
+                    out.push('\n');
+                }
+            }
+            '\u{1b}' => {
+                if chars.next_if_eq(&'[').is_some() {
+                    while chars.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
+                    chars.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
+                }
+            }
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => {}
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_reader_sees_is_left() {
+        assert_eq!(text("a\u{1b}[31mred\u{1b}[0m\r\nb\rc\u{0}\u{7}\u{202e}\td \n\n"), "ared\nb\nc\td");
+        assert_eq!(text("\u{1b}[999;\u{1b}"), "");
+        assert_eq!(line("  one\n two\u{e0041}  ", 20), "one  two");
+        assert_eq!(line("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters_and_says_so() {
+        let long = "é".repeat(MAX_TEXT_BYTES / 2 + 3);
+        let expected = "é".repeat(MAX_TEXT_BYTES / 2) + "\n[cut here: 6 of 102406 bytes of the alert are not shown]";
+        assert_eq!(text(&long), expected);
+    }
+}

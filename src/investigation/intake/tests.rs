@@ -1,0 +1,271 @@
+//! Captured bodies, every kind of body, every step of the fingerprint's order, and arbitrary bytes.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const FIRING: &[u8] = include_bytes!("../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
+const MIXED: &[u8] = include_bytes!("../../../tests/fixtures/alerts/02_alertmanager_v4_mixed_firing_resolved.json");
+const RESOLVED: &[u8] = include_bytes!("../../../tests/fixtures/alerts/03_alertmanager_v4_resolved.json");
+const GRAFANA: &[u8] = include_bytes!("../../../tests/fixtures/alerts/04_grafana_unified_firing.json");
+
+fn read(body: &[u8]) -> Alert {
+    normalise(body, &Hints::default()).unwrap()
+}
+
+fn read_json(body: &Value) -> Alert {
+    read(body.to_string().as_bytes())
+}
+
+fn without_text(alert: Alert) -> Alert {
+    Alert { text: String::new(), ..alert }
+}
+
+const RUNBOOK: &str = "https://runbooks.prometheus-operator.dev/runbooks/general/targetdown";
+
+fn target_down(status: AlertStatus) -> Alert {
+    Alert {
+        source: "alertmanager".to_owned(),
+        alert_type: "TargetDown".to_owned(),
+        title: "TargetDown  shop/checkout".to_owned(),
+        severity: Severity::Critical,
+        status,
+        fingerprint: r#"{}:{alertname="TargetDown", job="checkout"}"#.to_owned(),
+        runbook_url: Some(RUNBOOK.to_owned()),
+        text: String::new(),
+    }
+}
+
+#[test]
+fn the_captured_bodies_are_understood() {
+    assert_eq!(without_text(read(FIRING)), target_down(AlertStatus::Firing));
+    assert_eq!(without_text(read(MIXED)), target_down(AlertStatus::Firing));
+    assert_eq!(without_text(read(RESOLVED)), target_down(AlertStatus::Resolved));
+}
+
+#[test]
+fn a_truncated_group_reads_well() {
+    insta::assert_snapshot!(read(FIRING).text);
+}
+
+#[test]
+fn firing_alerts_come_first_and_resolved_ones_are_context() {
+    insta::assert_snapshot!(read(MIXED).text);
+}
+
+#[test]
+fn a_grafana_body_is_understood() {
+    let alert = read(GRAFANA);
+    insta::assert_snapshot!(alert.text);
+    let expected = Alert {
+        source: "grafana".to_owned(),
+        alert_type: "DiskAlmostFull".to_owned(),
+        title: "DiskAlmostFull  db-2.example.com".to_owned(),
+        severity: Severity::Normal,
+        status: AlertStatus::Firing,
+        fingerprint: "{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
+        runbook_url: Some("https://wiki.example.com/runbooks/disk".to_owned()),
+        text: String::new(),
+    };
+    assert_eq!(without_text(alert), expected);
+}
+
+#[test]
+fn any_json_is_an_outline() {
+    let alert = read_json(&json!({
+        "alert_name": "CertExpiry", "severity": "error", "runbook": "https://r.example/cert",
+        "labels": {"host": "edge-1"}, "checks": [{"days": 3}, "tls"], "note": "first\nsecond", "none": null, "no": []
+    }));
+    insta::assert_snapshot!(alert.text, @r"
+    alert_name: CertExpiry
+    checks:
+      1:
+        days: 3
+      2: tls
+    labels:
+      host: edge-1
+    note:
+      first
+      second
+    runbook: https://r.example/cert
+    severity: error
+    ");
+    assert_eq!((alert.source.as_str(), alert.alert_type.as_str()), ("json", "CertExpiry"));
+    assert_eq!((alert.title.as_str(), alert.severity), ("CertExpiry  edge-1", Severity::High));
+    assert_eq!(alert.runbook_url.as_deref(), Some("https://r.example/cert"));
+}
+
+#[test]
+fn any_other_text_is_an_alert_as_it_stands() {
+    let alert = read("\n disk full on db-1\n\u{1b}[31m{not json\n".as_bytes());
+    let expected = Alert {
+        source: "text".to_owned(),
+        alert_type: "generic".to_owned(),
+        title: "disk full on db-1".to_owned(),
+        severity: Severity::Normal,
+        status: AlertStatus::Firing,
+        fingerprint: fingerprint::of_body("\n disk full on db-1\n\u{1b}[31m{not json\n".as_bytes()),
+        runbook_url: None,
+        text: "\n disk full on db-1\n{not json".to_owned(),
+    };
+    assert_eq!(alert, expected);
+    assert_eq!(read(b"\"quoted text\"").text, "quoted text");
+    assert_eq!(read(b"404").text, "404");
+}
+
+#[test]
+fn a_body_without_content_is_no_alert() {
+    for body in ["", " \n\t ", "\"\"", "\" \"", "null", " {} ", "[]", "\u{feff}", "\u{0}\u{7}", "{\"a\": null}"] {
+        assert_eq!(normalise(body.as_bytes(), &Hints::default()), Err(IntakeError::Empty), "{body:?}");
+    }
+    assert_eq!(normalise(b"ok \xff\xfe", &Hints::default()), Err(IntakeError::Undecodable));
+}
+
+#[test]
+fn the_fingerprint_is_the_first_that_is_said() {
+    let alert = |extra: Value| {
+        let mut alert = json!({"labels": {"alertname": "A", "x": "1"}});
+        alert.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        alert
+    };
+    let labels = |pairs: &[(&str, &str)]| {
+        fingerprint::of_labels("A", &pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    };
+    let own = alert(json!({"fingerprint": "f1"}));
+    let cases = [
+        (json!({"alerts": [own], "groupKey": "g"}), "g".to_owned()),
+        (json!({"alerts": [own]}), "f1".to_owned()),
+        (own.clone(), "f1".to_owned()),
+        (json!([own]), "f1".to_owned()),
+        (json!({"alerts": [alert(json!({}))]}), labels(&[("alertname", "A"), ("x", "1")])),
+        (json!({"alerts": [own, alert(json!({}))], "groupLabels": {"x": "1"}}), labels(&[("x", "1")])),
+        (json!({"alertname": "A", "labels": {"x": "1"}}), labels(&[("x", "1")])),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(read_json(&body).fingerprint, expected, "{body}");
+    }
+    let hints = Hints { fingerprint: Some("h".to_owned()), ..Hints::default() };
+    assert_eq!(normalise(FIRING, &hints).unwrap().fingerprint, "h");
+    let plain = json!({"message": "m"});
+    assert_eq!(read_json(&plain).fingerprint, fingerprint::of_body(plain.to_string().as_bytes()));
+}
+
+#[test]
+fn hints_win_over_the_body_but_a_priority_does_not() {
+    let hints = Hints {
+        alert_type: Some("disk".to_owned()),
+        fingerprint: Some(" f ".to_owned()),
+        runbook_url: Some("https://r.example".to_owned()),
+        priority: Some(Severity::Low),
+    };
+    let expected = Alert {
+        alert_type: "disk".to_owned(),
+        fingerprint: "f".to_owned(),
+        runbook_url: Some("https://r.example".to_owned()),
+        ..target_down(AlertStatus::Firing)
+    };
+    assert_eq!(without_text(normalise(FIRING, &hints).unwrap()), expected);
+    assert_eq!(normalise(b"text", &hints).unwrap().severity, Severity::Low);
+}
+
+#[test]
+fn the_worst_firing_alert_says_how_bad_it_is() {
+    let alert = |severity: &str, status: &str| json!({"labels": {"severity": severity}, "status": status});
+    let cases = [
+        (vec![alert("warning", "firing"), alert("CRITICAL", "resolved")], Severity::Normal),
+        (vec![alert("info", "firing"), alert("error", "firing")], Severity::High),
+        (vec![alert("page", "firing")], Severity::Critical),
+        (vec![alert("none", "firing")], Severity::Low),
+        (vec![alert("purple", "firing")], Severity::Normal),
+    ];
+    for (alerts, expected) in cases {
+        assert_eq!(read_json(&json!({"alerts": alerts})).severity, expected, "{alerts:?}");
+    }
+}
+
+#[test]
+fn a_body_is_resolved_only_if_nothing_says_otherwise() {
+    let alert = |status: &str| json!({"labels": {"alertname": "A"}, "status": status});
+    let cases = [
+        (json!({"status": "resolved", "alerts": [alert("resolved")]}), AlertStatus::Resolved),
+        (json!({"status": "firing", "alerts": [alert("resolved")], "truncatedAlerts": 2}), AlertStatus::Firing),
+        (json!({"status": "resolved", "alerts": [{"labels": {}}]}), AlertStatus::Resolved),
+        (json!({"alerts": [alert("resolved"), alert("firing")]}), AlertStatus::Firing),
+        (json!({"message": "m", "status": "resolved"}), AlertStatus::Resolved),
+        (json!({"message": "m"}), AlertStatus::Firing),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(read_json(&body).status, expected, "{body}");
+    }
+}
+
+#[test]
+fn json_that_is_nested_too_deeply_is_text() {
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(read(deep.as_bytes()).source, "text");
+    let allowed = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+    assert_eq!(read(allowed.as_bytes()).source, "json");
+}
+
+#[test]
+fn a_value_cannot_pose_as_a_line_of_ours() {
+    let alert = json!({"labels": {"alertname": "A", "x": "1\nfiring alert 2 of 2"}, "status": "firing"});
+    let text = read_json(&json!({"alerts": [alert]})).text;
+    assert!(!text.lines().any(|line| line == "firing alert 2 of 2"), "{text}");
+}
+
+#[test]
+fn a_title_prefers_the_smallest_thing() {
+    let cases = [
+        (json!({"alertname": "A", "namespace": "n", "pod": "p", "service": "s"}), "A  n/p"),
+        (json!({"alertname": "A", "namespace": "n"}), "A  n"),
+        (json!({"alertname": "A", "instance": "i:9100", "job": "j"}), "A  i:9100"),
+        (json!({"alertname": "A"}), "A"),
+        (json!({"alertname": "A", "pod": ""}), "A"),
+    ];
+    for (labels, expected) in cases {
+        assert_eq!(read_json(&json!({"alerts": [{"labels": labels}]})).title, expected);
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    let key = prop_oneof!["alerts", "labels", "annotations", "status", "alertname", "groupKey", "severity", ".{0,6}"];
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn is_sound(alert: &Alert) -> bool {
+    let lines = [&alert.title, &alert.alert_type, &alert.fingerprint];
+    lines.iter().all(|line| !line.is_empty() && !line.contains(char::is_control))
+        && !alert.text.trim().is_empty()
+        && !alert.text.contains(|c: char| c.is_control() && c != '\n' && c != '\t')
+        && alert.text.len() <= MAX_TEXT_BYTES + 100
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(alert) = normalise(&body, &Hints::default()) {
+            prop_assert!(is_sound(&alert), "{alert:?}");
+        }
+    }
+
+    #[test]
+    fn arbitrary_json_gives_a_sound_alert(body in any_json()) {
+        if let Ok(alert) = normalise(body.to_string().as_bytes(), &Hints::default()) {
+            prop_assert!(is_sound(&alert), "{alert:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Webhooks of Alertmanager (format 4) and Grafana's unified alerting, and bare alerts with labels as Prometheus
+//! sends them. Grafana's body is Alertmanager's with more fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::outline::Outline;
+use super::plain::{pairs, text};
+use super::{Reading, fingerprint, severity, subject};
+use crate::investigation::alert::Severity;
+
+/// Fields of the body that are rendered in their own way, or say nothing.
+const BODY_KNOWN: [&str; 8] =
+    ["alerts", "commonLabels", "commonAnnotations", "groupLabels", "status", "version", "truncatedAlerts", "orgId"];
+const ALERT_KNOWN: [&str; 6] = ["labels", "annotations", "status", "startsAt", "endsAt", "orgId"];
+/// How an alert that has not ended says so.
+const NEVER: &str = "0001-01-01T00:00:00Z";
+
+/// One alert of a webhook.
+#[derive(Debug)]
+struct Item<'a> {
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    resolved: bool,
+    fields: &'a Map<String, Value>,
+}
+
+/// Reads a webhook; `None` for anything else.
+pub(super) fn read(value: &Value) -> Option<Reading> {
+    let empty = Map::new();
+    let body = value.as_object().unwrap_or(&empty);
+    let bare = body.get("labels").map(|_| std::slice::from_ref(value));
+    let listed = body.get("alerts").or(Some(value)).and_then(Value::as_array).map(Vec::as_slice);
+    let (items, body) = match (listed, bare) {
+        (Some(listed), _) => (listed, body),
+        (None, Some(bare)) if named(bare) => (bare, &empty),
+        (None, Some(_) | None) => return None,
+    };
+    if items.is_empty() {
+        return None;
+    }
+    let group_resolved = is_resolved(body).unwrap_or_default();
+    let mut items = items.iter().map(|item| Item::read(item, group_resolved)).collect::<Option<Vec<_>>>()?;
+    // A stable sort: the firing ones come first, in the sender's order.
+    items.sort_by_key(|item| item.resolved);
+    // What is cut off may still fire: then the body's own word counts.
+    let resolved = items.iter().all(|item| item.resolved) && is_resolved(body).unwrap_or(true);
+    let grafana = ["orgId", "appVersion"].iter().any(|key| body.contains_key(*key));
+    Some(reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, resolved))
+}
+
+/// Whether a bare object is an alert: it has a name among its labels.
+fn named(alerts: &[Value]) -> bool {
+    alerts.iter().all(|alert| alert.pointer("/labels/alertname").is_some_and(Value::is_string))
+}
+
+fn is_resolved(fields: &Map<String, Value>) -> Option<bool> {
+    text(fields, "status").map(|status| status.eq_ignore_ascii_case("resolved"))
+}
+
+impl<'a> Item<'a> {
+    fn read(value: &'a Value, group_resolved: bool) -> Option<Self> {
+        let fields = value.as_object()?;
+        fields.get("labels")?.as_object()?;
+        Some(Self {
+            labels: pairs(fields.get("labels")),
+            annotations: pairs(fields.get("annotations")),
+            resolved: is_resolved(fields).unwrap_or(group_resolved),
+            fields,
+        })
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        ["severity", "priority", "level"]
+            .iter()
+            .find_map(|key| self.labels.get(*key))
+            .and_then(|w| severity::of_word(w))
+    }
+}
+
+fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], resolved: bool) -> Reading {
+    // What the alert is about is said by the alerts that fire, as long as one does.
+    let relevant: Vec<&Item<'_>> = items.iter().filter(|item| resolved || !item.resolved).collect();
+    let relevant = if relevant.is_empty() { items.iter().collect() } else { relevant };
+    let shared = common(relevant.iter().map(|item| &item.labels));
+    let first = relevant.first().map(|item| &item.labels);
+    let name = shared.get("alertname").or_else(|| first?.get("alertname")).cloned();
+    let runbook = |annotations: &BTreeMap<String, String>| {
+        ["runbook_url", "runbook"].iter().find_map(|key| annotations.get(*key).cloned())
+    };
+    let title = subject::title(name.as_deref().or_else(|| body.get("title")?.as_str()).unwrap_or_default(), &shared);
+    let single = || match items {
+        [item] => text(item.fields, "fingerprint"),
+        _ => None,
+    };
+    let by_labels = || fingerprint::of_labels(name.as_deref().unwrap_or_default(), &group_labels(body, items));
+    Reading {
+        source,
+        severity: relevant.iter().filter_map(|item| item.severity()).max(),
+        resolved,
+        fingerprint: Some(text(body, "groupKey").or_else(single).unwrap_or_else(by_labels)),
+        runbook_url: relevant.iter().find_map(|item| runbook(&item.annotations).or_else(|| runbook(&item.labels))),
+        text: render(&title, source, body, items),
+        title,
+        name,
+    }
+}
+
+/// The labels that identify a webhook without a group key: those of its group, else what all its alerts share.
+fn group_labels(body: &Map<String, Value>, items: &[Item<'_>]) -> BTreeMap<String, String> {
+    let group = pairs(body.get("groupLabels"));
+    if group.is_empty() { common(items.iter().map(|item| &item.labels)) } else { group }
+}
+
+/// The pairs that are in all of the maps.
+fn common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let mut shared = maps.next().cloned().unwrap_or_default();
+    for map in maps {
+        shared.retain(|key, value| map.get(key) == Some(value));
+    }
+    shared
+}
+
+fn render(title: &str, source: &str, body: &Map<String, Value>, items: &[Item<'_>]) -> String {
+    let resolved = items.iter().filter(|item| item.resolved).count();
+    let firing = items.len() - resolved;
+    let mut out = Outline::default();
+    out.line(0, title);
+    out.line(0, &format!("from {source}: {firing} firing, {resolved} resolved"));
+    let truncated = body.get("truncatedAlerts").and_then(Value::as_u64).unwrap_or_default();
+    if truncated > 0 {
+        out.line(0, &format!("The sender left out {truncated} more alerts of this group (truncatedAlerts)."));
+    }
+    for (key, value) in body.iter().filter(|(key, _)| !BODY_KNOWN.contains(&key.as_str())) {
+        out.field(0, key, value);
+    }
+    let labels = common(items.iter().map(|item| &item.labels));
+    let annotations = common(items.iter().map(|item| &item.annotations));
+    let shared = if items.len() > 1 { " of all alerts" } else { "" };
+    out.pairs(0, &format!("labels{shared}"), &labels);
+    out.pairs(0, &format!("annotations{shared}"), &annotations);
+    for (index, item) in items.iter().enumerate() {
+        out.blank();
+        let heading = if item.resolved {
+            format!("resolved alert {} of {resolved} (context)", index + 1 - firing)
+        } else {
+            format!("firing alert {} of {firing}", index + 1)
+        };
+        out.line(0, &heading);
+        out.pairs(1, "labels", &without(&item.labels, &labels));
+        out.pairs(1, "annotations", &without(&item.annotations, &annotations));
+        for (key, name) in [("startsAt", "started"), ("endsAt", "ended")] {
+            if let Some(time) = text(item.fields, key).filter(|time| time != NEVER) {
+                out.text_field(1, name, &time);
+            }
+        }
+        for (key, value) in item.fields.iter().filter(|(key, _)| !ALERT_KNOWN.contains(&key.as_str())) {
+            out.field(1, key, value);
+        }
+    }
+    out.into_text()
+}
+
+fn without(all: &BTreeMap<String, String>, shared: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    all.iter().filter(|(key, _)| !shared.contains_key(*key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}

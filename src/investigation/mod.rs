@@ -1,0 +1,19 @@
+//! The core: what an investigation is and what it does next. Pure: no async, no I/O, no clock, no randomness.
+//!
+//! An execution is a fold over its entries ([`entry`]); the rest of the crate brings entries in and decisions out.
+
+pub mod absorb;
+pub mod alert;
+pub mod chain;
+pub mod conversation;
+pub mod decide;
+pub mod entry;
+pub mod ids;
+pub mod intake;
+pub mod mask;
+pub mod narrate;
+pub mod plan;
+pub mod prompt;
+pub mod state;
+pub mod summary;
+pub mod timeline;

@@ -1,0 +1,154 @@
+//! The plan: everything an investigation needs to know, frozen with the session when it is opened.
+//!
+//! A resume reads the plan, never the configuration, so a rolling deploy cannot change a running investigation.
+//! Secrets are names of environment variables, never values.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
+/// of a newer one is handed back.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What a session will do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`FORMAT_VERSION`] of the worker that opened the session.
+    pub version: u32,
+    /// Name of the chain.
+    pub chain: String,
+    /// In order; never empty.
+    pub stages: Vec<StagePlan>,
+}
+
+/// Agents that run at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StagePlan {
+    /// Shown on the timeline.
+    pub name: String,
+    /// When the stage counts as completed.
+    pub success_policy: SuccessPolicy,
+    /// In order; never empty.
+    pub agents: Vec<AgentPlan>,
+}
+
+/// When a stage with several agents counts as completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SuccessPolicy {
+    /// One completed agent is enough.
+    #[default]
+    Any,
+    /// Every agent has to complete.
+    All,
+}
+
+impl SuccessPolicy {
+    /// The word in configuration and store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::All => "all",
+        }
+    }
+}
+
+/// One agent's run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentPlan {
+    /// Name of the agent.
+    pub name: String,
+    /// How it iterates.
+    pub strategy: Strategy,
+    /// When it stops.
+    pub limits: Limits,
+    /// Providers in order of preference; never empty.
+    pub providers: Vec<ProviderPlan>,
+    /// What it may call, as listed when the session was opened.
+    pub tools: Vec<ToolSpec>,
+    /// The system message.
+    pub system_prompt: String,
+    /// The first user message: the alert, the runbook, earlier stages are added when the stage begins.
+    pub user_prompt: String,
+    /// The user message that forces a conclusion.
+    pub conclusion_prompt: String,
+}
+
+/// How an agent iterates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// One model call without tools (the empty strategy of a configuration).
+    SingleCall,
+    /// Structured tool calls until an answer without any.
+    NativeThinking,
+}
+
+impl Strategy {
+    /// The word in configuration, store and `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SingleCall => "",
+            Self::NativeThinking => "native-thinking",
+        }
+    }
+
+    /// Whether the model is offered tools.
+    pub fn uses_tools(self) -> bool {
+        match self {
+            Self::SingleCall => false,
+            Self::NativeThinking => true,
+        }
+    }
+}
+
+/// When an agent stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Model calls before the conclusion is forced.
+    pub max_iterations: u32,
+    /// Model and tool time of one iteration, in milliseconds.
+    pub iteration_timeout_ms: u64,
+    /// Time-outs in a row that end the execution.
+    pub max_timeouts: u32,
+    /// Tokens of one tool result that the model sees.
+    pub max_tool_result_tokens: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_iterations: 20, iteration_timeout_ms: 120_000, max_timeouts: 2, max_tool_result_tokens: 8_000 }
+    }
+}
+
+/// A model and the way to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderPlan {
+    /// Name in the configuration.
+    pub name: String,
+    /// `google`, `openai`, …; `scripted` for a recording.
+    pub provider: String,
+    /// `google-native`, `genai`, `scripted`.
+    pub backend: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// Environment variable of the LLM service that holds the key; empty for none.
+    pub api_key_env: String,
+    /// Other endpoint than the provider's own; empty for none.
+    pub base_url: String,
+    /// Name of the recording for `scripted`; empty for one that fits any alert.
+    #[serde(default)]
+    pub transcript: String,
+}
+
+/// A tool that the model may call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// `server.tool`.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// JSON Schema of the arguments, as a string.
+    pub parameters_schema: String,
+    /// Declared to change nothing: may run twice, and beside others.
+    pub read_only: bool,
+}

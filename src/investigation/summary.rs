@@ -1,0 +1,78 @@
+//! The executive summary: the lines with which an analysis begins.
+
+/// The labels as they are shown, each with the spellings that models use.
+const LABELS: [(&str, &[&str]); 3] = [
+    ("Cause", &["cause", "root cause", "likely cause"]),
+    ("Evidence", &["evidence"]),
+    ("Do next", &["do next", "next step", "next steps", "next"]),
+];
+
+/// Marks of lists, headings, quotes and emphasis around a label.
+const MARKS: [char; 8] = ['*', '_', '#', '>', '-', '•', '`', ' '];
+
+/// Cause, Evidence and Do next of an analysis, one line each, in the order in which it gives them; `None` when it does
+/// not begin with any. Empty lines and headings before and between them do not count.
+pub fn executive_summary(analysis: &str) -> Option<String> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    let mut open = None;
+    for line in analysis.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match (labelled(line), open.take()) {
+            (Some((label, _)), _) if found.iter().any(|(known, _)| *known == label) => break,
+            (Some((label, "")), _) => open = Some(label),
+            (Some((label, text)), _) => found.push((label, text.to_owned())),
+            // A label on a line of its own has its text on the next one.
+            (None, Some(label)) => found.push((label, line.trim_start_matches(['-', '*', ' ']).to_owned())),
+            (None, None) if line.starts_with('#') => {}
+            (None, None) => break,
+        }
+    }
+    let lines: Vec<String> = found.iter().map(|(label, text)| format!("{label}: {text}")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// The label of a line and the text after it.
+fn labelled(line: &str) -> Option<(&'static str, &str)> {
+    let bare = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let bare = if bare.len() < line.len() { bare.strip_prefix(['.', ')'])? } else { bare };
+    let (word, text) = bare.split_once([':', '：'])?;
+    let word = word.trim_matches(MARKS).to_lowercase();
+    let (label, _) = LABELS.iter().find(|(_, spellings)| spellings.contains(&word.as_str()))?;
+    let text = text.trim_start_matches(['*', '_', ' ']).trim_end();
+    // Emphasis that began before the label.
+    let unpaired = text.matches("**").count() % 2 == 1;
+    Some((label, text.strip_suffix("**").filter(|_| unpaired).unwrap_or(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leading_lines_are_the_summary_however_they_are_dressed() {
+        let expected = "Cause: heap too large [5]\nEvidence: exit 137 [5], limit 512Mi [7]\nDo next: raise the limit";
+        let dressed = [
+            expected.to_owned(),
+            format!("{expected}\n\nCause: something else\nmore"),
+            format!("\n## Root cause analysis\n\n{}\n", expected.replace('\n', "\n\n")),
+            "**Cause:** heap too large [5]\n**EVIDENCE**: exit 137 [5], limit 512Mi [7]\n- *do next*: raise the limit\nx".to_owned(),
+            "1. Root cause: heap too large [5]\n2) evidence: exit 137 [5], limit 512Mi [7]\n> Next steps: raise the limit".to_owned(),
+            "**Cause: heap too large [5]**\n### Evidence:\nexit 137 [5], limit 512Mi [7]\n### Do next:\n- raise the limit".to_owned(),
+        ];
+        for analysis in dressed {
+            assert_eq!(executive_summary(&analysis).as_deref(), Some(expected), "{analysis}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_begin_with_a_label_has_no_summary() {
+        for analysis in ["", "The disk is full.\nCause: logs", "Because: x", "Cause without colon", "Cause:"] {
+            assert_eq!(executive_summary(analysis), None, "{analysis}");
+        }
+    }
+
+    #[test]
+    fn a_summary_may_lack_lines() {
+        assert_eq!(executive_summary("Cause: a **b**\nIt was so.\nDo next: c").as_deref(), Some("Cause: a **b**"));
+        assert_eq!(executive_summary("Cause:\nEvidence: e").as_deref(), Some("Evidence: e"));
+    }
+}

@@ -1,0 +1,6 @@
+//! tarsy investigates alerts and survives the death of any of its parts.
+//!
+//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
+//! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
+
+pub mod investigation;

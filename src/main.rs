@@ -1,0 +1,3 @@
+//! The one binary of tarsy.
+
+fn main() {}
