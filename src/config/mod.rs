@@ -1,0 +1,77 @@
+//! Configuration: plain values, parsed once, passed down.
+//!
+//! A file is read into a tree with lines ([`yaml`]), the tree into values by a reader that collects every fault
+//! before it gives up. Secrets stay references: a [`Template`] or the name of an environment variable.
+
+mod agents;
+mod chains;
+mod fault;
+mod load;
+mod providers;
+mod reader;
+mod servers;
+mod settings;
+mod show;
+mod template;
+#[cfg(test)]
+mod tests;
+mod units;
+mod worker;
+pub mod yaml;
+
+use std::collections::BTreeMap;
+
+pub use agents::Agent;
+pub use chains::{AgentChain, Stage, StageAgent};
+pub use fault::{Fault, Faults, render_faults};
+pub use load::{FILE, check, find, process_env};
+pub use providers::{Backend, LlmProvider, Price};
+pub use servers::McpServer;
+pub use settings::Settings;
+pub use show::{describe, show};
+pub use template::{Template, TemplateError};
+pub use worker::{Masking, Worker};
+
+/// The commented example that `config example` prints. Free of faults once the variables that it names are set.
+pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");
+
+/// Name of the provider, agent and chain that exist when no file defines any.
+pub mod builtin {
+    /// Replays a recording: needs no key.
+    pub const PROVIDER: &str = "scripted";
+    /// Investigates whatever comes.
+    pub const AGENT: &str = "sre";
+    /// Takes every alert type.
+    pub const CHAIN: &str = "default";
+}
+
+/// Looks up an environment variable.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Everything that can be configured, complete: what the file leaves out has its default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// By name; never empty.
+    pub llm_providers: BTreeMap<String, LlmProvider>,
+    /// By name; may be empty.
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// By name; never empty.
+    pub agents: BTreeMap<String, Agent>,
+    /// By name; never empty.
+    pub agent_chains: BTreeMap<String, AgentChain>,
+    /// What holds when agent, chain and stage say nothing.
+    pub defaults: Defaults,
+    /// How a worker works.
+    pub worker: Worker,
+    /// What nobody may see.
+    pub masking: Masking,
+}
+
+/// What holds when nothing else is said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Defaults {
+    /// The chain of an alert type that no chain names; always defined.
+    pub chain: String,
+    /// The lowest layer of every agent's settings.
+    pub settings: Settings,
+}

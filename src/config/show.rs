@@ -1,0 +1,186 @@
+//! The effective configuration as YAML: defaults filled in, references left as they are written.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
+
+use super::units::{show_bytes, show_duration};
+use super::{Agent, AgentChain, Config, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Template};
+use crate::investigation::plan::{Strategy, SuccessPolicy};
+
+/// The configuration as a file that loads to the same configuration. No secret is in it.
+pub fn show(config: &Config) -> String {
+    let worker = &config.worker;
+    let root = Section::default()
+        .put("llm_providers", each(&config.llm_providers, provider))
+        .put("mcp_servers", each(&config.mcp_servers, server))
+        .put("agents", each(&config.agents, agent))
+        .put("agent_chains", each(&config.agent_chains, chain))
+        .put(
+            "defaults",
+            settings(Section::default().put("chain", text(&config.defaults.chain)), &config.defaults.settings),
+        )
+        .put(
+            "worker",
+            Section::default()
+                .put("slots", integer(worker.slots))
+                .put("reserved_critical_slots", integer(worker.reserved_critical_slots))
+                .put("lease", duration(worker.lease))
+                .put("attempts", integer(worker.attempts))
+                .put("drain_timeout", duration(worker.drain_timeout))
+                .put("session_timeout", duration(worker.session_timeout))
+                .put("max_alert_bytes", text(&show_bytes(worker.max_alert_bytes)))
+                .yaml(),
+        )
+        .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
+    emit(&root.yaml())
+}
+
+/// What is defined, in one line: `3 chains, 4 agents, 2 providers, 1 MCP server`.
+pub fn describe(config: &Config) -> String {
+    let counts = [
+        (config.agent_chains.len(), "chain"),
+        (config.agents.len(), "agent"),
+        (config.llm_providers.len(), "provider"),
+        (config.mcp_servers.len(), "MCP server"),
+    ];
+    let told = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    told.join(", ")
+}
+
+fn emit(root: &Yaml<'_>) -> String {
+    let mut out = String::new();
+    let mut emitter = YamlEmitter::new(&mut out);
+    emitter.multiline(true);
+    match emitter.dump(root) {
+        Ok(()) => format!("{}\n", out.trim_start_matches("---\n")),
+        // Only a failing writer fails, and a String does not.
+        Err(error) => format!("# {error}\n"),
+    }
+}
+
+fn provider(provider: &LlmProvider) -> Yaml<'static> {
+    Section::default()
+        .put("provider", text(&provider.provider))
+        .put("backend", text(provider.backend.as_str()))
+        .put("model", text(&provider.model))
+        .put_some("api_key_env", &provider.api_key_env)
+        .put_some("base_url", &provider.base_url)
+        .put_some("transcript", &provider.transcript)
+        .put_if("price", provider.price.as_ref().map(price))
+        .yaml()
+}
+
+fn price(price: &Price) -> Yaml<'static> {
+    let amount = |amount: f64| Yaml::Value(Scalar::FloatingPoint(amount.into()));
+    Section::default()
+        .put("input", amount(price.input))
+        .put("cached_input", amount(price.cached_input))
+        .put("output", amount(price.output))
+        .yaml()
+}
+
+fn server(server: &McpServer) -> Yaml<'static> {
+    let written = |template: &Template| literal(template.as_str());
+    Section::default()
+        .put("command", written(&server.command))
+        .put("args", Yaml::Sequence(server.args.iter().map(written).collect()))
+        .put("env", each(&server.env, written))
+        .put("tool_timeout", duration(server.tool_timeout))
+        .put("read_only", texts(&server.read_only))
+        .yaml()
+}
+
+fn agent(agent: &Agent) -> Yaml<'static> {
+    let section =
+        Section::default().put_some("description", &agent.description).put_some("instructions", &agent.instructions);
+    settings(section, &agent.settings)
+}
+
+fn chain(chain: &AgentChain) -> Yaml<'static> {
+    let section = Section::default()
+        .put_some("description", &chain.description)
+        .put("alert_types", texts(&chain.alert_types))
+        .put("stages", Yaml::Sequence(chain.stages.iter().map(stage).collect()));
+    settings(section, &chain.settings)
+}
+
+fn stage(stage: &Stage) -> Yaml<'static> {
+    let policy = match stage.success_policy {
+        SuccessPolicy::Any => "any",
+        SuccessPolicy::All => "all",
+    };
+    let section = Section::default()
+        .put("name", text(&stage.name))
+        .put("success_policy", text(policy))
+        .put("agents", Yaml::Sequence(stage.agents.iter().map(stage_agent).collect()));
+    settings(section, &stage.settings)
+}
+
+fn stage_agent(agent: &StageAgent) -> Yaml<'static> {
+    settings(Section::default().put("name", text(&agent.name)), &agent.settings)
+}
+
+fn settings(section: Section, settings: &Settings) -> Yaml<'static> {
+    section
+        .put_if("iteration_strategy", settings.iteration_strategy.map(Strategy::as_str).map(text))
+        .put_if("llm_provider", settings.llm_provider.as_deref().map(text))
+        .put_if("mcp_servers", settings.mcp_servers.as_deref().map(texts))
+        .put_if("max_iterations", settings.max_iterations.map(integer))
+        .put_if("iteration_timeout", settings.iteration_timeout.map(duration))
+        .put_if("max_timeouts", settings.max_timeouts.map(integer))
+        .put_if("max_tool_result_tokens", settings.max_tool_result_tokens.map(integer))
+        .yaml()
+}
+
+fn each<T>(items: &BTreeMap<String, T>, show: impl Fn(&T) -> Yaml<'static>) -> Yaml<'static> {
+    Yaml::Mapping(items.iter().map(|(name, item)| (literal(name), show(item))).collect())
+}
+
+/// A value. A `${` in it was written as `$${` and must not become a reference now.
+fn text(value: &str) -> Yaml<'static> {
+    literal(&value.replace("${", "$${"))
+}
+
+fn literal(text: &str) -> Yaml<'static> {
+    Yaml::Value(Scalar::String(text.to_owned().into()))
+}
+
+fn texts(values: &[String]) -> Yaml<'static> {
+    Yaml::Sequence(values.iter().map(|value| text(value)).collect())
+}
+
+fn integer(value: u32) -> Yaml<'static> {
+    Yaml::Value(Scalar::Integer(value.into()))
+}
+
+fn duration(value: Duration) -> Yaml<'static> {
+    text(&show_duration(value))
+}
+
+/// Keys in the order in which they are put.
+#[derive(Default)]
+struct Section(Mapping<'static>);
+
+impl Section {
+    fn put(mut self, key: &'static str, value: Yaml<'static>) -> Self {
+        self.0.insert(literal(key), value);
+        self
+    }
+
+    fn put_if(self, key: &'static str, value: Option<Yaml<'static>>) -> Self {
+        match value {
+            Some(value) => self.put(key, value),
+            None => self,
+        }
+    }
+
+    fn put_some(self, key: &'static str, value: &str) -> Self {
+        if value.is_empty() { self } else { self.put(key, text(value)) }
+    }
+
+    fn yaml(self) -> Yaml<'static> {
+        Yaml::Mapping(self.0)
+    }
+}

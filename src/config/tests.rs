@@ -1,0 +1,205 @@
+//! Whole files: what loads, what is shown, what is refused.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::*;
+use crate::investigation::plan::{Strategy, SuccessPolicy};
+
+fn env(name: &str) -> Option<String> {
+    (name == "K8S_TOKEN").then(|| "s3cret".to_owned())
+}
+
+fn faults(text: &str) -> String {
+    Config::parse("tarsy.yaml", text, &env).unwrap_err().to_string()
+}
+
+#[test]
+fn without_a_file_one_agent_investigates_everything_with_a_recording() {
+    let config = Config::load(None, &env).unwrap();
+    assert_eq!(config.llm_providers, BTreeMap::from([("scripted".to_owned(), LlmProvider::scripted())]));
+    assert_eq!(config.mcp_servers, BTreeMap::new());
+    assert_eq!(config.agents, BTreeMap::from([("sre".to_owned(), Agent::default())]));
+    assert_eq!(config.agent_chains, BTreeMap::from([("default".to_owned(), AgentChain::of_agent("sre"))]));
+    assert_eq!(config.worker, Worker::default());
+    let settings = Settings {
+        iteration_strategy: Some(Strategy::NativeThinking),
+        llm_provider: Some("scripted".to_owned()),
+        mcp_servers: None,
+        max_iterations: Some(20),
+        iteration_timeout: Some(Duration::from_secs(120)),
+        max_timeouts: Some(2),
+        max_tool_result_tokens: Some(8_000),
+    };
+    assert_eq!(config.defaults, Defaults { chain: "default".to_owned(), settings });
+}
+
+#[test]
+fn the_example_is_free_of_faults_and_says_nothing_twice() {
+    let config = Config::parse("example", EXAMPLE, &env).unwrap();
+    assert_eq!(config.llm_providers["gemini"].backend, Backend::GoogleNative);
+    assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
+    assert_eq!(config.agent_chains["kubernetes"].stages[0].agents[0].settings.max_iterations, Some(12));
+    assert_eq!(config.worker, Worker::default());
+    assert_eq!(config.defaults.chain, "kubernetes");
+}
+
+#[test]
+fn the_example_names_every_key_that_is_shown() {
+    let keys = |text: &str| -> BTreeSet<String> {
+        let lines = text.lines().map(|line| line.trim_start_matches([' ', '-', '#']));
+        let keys = lines.filter_map(|line| Some(line.split_once(':')?.0.to_owned()));
+        keys.filter(|key| !key.contains('$')).collect()
+    };
+    let shown = show(&Config::parse("example", EXAMPLE, &env).unwrap());
+    assert_eq!(keys(&shown).difference(&keys(EXAMPLE)).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn what_is_shown_loads_to_the_same_configuration() {
+    for text in [
+        "",
+        EXAMPLE,
+        "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted}}",
+    ] {
+        let config = Config::parse("first", text, &env).unwrap();
+        let shown = show(&config);
+        assert_eq!(Config::parse("shown", &shown, &env), Ok(config), "{shown}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_shown_so_that_it_loads_again(text in "(\\PC|[\n\t$\\{}:#'\"-]){0,40}", name in "[a-zA-Z0-9 _.:-]{1,8}") {
+        let mut config = Config::load(None, &env).unwrap();
+        let server = McpServer {
+            command: Template::new("c"),
+            args: vec![Template::new(text.replace('$', ""))],
+            env: BTreeMap::new(),
+            tool_timeout: Duration::from_secs(1),
+            read_only: vec![text.clone()],
+        };
+        config.mcp_servers.insert("s".to_owned(), server);
+        let agent = Agent { instructions: text, ..Agent::default() };
+        config.agents.insert(name, agent);
+        config.agent_chains.get_mut("default").unwrap().alert_types = vec![config.agents.keys().next().unwrap().clone()];
+        let shown = show(&config);
+        proptest::prop_assert_eq!(Config::parse("shown", &shown, &env), Ok(config), "{}", shown);
+    }
+}
+
+#[test]
+fn what_is_defined_is_told_in_one_line() {
+    let config = Config::parse("example", EXAMPLE, &env).unwrap();
+    assert_eq!(describe(&config), "1 chain, 1 agent, 3 providers, 1 MCP server");
+    assert_eq!(describe(&Config::load(None, &env).unwrap()), "1 chain, 1 agent, 1 provider, 0 MCP servers");
+}
+
+#[test]
+fn a_secret_is_neither_kept_nor_shown() {
+    let config = Config::parse("example", EXAMPLE, &env).unwrap();
+    let shown = show(&config);
+    assert!(shown.contains("TOKEN: \"${K8S_TOKEN}\"") || shown.contains("TOKEN: ${K8S_TOKEN}"), "{shown}");
+    assert!(!format!("{config:?} {shown}").contains("s3cret"));
+    assert_eq!(config.mcp_servers["k8s"].env["TOKEN"].resolve(&env), Ok("s3cret".to_owned()));
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let text = "\
+llm_providers:
+  gemini: {provider: google, model: m, api_key_env: GEMINI_API_KEY}
+  local: {provider: openai, model: m, base_url: ftp://x}
+agents:
+  sre:
+    iteration_strategy: native-thinkin
+    max_iteration: 3
+  dba:
+    iteration_strategy: react
+agent_chains:
+  k8s:
+    stages:
+      - agents:
+          - name: sre
+            llm_provider: gemnii
+mcp_servers:
+  prom:
+    command: prom-mcp
+    env:
+      TOKEN: Bearer ${PROM_TOKEN}
+worker: {slots: lots, lease: 30}
+";
+    insta::assert_snapshot!(faults(text));
+}
+
+#[test]
+fn each_section_says_what_it_accepts() {
+    let cases = [
+        "a: [1\n",
+        "agents:\n\tsre: {}\n",
+        "worker: {slots: 1}\nmasking: {}\nworker: {slots: 2}\n",
+        "- a\n",
+        "mcp_servers: {prom: {url: 'http://prom:8080'}}",
+        "mcp_servers: {a.b: {}}",
+        "llm_providers: {a: {provider: openai, backend: google-native, model: 4, transcript: x}}",
+        "llm_providers: {a: {provider: google, model: m, api_key_env: sk-12345}}",
+        "llm_providers: {a: {provider: scripted}, b: {provider: scripted}}",
+        "llm_providers: {a: {provider: scripted, price: {input: -1}}}",
+        "agents: {a: {}, b: {}}",
+        "agent_chains: {a: {}, b: {stages: []}}\ndefaults: {chain: a}",
+        "agent_chains: {a: {default: true, alert_types: [X], stages: [{agents: [{name: sre}]}]}, b: {default: true, alert_types: [X], stages: [{agents: [{}]}]}}",
+        "agent_chains: {a: {default: true, stages: [{agents: [{name: sre}]}]}, b: {stages: [{agents: [{name: sr}], success_policy: most}]}}\ndefaults: {chain: b}",
+        "defaults: {mcp_servers: [k8s], iteration_timeout: 1ms}",
+        "worker: {slots: 2, reserved_critical_slots: 2, max_alert_bytes: 1GB}",
+        "masking: {variables: ['hunter2!']}",
+        "worker: {lease: '${LEASE'}",
+        "wroker: {}",
+    ];
+    let told: Vec<String> = cases.iter().map(|text| faults(text)).collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn variables_fill_numbers_and_durations() {
+    let config = Config::parse("f", "worker: {slots: '${SLOTS:-7}', lease: '${LEASE:-3s}'}", &env).unwrap();
+    assert_eq!(config.worker, Worker { slots: 7, lease: Duration::from_secs(3), ..Worker::default() });
+}
+
+#[test]
+fn a_chain_is_read_with_all_its_layers() {
+    let text = "\
+agent_chains:
+  db:
+    alert_types: [Replication]
+    max_iterations: 5
+    stages:
+      - {name: look, success_policy: all, iteration_timeout: 30s, agents: [{name: sre, iteration_strategy: \"\"}, {name: sre}]}
+";
+    let chain = &Config::parse("f", text, &env).unwrap().agent_chains["db"];
+    let agent = |strategy| StageAgent {
+        name: "sre".to_owned(),
+        settings: Settings { iteration_strategy: strategy, ..Settings::default() },
+    };
+    let stage = Stage {
+        name: "look".to_owned(),
+        success_policy: SuccessPolicy::All,
+        settings: Settings { iteration_timeout: Some(Duration::from_secs(30)), ..Settings::default() },
+        agents: vec![agent(Some(Strategy::SingleCall)), agent(None)],
+    };
+    let expected = AgentChain {
+        description: String::new(),
+        alert_types: vec!["Replication".to_owned()],
+        settings: Settings { max_iterations: Some(5), ..Settings::default() },
+        stages: vec![stage],
+    };
+    assert_eq!(chain, &expected);
+}
+
+#[test]
+fn an_unreadable_file_is_one_fault() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("none.yaml");
+    let told = check(&path).unwrap_err();
+    assert_eq!(told.faults.len(), 1);
+    assert!(told.to_string().contains("none.yaml: 1 fault\n  cannot be read: "), "{told}");
+}

@@ -1,0 +1,71 @@
+//! Durations (`30s`, `2m`, `1h`) and sizes (`512KiB`) as text.
+
+use std::time::Duration;
+
+const DURATIONS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const SIZES: [(&str, u64); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+/// A whole number with a unit; `0` needs none.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    parse(text, &DURATIONS).map(Duration::from_millis)
+}
+
+/// In the largest unit that gives a whole number.
+pub(super) fn show_duration(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    show(millis, &DURATIONS, "0s")
+}
+
+/// Bytes: a whole number with a unit; a bare number counts bytes.
+pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+    parse(text, &SIZES).or_else(|| text.trim().parse().ok())
+}
+
+/// In the largest unit that gives a whole number.
+pub(super) fn show_bytes(bytes: u64) -> String {
+    show(bytes, &SIZES, "0B")
+}
+
+fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    if text == "0" {
+        return Some(0);
+    }
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    number.checked_mul(*factor)
+}
+
+fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
+    let unit = units.iter().find(|(_, factor)| value > 0 && value.is_multiple_of(*factor));
+    unit.map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_back_as_they_are_shown() {
+        for (text, millis) in [("0s", 0), ("1ms", 1), ("90s", 90_000), ("2m", 120_000), ("1h", 3_600_000)] {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
+            assert_eq!(show_duration(Duration::from_millis(millis)), text);
+        }
+        assert_eq!(parse_duration("0"), Some(Duration::ZERO));
+        assert_eq!(parse_duration("5 m"), Some(Duration::from_secs(300)));
+        for text in ["", "30", "s", "-1s", "1.5h", "1h30m", "30 seconds", "99999999999999999h"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_read_back_as_they_are_shown() {
+        for (text, bytes) in [("0B", 0), ("1023B", 1_023), ("512KiB", 524_288), ("8MiB", 8 << 20)] {
+            assert_eq!(parse_bytes(text), Some(bytes), "{text}");
+            assert_eq!(show_bytes(bytes), text);
+        }
+        assert_eq!(parse_bytes("4096"), Some(4_096));
+        assert_eq!(parse_bytes("512KB"), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! `worker` and `masking`: how a worker works, what is hidden.
+
+use std::time::Duration;
+
+use super::reader::Map;
+
+/// How a worker works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Investigations at the same time.
+    pub slots: u32,
+    /// Of these, kept free for critical alerts.
+    pub reserved_critical_slots: u32,
+    /// How long a lease lasts without a renewal.
+    pub lease: Duration,
+    /// Deaths at one checkpoint before the alert is given up.
+    pub attempts: u32,
+    /// How long a stopping worker lets current calls finish.
+    pub drain_timeout: Duration,
+    /// How long a session may take altogether.
+    pub session_timeout: Duration,
+    /// A larger body is a dead letter.
+    pub max_alert_bytes: u64,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self {
+            slots: 4,
+            reserved_critical_slots: 0,
+            lease: Duration::from_secs(30),
+            attempts: 5,
+            drain_timeout: Duration::from_secs(45),
+            session_timeout: Duration::from_secs(40 * 60),
+            max_alert_bytes: 512 * 1024,
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn read(mut map: Map<'_>) -> Self {
+        let built_in = Self::default();
+        let slots = map.get("slots").and_then(|field| field.number(1, 1_024)).unwrap_or(built_in.slots);
+        let reserved = map.get("reserved_critical_slots").and_then(|field| {
+            let number = field.number(0, 1_024)?;
+            if number >= slots {
+                field.fault(format!("{number} of {slots} slots; at least one has to be left for other alerts"));
+            }
+            Some(number)
+        });
+        let worker = Self {
+            slots,
+            reserved_critical_slots: reserved.unwrap_or(built_in.reserved_critical_slots),
+            lease: map.duration("lease", 1, 600).unwrap_or(built_in.lease),
+            attempts: map.get("attempts").and_then(|field| field.number(1, 100)).unwrap_or(built_in.attempts),
+            drain_timeout: map.duration("drain_timeout", 0, 3_600).unwrap_or(built_in.drain_timeout),
+            session_timeout: map.duration("session_timeout", 1, 7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
+            max_alert_bytes: map
+                .get("max_alert_bytes")
+                .and_then(|field| field.bytes(1_024, 64 * 1024 * 1024))
+                .unwrap_or(built_in.max_alert_bytes),
+        };
+        map.finish();
+        worker
+    }
+}
+
+/// What nobody may see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Masking {
+    /// Environment variables whose values are replaced wherever they turn up.
+    pub variables: Vec<String>,
+}
+
+impl Masking {
+    pub(super) fn read(mut map: Map<'_>) -> Self {
+        let variables = map.get("variables").and_then(|field| field.list()).unwrap_or_default();
+        let masking = Self { variables: variables.iter().filter_map(|field| field.variable_name()).collect() };
+        map.finish();
+        masking
+    }
+}

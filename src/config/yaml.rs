@@ -1,0 +1,146 @@
+//! YAML text to plain values, or to a tree that knows its lines.
+
+use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, ScanError, Yaml, YamlData};
+use serde_json::{Map, Number, Value};
+
+/// A text that is not YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct YamlError {
+    /// From 1.
+    pub line: usize,
+    /// What the parser says.
+    pub message: String,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// From 1.
+    pub line: usize,
+    /// What stands there.
+    pub data: Data,
+}
+
+/// What stands at a place of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Nothing, or `~`.
+    Null,
+    /// `true` or `false`.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// Items in order.
+    List(Vec<Node>),
+    /// Keys in order, each once.
+    Map(Vec<(Node, Node)>),
+}
+
+/// The first document of `text` with its lines; `Null` for an empty text.
+///
+/// # Errors
+/// When the text is not YAML, or a key comes twice.
+pub fn to_node(text: &str) -> Result<Node, YamlError> {
+    let documents = MarkedYaml::load_from_str(text).map_err(|error| fault(&error))?;
+    Ok(documents.first().map_or(Node { line: 1, data: Data::Null }, node))
+}
+
+fn node(marked: &MarkedYaml<'_>) -> Node {
+    Node { line: marked.span.start.line(), data: data(&marked.data) }
+}
+
+fn data<'a>(data: &YamlData<'a, MarkedYaml<'a>>) -> Data {
+    match data {
+        YamlData::Value(Scalar::Null) | YamlData::Alias(_) | YamlData::BadValue => Data::Null,
+        YamlData::Value(Scalar::Boolean(yes)) => Data::Flag(*yes),
+        YamlData::Value(Scalar::Integer(number)) => Data::Integer(*number),
+        YamlData::Value(Scalar::FloatingPoint(number)) => Data::Number(**number),
+        YamlData::Value(Scalar::String(text)) => Data::Text(text.to_string()),
+        YamlData::Representation(text, ..) => Data::Text(text.to_string()),
+        YamlData::Sequence(items) => Data::List(items.iter().map(node).collect()),
+        YamlData::Mapping(pairs) => Data::Map(pairs.iter().map(|(key, item)| (node(key), node(item))).collect()),
+        YamlData::Tagged(_, inner) => self::data(&inner.data),
+    }
+}
+
+fn fault(error: &ScanError) -> YamlError {
+    YamlError { line: error.marker().line(), message: error.info().to_owned() }
+}
+
+/// The first document of `text` as a JSON value; `Null` for an empty text.
+///
+/// # Errors
+/// When the text is not YAML.
+pub fn to_json(text: &str) -> Result<Value, YamlError> {
+    let documents = Yaml::load_from_str(text).map_err(|error| fault(&error))?;
+    Ok(documents.first().map_or(Value::Null, value))
+}
+
+fn value(node: &Yaml<'_>) -> Value {
+    match node {
+        Yaml::Value(scalar) => self::scalar(scalar),
+        Yaml::Representation(text, ..) => Value::String(text.to_string()),
+        Yaml::Sequence(items) => Value::Array(items.iter().map(value).collect()),
+        Yaml::Mapping(pairs) => {
+            Value::Object(pairs.iter().map(|(key, item)| (key_text(key), value(item))).collect::<Map<_, _>>())
+        }
+        Yaml::Tagged(_, inner) => value(inner),
+        Yaml::Alias(_) | Yaml::BadValue => Value::Null,
+    }
+}
+
+fn key_text(key: &Yaml<'_>) -> String {
+    let key = value(key);
+    key.as_str().map_or_else(|| key.to_string(), str::to_owned)
+}
+
+fn scalar(scalar: &Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Boolean(yes) => Value::Bool(*yes),
+        Scalar::Integer(number) => Value::Number(Number::from(*number)),
+        Scalar::FloatingPoint(number) => Number::from_f64(**number).map_or(Value::Null, Value::Number),
+        Scalar::String(text) => Value::String(text.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_becomes_the_same_json() {
+        assert_eq!(
+            to_json("a: 1\nb: [x, true, 1.5, ~]\nc: |\n  two\n  lines\n").unwrap(),
+            serde_json::json!({"a": 1, "b": ["x", true, 1.5, null], "c": "two\nlines\n"})
+        );
+        assert_eq!(to_json("").unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn every_node_of_the_tree_knows_its_line() {
+        let text = |line, text: &str| Node { line, data: Data::Text(text.to_owned()) };
+        let list = Node { line: 3, data: Data::List(vec![text(3, "x"), Node { line: 4, data: Data::Integer(2) }]) };
+        let inner = Node { line: 2, data: Data::Map(vec![(text(2, "b"), list)]) };
+        let expected = Node { line: 1, data: Data::Map(vec![(text(1, "a"), inner)]) };
+        assert_eq!(to_node("a:\n  b:\n  - x\n  - 2\n").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_key_that_comes_twice_is_a_fault() {
+        assert_eq!(
+            to_node("a: 1\nb: 2\na: 3\n"),
+            Err(YamlError { line: 3, message: "duplicated key in mapping".to_owned() })
+        );
+    }
+
+    #[test]
+    fn a_fault_names_its_line() {
+        assert_eq!(to_json("a: 1\nb: [\n").unwrap_err().line, 3);
+    }
+}
