@@ -4,4 +4,5 @@
 //! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
 
 pub mod config;
+pub mod drill;
 pub mod investigation;

@@ -1,0 +1,261 @@
+//! Recorded evidence: what the tools of a drill are and what they answer.
+//!
+//! A folder with an index, `evidence.yaml`, and the texts that it names. Knows nothing of MCP: `mcp/` serves it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::config::yaml::{self, YamlError};
+
+/// Name of the index in a folder of evidence.
+pub const INDEX: &str = "evidence.yaml";
+
+/// The tools of a drill, sorted by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// Sorted by name.
+    pub tools: Vec<EvidenceTool>,
+}
+
+/// A tool that answers from a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvidenceTool {
+    /// Without the name of the server.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub schema: Map<String, Value>,
+    /// Declared to change nothing.
+    pub read_only: bool,
+    /// The first that fits is given.
+    pub answers: Vec<Recorded>,
+}
+
+/// A recorded answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Arguments that must have exactly this value.
+    pub when: Map<String, Value>,
+    /// Arguments that must be a text with this text in it.
+    pub contains: BTreeMap<String, String>,
+    /// The answer.
+    pub text: String,
+    /// How long the tool takes.
+    pub delay: Duration,
+    /// The tool says that it failed.
+    pub is_error: bool,
+    /// The tool never answers.
+    pub hang: bool,
+}
+
+/// Evidence that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The index is not YAML.
+    #[error("{INDEX}: {0}")]
+    Yaml(#[from] YamlError),
+    /// The index has another shape.
+    #[error("{INDEX}: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// A file cannot be read.
+    #[error("{file}: {error}")]
+    File {
+        /// As the index names it.
+        file: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A delay that is none.
+    #[error("{INDEX}: tool {tool:?}: delay {seen:?} is neither \"<n>s\" nor \"<n>ms\"")]
+    Delay {
+        /// The tool.
+        tool: String,
+        /// The text.
+        seen: String,
+    },
+}
+
+impl Evidence {
+    /// Reads a folder of evidence.
+    ///
+    /// # Errors
+    /// When the index or a file that it names cannot be read or understood.
+    pub fn read(folder: &Path) -> Result<Self, EvidenceError> {
+        let read = |file: &str| std::fs::read_to_string(folder.join(file));
+        let index = read(INDEX).map_err(|error| EvidenceError::File { file: INDEX.to_owned(), error })?;
+        Self::parse(&index, read)
+    }
+
+    /// Reads an index; `file` gives the texts that it names.
+    ///
+    /// # Errors
+    /// When the index cannot be understood or `file` fails.
+    pub fn parse(index: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Self, EvidenceError> {
+        let index: Index = serde_json::from_value(yaml::to_json(index)?)?;
+        let tools = index.tools.into_iter().map(|(name, tool)| tool.load(name, &file)).collect::<Result<_, _>>()?;
+        Ok(Self { tools })
+    }
+
+    /// The tool with this name.
+    pub fn tool(&self, name: &str) -> Option<&EvidenceTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+impl EvidenceTool {
+    /// The answer to a call with these arguments; `None` when none was recorded.
+    pub fn answer(&self, arguments: &Map<String, Value>) -> Option<&Recorded> {
+        self.answers.iter().find(|recorded| recorded.fits(arguments))
+    }
+
+    /// What was recorded, for the caller that asked for something else.
+    pub fn recorded(&self) -> String {
+        let conditions: Vec<String> = self.answers.iter().map(Recorded::condition).collect();
+        format!("no answer was recorded for these arguments; there are answers for: {}", conditions.join("; "))
+    }
+}
+
+impl Recorded {
+    fn fits(&self, arguments: &Map<String, Value>) -> bool {
+        let equal = self.when.iter().all(|(name, value)| arguments.get(name) == Some(value));
+        let contained = |(name, part): (&String, &String)| {
+            arguments.get(name).and_then(Value::as_str).is_some_and(|text| text.contains(part.as_str()))
+        };
+        equal && self.contains.iter().all(contained)
+    }
+
+    fn condition(&self) -> String {
+        let equal = self.when.iter().map(|(name, value)| format!("{name} = {value}"));
+        let contained = self.contains.iter().map(|(name, part)| format!("{name} with {part:?} in it"));
+        let all: Vec<String> = equal.chain(contained).collect();
+        if all.is_empty() { "any arguments".to_owned() } else { all.join(", ") }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Index {
+    tools: BTreeMap<String, ToolIndex>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolIndex {
+    description: String,
+    schema: Map<String, Value>,
+    read_only: bool,
+    answers: Vec<AnswerIndex>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerIndex {
+    #[serde(default)]
+    when: Map<String, Value>,
+    #[serde(default)]
+    contains: BTreeMap<String, String>,
+    file: Option<String>,
+    delay: Option<String>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    hang: bool,
+}
+
+impl ToolIndex {
+    fn load(self, name: String, file: impl Fn(&str) -> std::io::Result<String>) -> Result<EvidenceTool, EvidenceError> {
+        let answers = self.answers.into_iter().map(|answer| answer.load(&name, &file)).collect::<Result<_, _>>()?;
+        Ok(EvidenceTool {
+            answers,
+            name,
+            description: self.description,
+            schema: self.schema,
+            read_only: self.read_only,
+        })
+    }
+}
+
+impl AnswerIndex {
+    fn load(self, tool: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Recorded, EvidenceError> {
+        let text = match self.file {
+            Some(name) => file(&name).map_err(|error| EvidenceError::File { file: name, error })?,
+            None => String::new(),
+        };
+        let delay = match self.delay {
+            Some(seen) => {
+                duration(&seen).ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?
+            }
+            None => Duration::ZERO,
+        };
+        Ok(Recorded { when: self.when, contains: self.contains, text, delay, is_error: self.is_error, hang: self.hang })
+    }
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    if let Some(number) = text.strip_suffix("ms") {
+        return number.parse().ok().map(Duration::from_millis);
+    }
+    text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const INDEX_TEXT: &str = "
+tools:
+  look:
+    description: Looks.
+    read_only: true
+    schema: {type: object}
+    answers:
+      - {when: {pod: a, previous: true}, file: old.txt, delay: 20ms}
+      - {contains: {pod: a}, file: new.txt, is_error: true}
+";
+
+    fn file(name: &str) -> std::io::Result<String> {
+        Ok(format!("content of {name}"))
+    }
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn the_first_answer_that_fits_is_given() {
+        let evidence = Evidence::parse(INDEX_TEXT, file).unwrap();
+        let tool = evidence.tool("look").unwrap();
+        let text = |value: Value| tool.answer(&arguments(value)).map(|recorded| recorded.text.as_str());
+        assert_eq!(text(json!({"pod": "a", "previous": true})), Some("content of old.txt"));
+        assert_eq!(text(json!({"pod": "a-1", "previous": false})), Some("content of new.txt"));
+        assert_eq!(text(json!({"pod": "b"})), None);
+        assert_eq!(tool.answers[0].delay, Duration::from_millis(20));
+        assert_eq!(
+            tool.recorded(),
+            "no answer was recorded for these arguments; there are answers for: pod = \"a\", previous = true; \
+             pod with \"a\" in it"
+        );
+    }
+
+    #[test]
+    fn a_faulty_index_is_refused_with_what_was_seen() {
+        let fault = |from: &str, to: &str| {
+            Evidence::parse(&INDEX_TEXT.replace(from, to), file).map(|_| ()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            fault("20ms", "soon"),
+            "evidence.yaml: tool \"look\": delay \"soon\" is neither \"<n>s\" nor \"<n>ms\""
+        );
+        assert!(fault("is_error", "is_eror").contains("unknown field `is_eror`"));
+        assert!(fault("{type: object}", "[").contains("evidence.yaml: line"));
+        let missing = Evidence::parse(INDEX_TEXT, |_| Err(std::io::ErrorKind::NotFound.into()));
+        assert_eq!(missing.unwrap_err().to_string(), "old.txt: entity not found");
+    }
+}

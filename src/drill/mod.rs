@@ -1,0 +1,100 @@
+//! Drills: recorded incidents that run the whole system without a model or a cluster.
+//!
+//! Plain values and gates only; the scripted model (`llm/`) and the evidence server (`mcp/`) both read them.
+
+pub mod evidence;
+pub mod expected;
+pub mod gate;
+pub mod transcript;
+
+use self::evidence::{Evidence, EvidenceError};
+use self::expected::Expected;
+
+/// A drill that is part of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Drill {
+    /// Name of its folder.
+    pub name: &'static str,
+    /// The captured alert, as a producer publishes it.
+    pub alert: &'static str,
+    expected: &'static str,
+    index: &'static str,
+    files: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! drill {
+    ($name:literal, [$($file:literal),* $(,)?]) => {
+        Drill {
+            name: $name,
+            alert: include_str!(concat!("../../examples/drills/", $name, "/alert.json")),
+            expected: include_str!(concat!("../../examples/drills/", $name, "/expected.yaml")),
+            index: include_str!(concat!("../../examples/drills/", $name, "/evidence/evidence.yaml")),
+            files: &[$(($file, include_str!(concat!("../../examples/drills/", $name, "/evidence/", $file)))),*],
+        }
+    };
+}
+
+/// The drills that are part of the program, sorted by name.
+pub const BUILTIN: [Drill; 1] = [drill!(
+    "oom-killed",
+    [
+        "deployment_history.txt",
+        "describe_pod.txt",
+        "pod_events.txt",
+        "pod_logs_current.txt",
+        "pod_logs_previous.txt",
+        "query_range_memory.json",
+        "restart_deployment.txt",
+    ]
+)];
+
+/// The built-in drill with this name. For an error message: the names are those of [`BUILTIN`].
+pub fn builtin(name: &str) -> Option<Drill> {
+    BUILTIN.into_iter().find(|drill| drill.name == name)
+}
+
+impl Drill {
+    /// What its tools answer.
+    ///
+    /// # Errors
+    /// Never for a drill that passed the tests.
+    pub fn evidence(&self) -> Result<Evidence, EvidenceError> {
+        Evidence::parse(self.index, |file| {
+            let found = self.files.iter().find(|(name, _)| *name == file);
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        })
+    }
+
+    /// What its investigation has to find.
+    ///
+    /// # Errors
+    /// Never for a drill that passed the tests.
+    pub fn expected(&self) -> Result<Expected, String> {
+        Expected::parse(self.expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_drill_can_be_read() {
+        for drill in BUILTIN {
+            drill.evidence().unwrap();
+            drill.expected().unwrap();
+            serde_json::from_str::<serde_json::Value>(drill.alert).unwrap();
+        }
+        assert!(builtin("no-such-drill").is_none());
+    }
+
+    #[test]
+    fn every_answer_of_a_builtin_drill_has_a_text() {
+        for drill in BUILTIN {
+            for tool in drill.evidence().unwrap().tools {
+                assert!(!tool.answers.is_empty(), "{}", tool.name);
+                assert!(tool.answers.iter().all(|answer| answer.hang || !answer.text.is_empty()), "{}", tool.name);
+            }
+        }
+    }
+}
