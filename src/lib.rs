@@ -5,4 +5,5 @@
 
 pub mod config;
 pub mod drill;
+pub mod engine;
 pub mod investigation;

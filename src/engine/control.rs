@@ -1,0 +1,159 @@
+//! What reaches a run from outside: stop, drain, a lost lease, a lease that was not renewed for too long.
+//!
+//! The renewal task and the dispatcher write; the loops of the run read before everything that has an effect.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::investigation::entry::StopReason;
+
+/// Why a run ended before its session did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// Another worker owns the session: not a word to anybody.
+    #[error("lease lost")]
+    LeaseLost,
+    /// An execution panicked: as if the worker had died, so that the attempt counts.
+    #[error("an execution panicked")]
+    Panicked,
+    /// Somebody else shall go on.
+    #[error("handed back: {0}")]
+    HandBack(HandBack),
+}
+
+/// Why a session is handed back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandBack {
+    /// This worker shuts down.
+    #[error("draining")]
+    Drain,
+    /// The LLM service is away.
+    #[error("llm service is away: {0}")]
+    ModelAway(String),
+    /// The store is away, or the lease could not be renewed in time.
+    #[error("store is away: {0}")]
+    StoreAway(String),
+    /// The journal was written by a newer version, or two writers share a lease.
+    #[error("cannot go on: {0}")]
+    NotForUs(String),
+}
+
+/// The reins of one run. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Control {
+    stop: Arc<watch::Sender<Option<StopReason>>>,
+    lost: CancellationToken,
+    drain: CancellationToken,
+    renewed: Arc<Mutex<Instant>>,
+    patience: Duration,
+}
+
+impl Control {
+    /// A run whose lease was asked for at `asked_at`. Nothing begins when it was not renewed for `patience`; `drain` is
+    /// the process's own token.
+    pub fn new(asked_at: Instant, patience: Duration, drain: CancellationToken) -> Self {
+        Self {
+            stop: Arc::new(watch::Sender::new(None)),
+            lost: CancellationToken::new(),
+            drain,
+            renewed: Arc::new(Mutex::new(asked_at)),
+            patience,
+        }
+    }
+
+    /// Asks the run to stop; the first reason stays.
+    pub fn stop(&self, reason: StopReason) {
+        self.stop.send_if_modified(|stop| {
+            let first = stop.is_none();
+            stop.get_or_insert(reason);
+            first
+        });
+    }
+
+    /// What the run was asked to stop for.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        *self.stop.borrow()
+    }
+
+    /// Returns when the run is asked to stop. Cancel safe.
+    pub async fn stopped(&self) {
+        let mut stop = self.stop.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        if stop.wait_for(Option::is_some).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The lease is gone: the run ends at its next await and writes nothing more.
+    pub fn lose(&self) {
+        self.lost.cancel();
+    }
+
+    /// Returns when the lease is gone. Cancel safe.
+    pub async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// The lease was good at `asked_at`, the instant before the renewal was sent.
+    pub fn renewed(&self, asked_at: Instant) {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        *renewed = (*renewed).max(asked_at);
+    }
+
+    /// Whether a model or tool call may begin now. Asked immediately before each one.
+    ///
+    /// # Errors
+    /// When the lease is lost, the worker drains, or the lease was not renewed for too long.
+    pub fn permit(&self) -> Result<(), Broken> {
+        if self.drain.is_cancelled() && !self.lost.is_cancelled() {
+            return Err(Broken::HandBack(HandBack::Drain));
+        }
+        self.owned()
+    }
+
+    /// Whether the lease is still good: what is left to ask about a call that is written down as started. A drain
+    /// lets it be sent, or the next worker would have to take it for lost.
+    ///
+    /// # Errors
+    /// When the lease is lost or was not renewed for too long.
+    pub fn owned(&self) -> Result<(), Broken> {
+        if self.lost.is_cancelled() {
+            return Err(Broken::LeaseLost);
+        }
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewed.elapsed() >= self.patience {
+            let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
+            return Err(Broken::HandBack(HandBack::StoreAway(error)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_begins_without_a_recent_renewal() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(control.permit(), Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(control.permit(), Err(Broken::HandBack(HandBack::StoreAway("no renewal for 20 s".to_owned()))));
+        control.renewed(Instant::now());
+        assert_eq!(control.permit(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn the_first_reason_to_stop_stays() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        control.stop(StopReason::Cancelled);
+        control.stop(StopReason::Deadline);
+        control.stopped().await;
+        assert_eq!(control.stop_reason(), Some(StopReason::Cancelled));
+    }
+}

@@ -1,0 +1,289 @@
+//! The loop of one execution: decide, perform, append, apply. The same for every strategy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound, Utc};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::control::{Broken, Control, HandBack};
+use super::ports::{
+    Checkpoint, ExecutionRecord, Feed, Journal, JournalError, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
+    RunStatus, ToolCallRecord,
+};
+use super::toolbatch;
+use super::world::{Ports, World};
+use crate::investigation::absorb;
+use crate::investigation::decide::{Decision, ModelCall, decide};
+use crate::investigation::entry::{Entry, Outcome};
+use crate::investigation::narrate::{Measured, narrate};
+use crate::investigation::plan::AgentPlan;
+use crate::investigation::state::State;
+use crate::investigation::timeline::{Delta, DeltaKind};
+
+/// After a failed model call: a provider in trouble is not helped by twenty calls in a second.
+const MODEL_RETRY: Duration = Duration::from_secs(1);
+/// Between two tries to write while the store is away.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// One execution of a leased session, brought to its end.
+pub(super) struct Execution<W: World> {
+    pub(super) ports: Ports<W>,
+    pub(super) lease: Lease,
+    pub(super) control: Control,
+    id: crate::investigation::ids::ExecutionId,
+    checkpoint: u32,
+    pub(super) state: State,
+    /// After a resume the iteration's time starts anew.
+    iteration_began: Instant,
+}
+
+/// What one checkpoint is about, beside its entries.
+#[derive(Default)]
+pub(super) struct Performed {
+    pub(super) entries: Vec<Entry>,
+    pub(super) measured: Measured,
+    pub(super) model_calls: Vec<ModelCallRecord>,
+    pub(super) tool_calls: Vec<ToolCallRecord>,
+}
+
+impl<W: World> Execution<W> {
+    /// Reads the journal and folds it.
+    pub(super) async fn resume(
+        ports: Ports<W>,
+        (lease, control): (Lease, Control),
+        record: &ExecutionRecord,
+        (plan, context): (AgentPlan, Option<String>),
+    ) -> Result<Self, Broken> {
+        let id = record.execution_id;
+        let entries = ports.journal.entries(lease.session_id, id).await.map_err(broken)?;
+        let state = State::replay(Arc::new(plan), context, entries);
+        Ok(Self { ports, lease, control, id, checkpoint: record.checkpoint, state, iteration_began: Instant::now() })
+    }
+
+    /// Runs to the end of the execution, which is then committed.
+    pub(super) async fn run(mut self) -> Result<(), Broken> {
+        loop {
+            if let Some(reason) = self.control.stop_reason()
+                && self.state.stopped().is_none()
+                && self.state.ended().is_none()
+            {
+                self.append(vec![Entry::Stopped { reason }]).await?;
+                continue;
+            }
+            match decide(&self.state) {
+                Decision::Done(_) => return Ok(()),
+                Decision::Append(entries) => self.append(entries).await?,
+                Decision::CallModel(call) => self.call_model(call).await?,
+                Decision::RunTools(calls) => toolbatch::run(&mut self, calls).await?,
+            }
+        }
+    }
+
+    async fn call_model(&mut self, call: ModelCall) -> Result<(), Broken> {
+        let Some(request) = self.request(call) else {
+            let error = format!("the plan has no provider number {}", call.provider);
+            return Err(Broken::HandBack(HandBack::NotForUs(error)));
+        };
+        if self.state.model_failure().is_some() {
+            tokio::select! {
+                () = tokio::time::sleep(MODEL_RETRY) => {}
+                () = self.control.stopped() => return Ok(()),
+                () = self.control.lost() => return Err(Broken::LeaseLost),
+            }
+        }
+        self.control.permit()?;
+        self.iteration_began = Instant::now();
+        let (timeout, provider) = (request.timeout, request.provider.clone());
+        let deltas = Deltas::new(self);
+        let reply = tokio::select! {
+            reply = tokio::time::timeout(timeout, self.ports.model.generate(request, |kind, text| deltas.send(kind, text))) => reply,
+            () = self.control.stopped() => return Ok(()),
+            () = self.control.lost() => return Err(Broken::LeaseLost),
+        };
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(_elapsed) => Err(self.timed_out(timeout).await),
+        };
+        let duration = self.iteration_began.elapsed();
+        metrics::histogram!("tarsy_model_call_duration_seconds").record(duration.as_secs_f64());
+        let (entries, answer, error) = match reply {
+            Err(ModelError::Away(error)) => {
+                metrics::counter!("tarsy_model_calls_total", "outcome" => "away").increment(1);
+                return Err(Broken::HandBack(HandBack::ModelAway(error)));
+            }
+            Err(ModelError::Failed { code, message, timeout }) => {
+                metrics::counter!("tarsy_model_calls_total", "outcome" => "failed").increment(1);
+                tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
+                (absorb::failed(&code, &message, timeout), None, Some(message))
+            }
+            Ok(answer) => {
+                metrics::counter!("tarsy_model_calls_total", "outcome" => "answered").increment(1);
+                (absorb::absorb(&self.state, answer.clone()), Some(answer), None)
+            }
+        };
+        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
+        let purpose = call.purpose.as_str();
+        let model_call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        let measured = Measured { model_ms: millis(duration), ..Measured::default() };
+        self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
+    }
+
+    /// Silence counts as a failure only of a service that says it serves.
+    async fn timed_out(&self, timeout: Duration) -> ModelError {
+        let message = format!("no answer within {} s", timeout.as_secs_f64());
+        if self.ports.model.serving().await {
+            ModelError::Failed { code: "timeout".to_owned(), message, timeout: true }
+        } else {
+            ModelError::Away(message)
+        }
+    }
+
+    fn request(&self, call: ModelCall) -> Option<ModelRequest> {
+        let plan = self.state.plan();
+        Some(ModelRequest {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+            request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
+            provider: plan.providers.get(call.provider)?.clone(),
+            messages: self.state.messages(),
+            tools: if call.with_tools { plan.tools.clone() } else { Vec::new() },
+            timeout: self.iteration_timeout(),
+        })
+    }
+
+    fn iteration_timeout(&self) -> Duration {
+        Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
+    }
+
+    /// What is left of the iteration's time.
+    pub(super) fn iteration_remaining(&self) -> Duration {
+        self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
+    }
+
+    /// Appends entries that came about without a call.
+    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Broken> {
+        self.commit(Performed { entries, ..Performed::default() }).await
+    }
+
+    /// One checkpoint. What is in hand is kept and written again until it is committed or refused, or the run is
+    /// lost or asked to stop: a model's answer is not thrown away because the store was away for a moment.
+    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Broken> {
+        let checkpoint = self.checkpoint(performed);
+        let began = Instant::now();
+        loop {
+            match self.ports.journal.append(self.lease, checkpoint.clone()).await {
+                Ok(()) => break,
+                Err(JournalError::Away(error)) => {
+                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
+                    let away = || Broken::HandBack(HandBack::StoreAway(error.clone()));
+                    tokio::select! {
+                        // Pacing of retries, not a wait for something.
+                        () = tokio::time::sleep(STORE_RETRY) => {}
+                        () = self.control.lost() => return Err(Broken::LeaseLost),
+                        () = self.control.stopped() => return Err(away()),
+                    }
+                }
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
+        self.checkpoint = checkpoint.number;
+        let told = !checkpoint.events.is_empty();
+        for entry in checkpoint.entries {
+            self.state.apply(entry);
+        }
+        if told {
+            self.ports.feed.poke(self.lease.session_id);
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&self, performed: Performed) -> Checkpoint {
+        let Performed { entries, measured, model_calls, tool_calls } = performed;
+        let events = narrate(&self.state, &entries, &measured);
+        let answers = !model_calls.is_empty();
+        let (status, error) = status_after(&entries);
+        Checkpoint {
+            execution_id: self.id,
+            number: self.checkpoint + 1,
+            id: Uuid::new_v4(),
+            iteration: self.state.iteration() + u32::from(answers),
+            attempt: 1,
+            status,
+            error,
+            at: now(),
+            entries,
+            events,
+            model_calls,
+            tool_calls,
+        }
+    }
+}
+
+fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
+    let Some(Entry::Ended { outcome }) = entries.last() else {
+        return (RunStatus::Running, None);
+    };
+    match outcome {
+        Outcome::Completed { .. } => (RunStatus::Completed, None),
+        Outcome::Failed { error, .. } => (RunStatus::Failed, Some(error.clone())),
+        Outcome::Cancelled => (RunStatus::Cancelled, None),
+        Outcome::TimedOut => (RunStatus::TimedOut, None),
+    }
+}
+
+/// The present, as precise as the store keeps it.
+pub(super) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(6)
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a refused write means for the run.
+pub(super) fn broken(error: JournalError) -> Broken {
+    match error {
+        JournalError::LeaseLost { .. } | JournalError::Ended => Broken::LeaseLost,
+        JournalError::Conflict(error) => Broken::HandBack(HandBack::NotForUs(error)),
+        JournalError::Away(error) => Broken::HandBack(HandBack::StoreAway(error)),
+    }
+}
+
+/// Numbers the pieces of one answer and passes them on.
+struct Deltas<W: World> {
+    feed: Arc<W::Feed>,
+    stamp: Delta,
+    text: AtomicU64,
+    thinking: AtomicU64,
+}
+
+impl<W: World> Deltas<W> {
+    fn new(execution: &Execution<W>) -> Self {
+        let stamp = Delta {
+            session_id: execution.lease.session_id,
+            execution_id: execution.id,
+            epoch: execution.lease.epoch,
+            iteration: execution.state.iteration() + 1,
+            attempt: 1,
+            kind: DeltaKind::Text,
+            offset: 0,
+            delta: String::new(),
+        };
+        let feed = Arc::clone(&execution.ports.feed);
+        Self { feed, stamp, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
+    }
+
+    fn send(&self, kind: DeltaKind, text: &str) {
+        let sent = match kind {
+            DeltaKind::Thinking => &self.thinking,
+            DeltaKind::Text | DeltaKind::Raw => &self.text,
+        };
+        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let offset = sent.fetch_add(length, Ordering::Relaxed);
+        self.feed.delta(Delta { kind, offset, delta: text.to_owned(), ..self.stamp.clone() });
+    }
+}

@@ -1,0 +1,348 @@
+//! From a configuration and an alert to a frozen plan. Pure: the tools are listed by the caller in between.
+//!
+//! [`choose`] the chain, list the tools of [`servers_of`] it, [`plan`].
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage, StageAgent};
+use crate::investigation::alert::Alert;
+use crate::investigation::plan::{
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, ToolSpec,
+};
+use crate::investigation::prompt::{Briefing, prompts};
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A chain was asked for that is not defined.
+    #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
+    UnknownChain {
+        /// What was asked for.
+        named: String,
+        /// What there is.
+        defined: Vec<String>,
+    },
+    /// The configuration refers to something that it does not define; a loaded one does not.
+    #[error("configuration does not define {kind} {name:?}")]
+    Undefined {
+        /// `chain`, `agent` or `provider`.
+        kind: &'static str,
+        /// What it is called.
+        name: String,
+    },
+}
+
+/// The chain that will investigate an alert.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// Name of the chain.
+    pub name: &'a str,
+    chain: &'a AgentChain,
+}
+
+/// The chain that the header names; else the one of the alert's type; else the default.
+///
+/// # Errors
+/// When the header names a chain that is not defined.
+pub fn choose<'a>(config: &'a Config, alert_type: &str, header: Option<&str>) -> Result<Route<'a>, PlanError> {
+    let chains = &config.agent_chains;
+    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
+        let found = chains.get_key_value(named).map(|(name, chain)| Route { name, chain });
+        return found.ok_or_else(|| PlanError::UnknownChain {
+            named: named.to_owned(),
+            defined: chains.keys().cloned().collect(),
+        });
+    }
+    let of_type = chains.iter().find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
+    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
+    let undefined = || PlanError::Undefined { kind: "chain", name: config.defaults.chain.clone() };
+    found.map(|(name, chain)| Route { name, chain }).ok_or_else(undefined)
+}
+
+/// The MCP servers whose tools some agent of the chain may call, sorted.
+pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
+    let mut servers = BTreeSet::new();
+    for stage in &route.chain.stages {
+        for agent in &stage.agents {
+            let settings = settings(config, route.chain, stage, agent);
+            if strategy(&settings).uses_tools() {
+                servers.extend(offered(config, &settings));
+            }
+        }
+    }
+    servers.into_iter().collect()
+}
+
+/// Freezes everything that the investigation needs to know. `tools` is what the chain's servers list now; agents get
+/// those of their servers that change nothing.
+///
+/// # Errors
+/// When the configuration refers to something that it does not define.
+pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec]) -> Result<Plan, PlanError> {
+    let tools = read_only(config, tools);
+    let stages = route.chain.stages.iter().map(|stage| {
+        let agents = stage.agents.iter().map(|agent| {
+            let settings = settings(config, route.chain, stage, agent);
+            agent_plan(config, &agent.name, &settings, alert, &tools)
+        });
+        Ok(StagePlan {
+            name: stage.name.clone(),
+            success_policy: stage.success_policy,
+            agents: agents.collect::<Result<_, PlanError>>()?,
+        })
+    });
+    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: stages.collect::<Result<_, _>>()? })
+}
+
+/// What is in force: defaults < agent < chain < stage < agent of the stage.
+fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
+    let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
+    let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
+    let upper = layers.into_iter().flatten().fold(Settings::default(), |upper, layer| upper.over(layer));
+    upper.over(&config.defaults.settings)
+}
+
+fn strategy(settings: &Settings) -> Strategy {
+    settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
+}
+
+/// Names of the servers that an agent may use: its list, or all.
+fn offered(config: &Config, settings: &Settings) -> Vec<String> {
+    settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
+}
+
+fn agent_plan(
+    config: &Config,
+    name: &str,
+    settings: &Settings,
+    alert: &Alert,
+    tools: &[ToolSpec],
+) -> Result<AgentPlan, PlanError> {
+    let undefined = |kind, name: &str| PlanError::Undefined { kind, name: name.to_owned() };
+    let agent = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
+    let provider = settings.llm_provider.as_deref().unwrap_or_default();
+    let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
+    let strategy = strategy(settings);
+    let servers = if strategy.uses_tools() { offered(config, settings) } else { Vec::new() };
+    let offered = tools.iter().filter(|tool| servers.iter().any(|server| Some(server.as_str()) == server_of(tool)));
+    let tools: Vec<ToolSpec> = offered.cloned().collect();
+    let limits = limits(settings);
+    let briefing = Briefing {
+        agent: name,
+        strategy,
+        has_tools: !tools.is_empty(),
+        instructions: &agent.instructions,
+        max_iterations: limits.max_iterations,
+    };
+    let prompts = prompts(&briefing, alert);
+    Ok(AgentPlan {
+        name: name.to_owned(),
+        strategy,
+        limits,
+        providers: vec![provider_plan(provider, llm)],
+        tools,
+        system_prompt: prompts.system,
+        user_prompt: prompts.user,
+        conclusion_prompt: prompts.conclusion,
+    })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let built_in = Limits::default();
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Limits {
+        max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
+        iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
+        max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
+        max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
+    }
+}
+
+fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
+    ProviderPlan {
+        name: name.to_owned(),
+        provider: llm.provider.clone(),
+        backend: llm.backend.as_str().to_owned(),
+        model: llm.model.clone(),
+        api_key_env: llm.api_key_env.clone(),
+        base_url: llm.base_url.clone(),
+        transcript: llm.transcript.clone(),
+    }
+}
+
+/// What changes nothing, by the server's word or the configuration's; sorted, each name once.
+fn read_only(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
+    let declared = |tool: &ToolSpec| {
+        let (server, name) = tool.name.split_once('.')?;
+        Some(config.mcp_servers.get(server)?.read_only.iter().any(|known| known == name))
+    };
+    let mut tools: Vec<ToolSpec> = tools
+        .iter()
+        .filter(|tool| tool.read_only || declared(tool).unwrap_or_default())
+        .map(|tool| ToolSpec { read_only: true, ..tool.clone() })
+        .collect();
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools.dedup_by(|a, b| a.name == b.name);
+    tools
+}
+
+fn server_of(tool: &ToolSpec) -> Option<&str> {
+    tool.name.split_once('.').map(|(server, _)| server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::alert::{AlertStatus, Severity};
+    use crate::investigation::plan::SuccessPolicy;
+
+    const CONFIG: &str = r#"
+llm_providers:
+  small: {provider: openai, model: s, api_key_env: SMALL_KEY}
+  large: {provider: google, model: l}
+mcp_servers:
+  k8s: {command: k, read_only: [logs]}
+  prom: {command: p}
+agents:
+  sre: {mcp_servers: [k8s], max_iterations: 2, max_timeouts: 2, instructions: Be quick.}
+  dba: {}
+agent_chains:
+  web:
+    alert_types: [Http5xx]
+    max_iterations: 3
+    max_timeouts: 3
+    stages:
+    - name: look
+      success_policy: all
+      max_iterations: 4
+      agents:
+      - {name: sre, max_iterations: 5, llm_provider: large}
+      - {name: dba, iteration_strategy: ""}
+  rest: {default: true, stages: [{agents: [{name: dba}]}]}
+defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_timeout: 90s}
+"#;
+
+    fn config() -> Config {
+        Config::parse("f", CONFIG, &|_| None).unwrap()
+    }
+
+    fn alert(alert_type: &str) -> Alert {
+        Alert {
+            source: "text".to_owned(),
+            alert_type: alert_type.to_owned(),
+            title: "t".to_owned(),
+            severity: Severity::Normal,
+            status: AlertStatus::Firing,
+            fingerprint: "f".to_owned(),
+            runbook_url: None,
+            text: "5xx".to_owned(),
+        }
+    }
+
+    fn tool(name: &str, read_only: bool) -> ToolSpec {
+        ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema: "{}".to_owned(), read_only }
+    }
+
+    fn provider(name: &str, provider: &str, backend: &str, model: &str, api_key_env: &str) -> ProviderPlan {
+        ProviderPlan {
+            name: name.to_owned(),
+            provider: provider.to_owned(),
+            backend: backend.to_owned(),
+            model: model.to_owned(),
+            api_key_env: api_key_env.to_owned(),
+            base_url: String::new(),
+            transcript: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_header_wins_then_the_type_then_the_default() {
+        let config = config();
+        let unknown =
+            PlanError::UnknownChain { named: "wbe".to_owned(), defined: vec!["rest".to_owned(), "web".to_owned()] };
+        let cases = [
+            ("Http5xx", None, Ok("web")),
+            ("Http5xx", Some("rest"), Ok("rest")),
+            ("http5xx", None, Ok("rest")),
+            ("other", Some(" "), Ok("rest")),
+            ("other", Some("web"), Ok("web")),
+            ("Http5xx", Some("wbe"), Err(unknown)),
+        ];
+        for (alert_type, header, expected) in cases {
+            let chosen = choose(&config, alert_type, header).map(|route| route.name);
+            assert_eq!(chosen, expected, "{alert_type} {header:?}");
+        }
+    }
+
+    #[test]
+    fn servers_are_those_of_agents_with_tools() {
+        let config = config();
+        let servers = |header| servers_of(&config, &choose(&config, "", Some(header)).unwrap());
+        assert_eq!(servers("web"), ["k8s"]);
+        assert_eq!(servers("rest"), ["k8s", "prom"]);
+    }
+
+    #[test]
+    fn a_plan_freezes_what_is_in_force() {
+        let config = config();
+        let route = choose(&config, "Http5xx", None).unwrap();
+        let tools =
+            [tool("prom.query", true), tool("k8s.logs", false), tool("k8s.delete", false), tool("k8s.get", true)];
+        let alert = alert("Http5xx");
+        let limits = |max_iterations, max_timeouts| Limits {
+            max_iterations,
+            max_timeouts,
+            iteration_timeout_ms: 90_000,
+            max_tool_result_tokens: 8_000,
+        };
+        let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
+            let (has_tools, max_iterations) = (!tools.is_empty(), limits.max_iterations);
+            let texts = prompts(&Briefing { agent: name, strategy, has_tools, instructions, max_iterations }, &alert);
+            AgentPlan {
+                name: name.to_owned(),
+                strategy,
+                limits,
+                providers: vec![provider],
+                tools,
+                system_prompt: texts.system,
+                user_prompt: texts.user,
+                conclusion_prompt: texts.conclusion,
+            }
+        };
+        let large = provider("large", "google", "google-native", "l", "");
+        let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
+        let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true)];
+        let stage = StagePlan {
+            name: "look".to_owned(),
+            success_policy: SuccessPolicy::All,
+            agents: vec![
+                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3), (large, k8s)),
+                agent("dba", Strategy::SingleCall, "", limits(4, 3), (small, vec![])),
+            ],
+        };
+        let expected = Plan { version: FORMAT_VERSION, chain: "web".to_owned(), stages: vec![stage] };
+        assert_eq!(plan(&config, &route, &alert, &tools), Ok(expected));
+    }
+
+    #[test]
+    fn without_a_file_any_alert_has_a_plan() {
+        let config = Config::load(None, &|_| None).unwrap();
+        let route = choose(&config, "anything", None).unwrap();
+        let plan = plan(&config, &route, &alert("anything"), &[]).unwrap();
+        let [stage] = plan.stages.as_slice() else { panic!("one stage") };
+        let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!((plan.chain.as_str(), names), ("default", vec!["sre"]));
+        assert_eq!(stage.agents[0].providers, [provider("scripted", "scripted", "scripted", "recording", "")]);
+        assert_eq!(stage.agents[0].limits, Limits::default());
+    }
+
+    #[test]
+    fn a_configuration_with_a_hole_is_an_error() {
+        let mut config = config();
+        config.llm_providers.remove("small");
+        let route = choose(&config, "", Some("rest")).unwrap();
+        let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
+        assert_eq!(plan(&config, &route, &alert(""), &[]), Err(expected));
+    }
+}

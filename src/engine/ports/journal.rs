@@ -1,0 +1,207 @@
+//! Writing to a session under a lease.
+
+use std::future::Future;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::sessions::DeadReason;
+pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
+use crate::investigation::entry::{Answer, Entry, StopReason, ToolCall};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::plan::ProviderPlan;
+use crate::investigation::timeline::EventDraft;
+
+/// The right to write to a session: what every write is fenced with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The session.
+    pub session_id: SessionId,
+    /// Grows by one with every claim and hand-back.
+    pub epoch: u32,
+    /// Random per claim: a restored database cannot give the same right twice.
+    pub token: Uuid,
+}
+
+/// Why a write did not happen or is not known to have happened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// Another worker owns the session: stop without a word.
+    #[error("lease epoch {held} superseded by {current}")]
+    LeaseLost {
+        /// The epoch of the refused write.
+        held: u32,
+        /// The epoch in the store.
+        current: u32,
+    },
+    /// The session is over.
+    #[error("session has ended")]
+    Ended,
+    /// A second writer with the same lease, or a row that this version does not understand.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// The store gave no answer within its bounds; the outcome is unknown.
+    #[error("store is away: {0}")]
+    Away(String),
+}
+
+/// Appends to a session under a lease. Retries an unknown outcome with the same bytes by itself, for a bounded time.
+pub trait Journal: Send + Sync + 'static {
+    /// The frozen plan and how far the session has come.
+    fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, JournalError>> + Send;
+
+    /// The entries of one execution, in order.
+    fn entries(
+        &self,
+        session: SessionId,
+        execution: ExecutionId,
+    ) -> impl Future<Output = Result<Vec<Entry>, JournalError>> + Send;
+
+    /// One checkpoint: all of it or nothing.
+    fn append(&self, lease: Lease, checkpoint: Checkpoint) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// One transition of the session itself (a stage begins or ends): all of it or nothing.
+    fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// The end of the session, with its last event.
+    fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), JournalError>> + Send;
+}
+
+/// Everything one checkpoint writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// The execution's last number + 1.
+    pub number: u32,
+    /// Random; a retry keeps it.
+    pub id: Uuid,
+    /// The iteration that these entries belong to, from 1 (0: before the first).
+    pub iteration: u32,
+    /// Which try of the iteration's model call, from 1.
+    pub attempt: u32,
+    /// Status of the execution from now on.
+    pub status: RunStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When, in microseconds precision.
+    pub at: DateTime<Utc>,
+    /// In order.
+    pub entries: Vec<Entry>,
+    /// In order.
+    pub events: Vec<EventDraft>,
+    /// For people; never read back.
+    pub model_calls: Vec<ModelCallRecord>,
+    /// For people; never read back.
+    pub tool_calls: Vec<ToolCallRecord>,
+}
+
+/// A row of `llm_interactions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelCallRecord {
+    /// `iteration` or `conclusion`.
+    pub purpose: &'static str,
+    /// Whom it went to.
+    pub provider: ProviderPlan,
+    /// The conversation is the journal up to this entry number.
+    pub entries_upto: u32,
+    /// The answer; `None` after a failure.
+    pub answer: Option<Answer>,
+    /// The failure.
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// A row of `tool_interactions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCallRecord {
+    /// The call.
+    pub call: ToolCall,
+    /// `done`, `failed` or `lost`.
+    pub state: &'static str,
+    /// The whole masked result.
+    pub result: Option<String>,
+    /// Why there is none.
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// One transition of the session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionStep {
+    /// The session's last step + 1.
+    pub number: u32,
+    /// When, in microseconds precision.
+    pub at: DateTime<Utc>,
+    /// A stage that begins, with its executions.
+    pub begin: Option<StageBegin>,
+    /// A stage that ends.
+    pub end: Option<StageEnd>,
+    /// The session's own events.
+    pub events: Vec<EventDraft>,
+}
+
+/// A stage that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageBegin {
+    /// From 1.
+    pub stage_no: u32,
+    /// Its executions, in order of their numbers: id, agent, strategy, backend, model.
+    pub executions: Vec<ExecutionBegin>,
+    /// Name of the stage.
+    pub name: String,
+    /// `any` or `all`.
+    pub success_policy: &'static str,
+}
+
+/// An execution that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionBegin {
+    /// The id.
+    pub execution_id: ExecutionId,
+    /// From 1.
+    pub agent_no: u32,
+    /// Name of the agent.
+    pub agent: String,
+    /// The strategy's word.
+    pub strategy: &'static str,
+    /// The first provider's backend.
+    pub backend: String,
+    /// The first provider's model.
+    pub model: String,
+}
+
+/// A stage that ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageEnd {
+    /// From 1.
+    pub stage_no: u32,
+    /// Never running.
+    pub status: RunStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionEnd {
+    /// Never running.
+    pub status: RunStatus,
+    /// Goes into the last event's metadata.
+    pub reason: StopReason,
+    /// The analysis.
+    pub final_analysis: Option<String>,
+    /// Cause, evidence and next step.
+    pub executive_summary: Option<String>,
+    /// Why there is no analysis.
+    pub error: Option<String>,
+    /// When, in microseconds precision.
+    pub at: DateTime<Utc>,
+    /// The last event.
+    pub event: EventDraft,
+    /// A dead letter has to be published before the session is settled; its reason.
+    pub dead_letter: Option<DeadReason>,
+}

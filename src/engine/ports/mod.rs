@@ -1,0 +1,15 @@
+//! The ports: what the engine needs of the world. Adapters implement them; composition roots join them.
+//!
+//! Nothing here names a database, a broker or a protocol. Every method is safe to call again after an error.
+
+mod broker;
+mod journal;
+mod model;
+mod sessions;
+mod tools;
+
+pub use broker::*;
+pub use journal::*;
+pub use model::*;
+pub use sessions::*;
+pub use tools::*;

@@ -1,0 +1,60 @@
+//! The LLM service.
+
+use std::future::Future;
+use std::time::Duration;
+
+pub use crate::investigation::conversation::Message;
+use crate::investigation::entry::Answer;
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::plan::{ProviderPlan, ToolSpec};
+use crate::investigation::timeline::DeltaKind;
+
+/// The LLM service.
+pub trait Model: Send + Sync + 'static {
+    /// Asks for one answer. Pieces go to `deltas` as they arrive. Dropping the future cancels the call.
+    fn generate(
+        &self,
+        request: ModelRequest,
+        deltas: impl Fn(DeltaKind, &str) + Send + Sync,
+    ) -> impl Future<Output = Result<Answer, ModelError>> + Send;
+
+    /// Whether the service says that it serves.
+    fn serving(&self) -> impl Future<Output = bool> + Send;
+}
+
+/// One model call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRequest {
+    /// For logs on the other side.
+    pub session_id: SessionId,
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// For logs on both sides: `<execution>:<iteration>`.
+    pub request_id: String,
+    /// Whom to ask.
+    pub provider: ProviderPlan,
+    /// The whole conversation.
+    pub messages: Vec<Message>,
+    /// What may be called; empty for nothing.
+    pub tools: Vec<ToolSpec>,
+    /// Sent along as the call's deadline; the engine enforces its own.
+    pub timeout: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: nobody's fault, the session is handed back.
+    #[error("llm service is away: {0}")]
+    Away(String),
+    /// The provider failed, or the stream broke after its first chunk: a failed iteration.
+    #[error("{message}")]
+    Failed {
+        /// The service's word: `max_retries`, `partial_stream_error`, …
+        code: String,
+        /// For people.
+        message: String,
+        /// It took too long.
+        timeout: bool,
+    },
+}

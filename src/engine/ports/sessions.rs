@@ -1,0 +1,294 @@
+//! Alerts and leases: who may work on what.
+
+use std::future::Future;
+use std::time::Duration;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::journal::{JournalError, Lease};
+use crate::investigation::alert::Alert;
+use crate::investigation::ids::{SessionId, WorkerId};
+use crate::investigation::plan::Plan;
+use crate::investigation::timeline::{EventDraft, TimelineEvent};
+
+/// One delivery of an alert, before anybody looked into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The producer's id, or the one derived from the delivery.
+    pub alert_id: SessionId,
+    /// SHA-256 of the body as received.
+    pub body_sha256: [u8; 32],
+    /// The body as received; `None` when it is too large to be kept.
+    pub body: Option<Vec<u8>>,
+    /// Allow-listed headers.
+    pub headers: Value,
+    /// The subject it came on.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub stream_sequence: u64,
+}
+
+/// Where an alert is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere yet: decode it, then open, join or bury it.
+    Undecided {
+        /// Deliveries so far, this one included.
+        deliveries: u32,
+    },
+    /// It opened the session that has its id.
+    Opened,
+    /// Another session took it along.
+    Joined(SessionId),
+    /// It ended without a session.
+    Ended,
+    /// It was given up.
+    Dead(DeadReason),
+    /// The id is taken by another body.
+    UsedId,
+}
+
+/// Why an alert was given up. The word is part of the dead letter's subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeadReason {
+    /// The body is not text.
+    Undecodable,
+    /// The body has no content.
+    Empty,
+    /// The body is larger than `max_alert_bytes`.
+    TooLarge,
+    /// The id came before, with another body.
+    UsedId,
+    /// The header with the id holds no UUIDv7.
+    InvalidId,
+    /// The header with the chain names none.
+    UnknownChain,
+    /// Too many workers died at the same step of it.
+    AttemptsExhausted,
+}
+
+impl DeadReason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Undecodable,
+        Self::Empty,
+        Self::TooLarge,
+        Self::UsedId,
+        Self::InvalidId,
+        Self::UnknownChain,
+        Self::AttemptsExhausted,
+    ];
+
+    /// The word in subjects, headers, the store and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Undecodable => "undecodable",
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+            Self::UsedId => "used_id",
+            Self::InvalidId => "invalid_id",
+            Self::UnknownChain => "unknown_chain",
+            Self::AttemptsExhausted => "attempts_exhausted",
+        }
+    }
+
+    /// The reason of a word; `None` for one this version does not know.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+/// Why an alert is given up, for programs and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The closed word.
+    pub reason: DeadReason,
+    /// What is wrong with this very alert.
+    pub detail: String,
+}
+
+/// Opens a session for an undecided alert, or links it to the open session of its fingerprint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenRequest {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// As understood, with the masked text that everything else sees.
+    pub alert: Alert,
+    /// What the session will do.
+    pub plan: Plan,
+    /// Who opens it.
+    pub worker: WorkerId,
+    /// Its name for people.
+    pub worker_name: String,
+    /// Random; a retry keeps it.
+    pub token: Uuid,
+    /// How long the lease lasts without a renewal.
+    pub lease: Duration,
+    /// How long the session may take altogether.
+    pub session_timeout: Duration,
+    /// How the first event describes it.
+    pub started: EventDraft,
+}
+
+/// What became of an alert that was to open a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opened {
+    /// A new session, leased to the caller.
+    Session(Claimed),
+    /// Linked to this open session.
+    Joined(SessionId),
+    /// Only resolved, and nobody investigates it: ended without a session.
+    NotInvestigated,
+    /// Another worker was faster: look at the alert's place again.
+    Raced,
+}
+
+/// A session that now belongs to the caller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claimed {
+    /// The right to write.
+    pub lease: Lease,
+    /// Until the session's deadline by the database's clock; zero when it has passed.
+    pub remaining: Duration,
+    /// Deaths at the present checkpoint, this claim excluded.
+    pub attempts: u32,
+    /// Somebody asked to cancel it.
+    pub cancel_requested: bool,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claim {
+    /// Taken over; `session_resumed` is written.
+    Taken(Claimed),
+    /// Somebody's lease lives for this long.
+    Busy(Duration),
+    /// The session is over and may have to be settled.
+    Over {
+        /// Everything is published already.
+        settled: bool,
+    },
+    /// A newer version wrote it.
+    TooNew,
+    /// There is no such session.
+    Unknown,
+}
+
+/// What a renewal found for one lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// Good for another period.
+    Renewed {
+        /// The session's last event number: grows by joins.
+        last_seq: u32,
+        /// Somebody asked to cancel the session.
+        cancel_requested: bool,
+    },
+    /// A statement holds the row now: neither renewed nor lost.
+    Locked,
+    /// Another epoch owns the session.
+    Lost,
+    /// It ended under this very lease.
+    Ended,
+}
+
+/// Alerts and leases.
+pub trait Sessions: Send + Sync + 'static {
+    /// Insert first: makes the alert known and counts the delivery.
+    fn receive(&self, received: Received) -> impl Future<Output = Result<Place, JournalError>> + Send;
+
+    /// Opens, joins or ends the alert, in one statement.
+    fn open(&self, request: OpenRequest) -> impl Future<Output = Result<Opened, JournalError>> + Send;
+
+    /// Gives an undecided alert up. Idempotent.
+    fn bury(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Takes a session whose lease has run out.
+    fn claim(
+        &self,
+        session: SessionId,
+        claim: ClaimRequest,
+    ) -> impl Future<Output = Result<Claim, JournalError>> + Send;
+
+    /// Renews all leases of this worker in one statement; one answer a lease, in order.
+    fn renew(
+        &self,
+        leases: Vec<Lease>,
+        period: Duration,
+    ) -> impl Future<Output = Result<Vec<Renewal>, JournalError>> + Send;
+
+    /// Hands a session back: no owner, next epoch, no attempt counted.
+    fn release(&self, lease: Lease) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Whether the session or alert is over, and the dead letter it owes.
+    fn standing(&self, session: SessionId) -> impl Future<Output = Result<Standing, JournalError>> + Send;
+
+    /// Marks it as settled and forgets the raw body. Idempotent.
+    fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// One round trip: whether the store answers.
+    fn reachable(&self) -> impl Future<Output = bool> + Send;
+}
+
+/// Who claims, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The process.
+    pub worker: WorkerId,
+    /// Its name for people.
+    pub worker_name: String,
+    /// Random; a retry keeps it.
+    pub token: Uuid,
+    /// How long the lease lasts without a renewal.
+    pub lease: Duration,
+    /// The delivery's place in the stream, for the sweeper.
+    pub stream_sequence: Option<u64>,
+}
+
+/// Whether something is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// No event will follow.
+    pub over: bool,
+    /// Settled before.
+    pub settled: bool,
+    /// Number of the last event, 0 for none.
+    pub last_seq: u32,
+    /// The dead letter that has to be stored before it is settled, with the alert to put into it.
+    pub owes: Option<DeadLetter>,
+}
+
+/// An alert that was given up, as it is published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// Why.
+    pub reason: DeadReason,
+    /// Why, for people.
+    pub detail: String,
+    /// The body as received; empty when it was too large to be kept.
+    pub body: Vec<u8>,
+    /// Allow-listed headers.
+    pub headers: Value,
+    /// The subject it came on.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub stream_sequence: u64,
+    /// How often it was delivered.
+    pub deliveries: u32,
+}
+
+impl Eq for DeadLetter {}
+
+/// The timeline table, as the publisher and watchers read it.
+pub trait Outbox: Send + Sync + 'static {
+    /// Events after `after`, in order, at most `limit`.
+    fn events(
+        &self,
+        session: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send;
+}

@@ -1,0 +1,49 @@
+//! The MCP servers.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::investigation::entry::ToolCall;
+use crate::investigation::plan::ToolSpec;
+
+/// The MCP servers.
+pub trait Tools: Send + Sync + 'static {
+    /// What the named servers offer now, sorted by name. A server that is away offers nothing (and is logged).
+    fn list(&self, servers: &[String]) -> impl Future<Output = Vec<ToolSpec>> + Send;
+
+    /// Sends one call once. Bounded by `timeout`. Dropping the future cancels the call.
+    fn call(
+        &self,
+        call: &ToolCall,
+        max_result_tokens: u32,
+        timeout: Duration,
+    ) -> impl Future<Output = ToolReply> + Send;
+}
+
+/// What became of a tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolReply {
+    /// The tool answered.
+    Answered {
+        /// Flattened to text, masked, cut: as the model sees it.
+        content: String,
+        /// Masked, not cut; `None` when nothing was cut.
+        full: Option<String>,
+        /// Bytes of the whole result.
+        bytes: u64,
+        /// The tool says that it failed: an answer, too.
+        is_error: bool,
+    },
+    /// The call was never sent (no such server, no connection): it may be sent again.
+    NotSent {
+        /// For people.
+        error: String,
+    },
+    /// The call was sent and no answer came: only a read-only call may be sent again.
+    NoAnswer {
+        /// For people.
+        error: String,
+        /// It took too long.
+        timeout: bool,
+    },
+}

@@ -1,0 +1,79 @@
+//! Keeps the leases of a worker alive: the database first, then the broker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::ports::{Delivery, Feed, Renewal, Sessions};
+use super::running::{Run, Running};
+use crate::investigation::entry::StopReason;
+
+/// Renews every third of the lease until `end` is cancelled.
+///
+/// A lost lease takes the reins of its run and says nothing to the broker. A failed renewal changes nothing: the runs
+/// find out by themselves when it was too long ago.
+pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
+    sessions: Arc<S>,
+    running: Arc<Running<D>>,
+    feed: Arc<F>,
+    (lease, end): (Duration, CancellationToken),
+) {
+    let mut ticks = tokio::time::interval(lease / 3);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => renew(&*sessions, &running, &*feed, lease).await,
+            () = end.cancelled() => return,
+        }
+    }
+}
+
+async fn renew<S: Sessions, D: Delivery, F: Feed>(sessions: &S, running: &Running<D>, feed: &F, lease: Duration) {
+    let runs = running.all();
+    if runs.is_empty() {
+        return;
+    }
+    let asked_at = Instant::now();
+    let answers = match sessions.renew(runs.iter().map(|run| run.lease).collect(), lease).await {
+        Ok(answers) => answers,
+        Err(error) => {
+            tracing::warn!("leases were not renewed: {error}");
+            return;
+        }
+    };
+    let renewed = runs.into_iter().zip(answers);
+    let progress = renewed.filter_map(|(run, answer)| apply(&run, answer, asked_at, feed).then_some(run.delivery));
+    // All at once and not for long: a slow broker must not hold up the next renewal.
+    let told = futures_util::future::join_all(progress.map(|delivery| async move { delivery.progress().await }));
+    match tokio::time::timeout(lease / 6, told).await {
+        Ok(told) => {
+            if let Some(error) = told.into_iter().find_map(Result::err) {
+                tracing::warn!("{error}");
+            }
+        }
+        Err(_) => tracing::warn!("the broker did not confirm in time that sessions are worked on"),
+    }
+}
+
+/// Whether the broker is to be told that the session is being worked on.
+fn apply<D: Delivery, F: Feed>(run: &Run<D>, answer: Renewal, asked_at: Instant, feed: &F) -> bool {
+    match answer {
+        Renewal::Renewed { cancel_requested, last_seq: _ } => {
+            run.control.renewed(asked_at);
+            if cancel_requested {
+                run.control.stop(StopReason::Cancelled);
+            }
+            // A joined alert may have added an event that only the table knows.
+            feed.poke(run.lease.session_id);
+            true
+        }
+        Renewal::Lost => {
+            run.control.lose();
+            false
+        }
+        // A statement holds the row: it renews the lease itself. Or the session is over and about to be settled.
+        Renewal::Locked | Renewal::Ended => true,
+    }
+}

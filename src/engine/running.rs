@@ -1,0 +1,99 @@
+//! The sessions that this process runs, each with its lease, its reins and its present delivery.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::control::Control;
+use super::ports::Lease;
+use crate::investigation::ids::SessionId;
+
+/// Shared by the dispatcher, the runs and the renewal.
+#[derive(Debug)]
+pub struct Running<D> {
+    runs: Mutex<BTreeMap<SessionId, Run<D>>>,
+}
+
+/// One session of this process.
+#[derive(Debug)]
+pub struct Run<D> {
+    /// The right to write.
+    pub lease: Lease,
+    /// The reins.
+    pub control: Control,
+    /// The message that has to be answered in the end: the latest one of the session.
+    pub delivery: Arc<D>,
+}
+
+/// A run that is in the list.
+#[derive(Debug)]
+pub struct Entered<'r, D> {
+    running: &'r Running<D>,
+    lease: Lease,
+}
+
+impl<D> Entered<'_, D> {
+    /// Takes the run out, with its latest delivery.
+    pub fn leave(self) -> Option<Run<D>> {
+        self.running.remove(self.lease)
+    }
+}
+
+impl<D> Drop for Entered<'_, D> {
+    fn drop(&mut self) {
+        self.running.remove(self.lease);
+    }
+}
+
+impl<D> Clone for Run<D> {
+    fn clone(&self) -> Self {
+        Self { lease: self.lease, control: self.control.clone(), delivery: Arc::clone(&self.delivery) }
+    }
+}
+
+impl<D> Default for Running<D> {
+    fn default() -> Self {
+        Self { runs: Mutex::new(BTreeMap::new()) }
+    }
+}
+
+impl<D> Running<D> {
+    /// Adds a run; it is taken out when the guard is dropped, however its task ends.
+    pub fn insert(&self, run: Run<D>) -> Entered<'_, D> {
+        let lease = run.lease;
+        self.lock().insert(lease.session_id, run);
+        self.gauge();
+        Entered { running: self, lease }
+    }
+
+    /// Only the run of this very lease: a later one of the session may have taken its place.
+    fn remove(&self, lease: Lease) -> Option<Run<D>> {
+        let run = match self.lock().entry(lease.session_id) {
+            Entry::Occupied(entry) if entry.get().lease == lease => Some(entry.remove()),
+            Entry::Occupied(_) | Entry::Vacant(_) => None,
+        };
+        self.gauge();
+        run
+    }
+
+    /// Whether the session runs here. If so, this delivery of it becomes its delivery.
+    pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
+        let mut runs = self.lock();
+        let run = runs.get_mut(&session);
+        run.map(|run| run.delivery = Arc::clone(delivery)).is_some()
+    }
+
+    /// All runs, in order of their sessions.
+    pub fn all(&self) -> Vec<Run<D>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn gauge(&self) {
+        let count = u32::try_from(self.lock().len()).unwrap_or(u32::MAX);
+        metrics::gauge!("tarsy_sessions_running").set(f64::from(count));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Run<D>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

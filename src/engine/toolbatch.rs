@@ -1,0 +1,111 @@
+//! Runs one batch of tool calls: read-only ones at the same time, any other alone and written down before it is sent.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use tokio::time::Instant;
+
+use super::control::Broken;
+use super::execution::{Execution, Performed, millis};
+use super::ports::{ToolCallRecord, ToolReply, Tools};
+use super::world::World;
+use crate::investigation::decide::lost;
+use crate::investigation::entry::{Entry, FailureSource, ToolCall};
+use crate::investigation::narrate::MeasuredTool;
+
+/// Read-only calls of one answer that run at the same time; a model may ask for any number.
+const AT_ONCE: usize = 16;
+
+/// One call and what became of it.
+struct Ran {
+    call: ToolCall,
+    reply: ToolReply,
+    took: Duration,
+}
+
+/// Runs the calls of one decision and commits their results.
+pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Broken> {
+    execution.control.permit()?;
+    if let [call] = calls.as_slice()
+        && !call.read_only
+    {
+        execution.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
+        // The write may have taken long.
+        execution.control.owned()?;
+    }
+    let limit = execution.state.plan().limits.max_tool_result_tokens;
+    let timeout = execution.iteration_remaining();
+    let tools = &*execution.ports.tools;
+    let all = stream::iter(calls).map(|call| one(tools, call, limit, timeout)).buffered(AT_ONCE).collect::<Vec<_>>();
+    let ran = tokio::select! {
+        ran = all => ran,
+        () = execution.control.stopped() => return Ok(()),
+        () = execution.control.lost() => return Err(Broken::LeaseLost),
+    };
+    let mut performed = Performed::default();
+    for ran in ran {
+        record(&mut performed, ran, limit);
+    }
+    execution.commit(performed).await
+}
+
+async fn one<T: Tools>(tools: &T, call: ToolCall, limit: u32, timeout: Duration) -> Ran {
+    let began = Instant::now();
+    let bounded = async |left: Duration| {
+        let reply = tokio::time::timeout(left, tools.call(&call, limit, left)).await;
+        reply.unwrap_or_else(|_| {
+            let error = format!("no answer within {} s", timeout.as_secs_f64());
+            ToolReply::NoAnswer { error, timeout: true }
+        })
+    };
+    let mut reply = bounded(timeout).await;
+    if may_send_again(&call, &reply) {
+        reply = bounded(timeout.saturating_sub(began.elapsed())).await;
+    }
+    let took = began.elapsed();
+    metrics::histogram!("tarsy_tool_call_duration_seconds").record(took.as_secs_f64());
+    Ran { call, reply, took }
+}
+
+/// Once more after a connection that was not there or broke; never for a call that may have changed something.
+fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
+    match reply {
+        ToolReply::Answered { .. } | ToolReply::NoAnswer { timeout: true, .. } => false,
+        ToolReply::NotSent { .. } => true,
+        ToolReply::NoAnswer { timeout: false, .. } => call.read_only,
+    }
+}
+
+fn record(performed: &mut Performed, ran: Ran, limit: u32) {
+    let Ran { call, reply, took } = ran;
+    let (entries, state, result, error, bytes, cut) = match reply {
+        ToolReply::Answered { content, full, bytes, is_error } => {
+            let cut = full.is_some().then_some(limit);
+            let whole = full.unwrap_or_else(|| content.clone());
+            let state = if is_error { "failed" } else { "done" };
+            (vec![result(&call, content, is_error)], state, Some(whole), None, bytes, cut)
+        }
+        ToolReply::NotSent { error } => (unanswered(&call, &error, false), "failed", None, Some(error), 0, None),
+        ToolReply::NoAnswer { error, timeout } if call.read_only => {
+            (unanswered(&call, &error, timeout), "failed", None, Some(error), 0, None)
+        }
+        ToolReply::NoAnswer { error, .. } => (lost(&call), "lost", None, Some(error), 0, None),
+    };
+    metrics::counter!("tarsy_tool_calls_total", "outcome" => state).increment(1);
+    let measured = MeasuredTool { took_ms: millis(took), bytes, cut_to_tokens: cut };
+    performed.measured.tools.insert(call.id.clone(), measured);
+    performed.entries.extend(entries);
+    performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration: took });
+}
+
+fn result(call: &ToolCall, content: String, is_error: bool) -> Entry {
+    Entry::ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error }
+}
+
+/// The model is told, and the failure counts.
+fn unanswered(call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
+    vec![
+        result(call, format!("Error: {error}"), true),
+        Entry::Failed { error: format!("{}: {error}", call.tool), timeout, source: FailureSource::Tool },
+    ]
+}
