@@ -7,3 +7,4 @@ pub mod config;
 pub mod drill;
 pub mod engine;
 pub mod investigation;
+pub mod store;

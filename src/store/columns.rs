@@ -1,0 +1,191 @@
+//! Rows turned into columns: what `unnest` takes. Each group is built from one list, so its columns have one length.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::engine::ports::{JournalError, ModelCallRecord, StageBegin, StageEnd, ToolCallRecord};
+use crate::investigation::entry::{Answer, Entry, Usage};
+use crate::investigation::timeline::EventDraft;
+
+use super::entry::encode;
+use super::{clean, number};
+
+#[derive(Default)]
+pub(super) struct Events {
+    pub(super) event_type: Vec<String>,
+    pub(super) status: Vec<String>,
+    pub(super) content: Vec<String>,
+    pub(super) metadata: Vec<Option<Value>>,
+}
+
+impl Events {
+    pub(super) fn new(drafts: Vec<EventDraft>) -> Self {
+        let mut all = Self::default();
+        for draft in drafts {
+            all.event_type.push(draft.event_type.into());
+            all.status.push(draft.status.into());
+            all.content.push(clean::text(draft.content));
+            all.metadata.push(clean::nullable(draft.metadata));
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Entries {
+    pub(super) kind: Vec<&'static str>,
+    pub(super) role: Vec<Option<&'static str>>,
+    pub(super) content: Vec<Option<String>>,
+    pub(super) tool_call_id: Vec<Option<String>>,
+    pub(super) tool_name: Vec<Option<String>>,
+    pub(super) body: Vec<Value>,
+    pub(super) provider_data: Vec<Option<Vec<u8>>>,
+}
+
+impl Entries {
+    pub(super) fn new(entries: Vec<Entry>) -> Result<Self, JournalError> {
+        let mut all = Self::default();
+        for entry in entries {
+            let row = encode(entry).map_err(|error| JournalError::Conflict(format!("entry: {error}")))?;
+            all.kind.push(row.kind);
+            all.role.push(row.role);
+            all.content.push(row.content);
+            all.tool_call_id.push(row.tool_call_id);
+            all.tool_name.push(row.tool_name);
+            all.body.push(row.body);
+            all.provider_data.push(row.provider_data);
+        }
+        Ok(all)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ModelCalls {
+    pub(super) entries_upto: Vec<i32>,
+    pub(super) duration_ms: Vec<i64>,
+    pub(super) input: Vec<Option<i64>>,
+    pub(super) cached: Vec<Option<i64>>,
+    pub(super) output: Vec<Option<i64>>,
+    pub(super) thinking: Vec<Option<i64>>,
+    pub(super) purpose: Vec<&'static str>,
+    pub(super) provider: Vec<String>,
+    pub(super) backend: Vec<String>,
+    pub(super) model: Vec<String>,
+    pub(super) error: Vec<Option<String>>,
+    pub(super) response: Vec<Option<Value>>,
+}
+
+impl ModelCalls {
+    pub(super) fn new(calls: Vec<ModelCallRecord>) -> Result<Self, JournalError> {
+        let mut all = Self::default();
+        for call in calls {
+            let usage = call.answer.as_ref().map(|answer| answer.usage);
+            let tokens = |of: fn(Usage) -> u64| usage.map(|usage| number::big(of(usage)));
+            all.entries_upto.push(number::int(call.entries_upto));
+            all.duration_ms.push(number::millis(call.duration));
+            all.input.push(tokens(|usage| usage.input_tokens));
+            all.cached.push(tokens(|usage| usage.cached_tokens));
+            all.output.push(tokens(|usage| usage.output_tokens));
+            all.thinking.push(tokens(|usage| usage.thinking_tokens));
+            all.purpose.push(call.purpose);
+            all.provider.push(clean::text(call.provider.name));
+            all.backend.push(clean::text(call.provider.backend));
+            all.model.push(clean::text(call.provider.model));
+            all.error.push(clean::optional(call.error));
+            all.response.push(call.answer.as_ref().map(response).transpose()?);
+        }
+        Ok(all)
+    }
+}
+
+/// The answer as JSON; the provider's bytes are in the journal only.
+fn response(answer: &Answer) -> Result<Value, JournalError> {
+    serde_json::to_value(answer).map(clean::json).map_err(|error| JournalError::Conflict(format!("answer: {error}")))
+}
+
+#[derive(Default)]
+pub(super) struct ToolCalls {
+    pub(super) duration_ms: Vec<i64>,
+    pub(super) read_only: Vec<bool>,
+    pub(super) state: Vec<&'static str>,
+    pub(super) call_id: Vec<String>,
+    pub(super) tool: Vec<String>,
+    pub(super) arguments: Vec<String>,
+    pub(super) result: Vec<Option<String>>,
+    pub(super) error: Vec<Option<String>>,
+}
+
+impl ToolCalls {
+    pub(super) fn new(calls: Vec<ToolCallRecord>) -> Self {
+        let mut all = Self::default();
+        for record in calls {
+            all.duration_ms.push(number::millis(record.duration));
+            all.read_only.push(record.call.read_only);
+            all.state.push(record.state);
+            all.call_id.push(clean::text(record.call.id));
+            all.tool.push(clean::text(record.call.tool));
+            all.arguments.push(clean::text(record.call.arguments));
+            all.result.push(clean::optional(record.result));
+            all.error.push(clean::optional(record.error));
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Stages {
+    pub(super) stage_no: Vec<i32>,
+    pub(super) name: Vec<String>,
+    pub(super) policy: Vec<&'static str>,
+}
+
+#[derive(Default)]
+pub(super) struct Executions {
+    pub(super) execution_id: Vec<Uuid>,
+    pub(super) stage_no: Vec<i32>,
+    pub(super) agent_no: Vec<i32>,
+    pub(super) agent: Vec<String>,
+    pub(super) strategy: Vec<&'static str>,
+    pub(super) backend: Vec<String>,
+    pub(super) model: Vec<String>,
+}
+
+/// A stage that begins, and its executions.
+pub(super) fn begun(begin: Option<StageBegin>) -> (Stages, Executions) {
+    let (mut stages, mut all) = (Stages::default(), Executions::default());
+    if let Some(begin) = begin {
+        let stage_no = number::int(begin.stage_no);
+        stages.stage_no.push(stage_no);
+        stages.name.push(clean::text(begin.name));
+        stages.policy.push(begin.success_policy);
+        for execution in begin.executions {
+            all.execution_id.push(execution.execution_id.0);
+            all.stage_no.push(stage_no);
+            all.agent_no.push(number::int(execution.agent_no));
+            all.agent.push(clean::text(execution.agent));
+            all.strategy.push(execution.strategy);
+            all.backend.push(clean::text(execution.backend));
+            all.model.push(clean::text(execution.model));
+        }
+    }
+    (stages, all)
+}
+
+#[derive(Default)]
+pub(super) struct EndedStages {
+    pub(super) stage_no: Vec<i32>,
+    pub(super) status: Vec<&'static str>,
+    pub(super) error: Vec<Option<String>>,
+}
+
+impl EndedStages {
+    pub(super) fn new(end: Option<StageEnd>) -> Self {
+        let mut all = Self::default();
+        if let Some(end) = end {
+            all.stage_no.push(number::int(end.stage_no));
+            all.status.push(end.status.as_str());
+            all.error.push(clean::optional(end.error));
+        }
+        all
+    }
+}

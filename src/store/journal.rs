@@ -1,0 +1,39 @@
+//! The port [`Journal`]: reads of a resume, and the three fenced writes of an owner.
+
+use crate::engine::ports::{Checkpoint, Journal, JournalError, Lease, SessionEnd, SessionRecord, SessionStep};
+use crate::investigation::entry::Entry;
+use crate::investigation::ids::{ExecutionId, SessionId};
+
+use super::checkpoint::Append;
+use super::connect::Store;
+use super::fence::counted;
+use super::finish::Finish;
+use super::record;
+use super::step::Step;
+
+impl Journal for Store {
+    async fn load(&self, session: SessionId) -> Result<SessionRecord, JournalError> {
+        let stored = self.run(move |connection| record::session(connection, session.0)).await?;
+        stored.ok_or_else(|| JournalError::Conflict(format!("no session {session}")))?.understood()
+    }
+
+    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Entry>, JournalError> {
+        let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
+        record::understood(rows)
+    }
+
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        let write = Append::new(lease, checkpoint)?;
+        counted("checkpoint", self.run(move |connection| write.write(connection)).await?)
+    }
+
+    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), JournalError> {
+        let write = Step::new(lease, step);
+        counted("step", self.run(move |connection| write.write(connection)).await?)
+    }
+
+    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), JournalError> {
+        let write = Finish::new(lease, end);
+        counted("finish", self.run(move |connection| write.write(connection)).await?)
+    }
+}

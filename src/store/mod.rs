@@ -1,0 +1,38 @@
+//! Postgres through Diesel: implements the store's ports.
+//!
+//! Owns the schema, every SQL statement and the rules of writing: a write is one statement in autocommit, fenced by
+//! epoch and token, sent again with the same bytes while its outcome is unknown. Knows no broker and no model; the
+//! engine calls it through [`crate::engine::ports`].
+
+mod call;
+mod cancel;
+mod checkpoint;
+mod claim;
+mod clean;
+mod columns;
+mod connect;
+mod entry;
+mod error;
+mod fence;
+mod finish;
+mod history;
+mod journal;
+mod list;
+mod migrate;
+mod number;
+mod open;
+mod receive;
+mod record;
+mod renew;
+#[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
+mod schema;
+mod sessions;
+mod standing;
+mod statement;
+mod step;
+
+pub use cancel::CancelAnswer;
+pub use connect::{ConnectOptions, Store};
+pub use error::Error;
+pub use list::{Found, SessionSummary};
+pub use migrate::{MIGRATIONS, check_schema, migrate, schema_version};

@@ -1,0 +1,140 @@
+//! An alert opens a session, joins the open one of its fingerprint, or ends: decided in one statement.
+
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::engine::ports::{Claimed, JournalError, Lease, OpenRequest, Opened};
+use crate::investigation::alert::AlertStatus;
+use crate::investigation::ids::SessionId;
+
+use super::statement::statement;
+use super::{clean, number};
+
+/// Each rival can be in the way once; two tries were enough for 64 of them.
+const TRIES: usize = 10;
+
+pub(super) struct Open {
+    alert_id: Uuid,
+    fingerprint: String,
+    timeout: f64,
+    lease: f64,
+    token: Uuid,
+    worker: Uuid,
+    worker_name: String,
+    chain: String,
+    firing: bool,
+    format_version: i32,
+    plan: Value,
+    alert_type: String,
+    title: String,
+    severity: &'static str,
+    source: String,
+    body: String,
+    event_type: String,
+    event_status: String,
+    event_content: String,
+    event_metadata: Option<Value>,
+}
+
+statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
+    SqlUuid: alert_id,
+    Text: fingerprint,
+    Double: timeout,
+    Double: lease,
+    SqlUuid: token,
+    SqlUuid: worker,
+    Text: worker_name,
+    Text: chain,
+    Bool: firing,
+    Integer: format_version,
+    Jsonb: plan,
+    Text: alert_type,
+    Text: title,
+    Text: severity,
+    Text: source,
+    Text: body,
+    Text: event_type,
+    Text: event_status,
+    Text: event_content,
+    Nullable<Jsonb>: event_metadata,
+]);
+
+pub(super) struct ReadPlace {
+    token: Uuid,
+    alert_id: Uuid,
+}
+
+statement!(ReadPlace, "placed.sql", (Text, Nullable<SqlUuid>, Nullable<Bool>, Nullable<Double>), [
+    SqlUuid: token,
+    SqlUuid: alert_id,
+]);
+
+type PlaceRow = (String, Option<Uuid>, Option<bool>, Option<f64>);
+
+impl Open {
+    pub(super) fn new(request: OpenRequest) -> Result<Self, JournalError> {
+        let OpenRequest { alert, plan, started, .. } = request;
+        let stored = serde_json::to_value(&plan).map_err(|error| JournalError::Conflict(format!("plan: {error}")))?;
+        Ok(Self {
+            alert_id: request.alert_id.0,
+            fingerprint: clean::text(alert.fingerprint),
+            timeout: request.session_timeout.as_secs_f64(),
+            lease: request.lease.as_secs_f64(),
+            token: request.token,
+            worker: request.worker.0,
+            worker_name: clean::text(request.worker_name),
+            chain: clean::text(plan.chain),
+            firing: match alert.status {
+                AlertStatus::Firing => true,
+                AlertStatus::Resolved => false,
+            },
+            format_version: number::int(plan.version),
+            plan: clean::json(stored),
+            alert_type: clean::text(alert.alert_type),
+            title: clean::text(alert.title),
+            severity: alert.severity.as_str(),
+            source: clean::text(alert.source),
+            body: clean::text(alert.text),
+            event_type: started.event_type.into(),
+            event_status: started.status.into(),
+            event_content: clean::text(started.content),
+            event_metadata: clean::nullable(started.metadata),
+        })
+    }
+
+    /// Decides where the alert goes. Sent again after a lost reply it finds what it did.
+    pub(super) fn decide(&self, connection: &mut PgConnection) -> QueryResult<Opened> {
+        for _ in 0..TRIES {
+            let decided: Option<(String, Uuid, Option<f64>)> = self.get_result(connection).optional()?;
+            if let Some((place, target, remaining)) = decided {
+                return Ok(self.opened(&place, Some(target), remaining));
+            }
+            let read = ReadPlace { token: self.token, alert_id: self.alert_id };
+            let placed: Option<PlaceRow> = (&read).get_result(connection).optional()?;
+            match placed {
+                Some((place, ..)) if place == "undecided" => {}
+                Some((place, _, mine, _)) if place == "opened" && mine != Some(true) => return Ok(Opened::Raced),
+                Some((place, joined, _, remaining)) => return Ok(self.opened(&place, joined, remaining)),
+                None => return Ok(Opened::Raced),
+            }
+        }
+        Ok(Opened::Raced)
+    }
+
+    fn opened(&self, place: &str, target: Option<Uuid>, remaining: Option<f64>) -> Opened {
+        match (place, target) {
+            ("opened", _) => Opened::Session(Claimed {
+                lease: Lease { session_id: SessionId(self.alert_id), epoch: 1, token: self.token },
+                remaining: number::from_seconds(remaining.unwrap_or_default()),
+                attempts: 0,
+                cancel_requested: false,
+            }),
+            ("joined", Some(session)) => Opened::Joined(SessionId(session)),
+            ("ended", _) => Opened::NotInvestigated,
+            _ => Opened::Raced,
+        }
+    }
+}

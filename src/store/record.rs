@@ -1,0 +1,117 @@
+//! What a resume reads: the frozen plan, how far the session has come, the entries of an execution.
+
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::engine::ports::{ExecutionRecord, JournalError, RunStatus, SessionRecord, StageRecord};
+use crate::investigation::entry::Entry;
+use crate::investigation::ids::ExecutionId;
+
+use super::entry::{StoredEntry, decode};
+use super::number;
+use super::schema::{agent_executions, alert_sessions, entries, session_plans, stages};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
+struct StageRow {
+    stage_no: i32,
+    status: String,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
+struct ExecutionRow {
+    execution_id: Uuid,
+    stage_no: i32,
+    agent_no: i32,
+    status: String,
+    checkpoint: i32,
+    analysis: Option<String>,
+    error: Option<String>,
+}
+
+/// The rows of a session.
+pub(super) struct StoredSession {
+    plan: Value,
+    step: i32,
+    stages: Vec<StageRow>,
+    executions: Vec<ExecutionRow>,
+}
+
+/// Reads a session; `None` if there is none. Only its owner writes to these rows, so the reads agree.
+pub(super) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<StoredSession>> {
+    let head: Option<(i32, Value)> = alert_sessions::table
+        .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
+        .filter(alert_sessions::session_id.eq(session))
+        .select((alert_sessions::step, session_plans::plan))
+        .first(connection)
+        .optional()?;
+    let Some((step, plan)) = head else {
+        return Ok(None);
+    };
+    let stages = stages::table
+        .filter(stages::session_id.eq(session))
+        .order(stages::stage_no)
+        .select(StageRow::as_select())
+        .load(connection)?;
+    let executions = agent_executions::table
+        .filter(agent_executions::session_id.eq(session))
+        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .select(ExecutionRow::as_select())
+        .load(connection)?;
+    Ok(Some(StoredSession { plan, step, stages, executions }))
+}
+
+/// Reads the entries of an execution, in order.
+pub(super) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredEntry>> {
+    entries::table
+        .filter(entries::session_id.eq(session).and(entries::execution_id.eq(execution)))
+        .order(entries::entry_no)
+        .select((entries::kind, entries::content, entries::body, entries::provider_data))
+        .load(connection)
+}
+
+impl StoredSession {
+    pub(super) fn understood(self) -> Result<SessionRecord, JournalError> {
+        let plan = serde_json::from_value(self.plan)
+            .map_err(|error| JournalError::Conflict(format!("stored plan: {error}")))?;
+        let mut stages = Vec::with_capacity(self.stages.len());
+        for stage in self.stages {
+            stages.push(StageRecord {
+                stage_no: number::from_int(stage.stage_no),
+                status: status(&stage.status)?,
+                executions: self
+                    .executions
+                    .iter()
+                    .filter(|execution| execution.stage_no == stage.stage_no)
+                    .map(execution)
+                    .collect::<Result<_, _>>()?,
+            });
+        }
+        Ok(SessionRecord { plan, step: number::from_int(self.step), stages })
+    }
+}
+
+/// The entries of the rows; a conflict for one that this version does not know.
+pub(super) fn understood(rows: Vec<StoredEntry>) -> Result<Vec<Entry>, JournalError> {
+    rows.into_iter()
+        .map(|row| decode(row).map_err(|error| JournalError::Conflict(format!("stored entry: {error}"))))
+        .collect()
+}
+
+fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, JournalError> {
+    Ok(ExecutionRecord {
+        execution_id: ExecutionId(row.execution_id),
+        agent_no: number::from_int(row.agent_no),
+        status: status(&row.status)?,
+        checkpoint: number::from_int(row.checkpoint),
+        analysis: row.analysis.clone(),
+        error: row.error.clone(),
+    })
+}
+
+fn status(word: &str) -> Result<RunStatus, JournalError> {
+    RunStatus::parse(word).ok_or_else(|| JournalError::Conflict(format!("unknown status {word:?}")))
+}

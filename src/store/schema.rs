@@ -1,0 +1,188 @@
+// @generated automatically by Diesel CLI.
+
+diesel::table! {
+    agent_executions (session_id, execution_id) {
+        session_id -> Uuid,
+        execution_id -> Uuid,
+        started_at -> Timestamptz,
+        finished_at -> Nullable<Timestamptz>,
+        checkpoint_id -> Nullable<Uuid>,
+        stage_no -> Int4,
+        agent_no -> Int4,
+        checkpoint -> Int4,
+        iteration -> Int4,
+        event_count -> Int4,
+        entry_count -> Int4,
+        status -> Text,
+        agent -> Text,
+        strategy -> Text,
+        backend -> Text,
+        model -> Text,
+        analysis -> Nullable<Text>,
+        error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    alert_sessions (session_id) {
+        session_id -> Uuid,
+        created_at -> Timestamptz,
+        deadline_at -> Timestamptz,
+        lease_expires_at -> Timestamptz,
+        finished_at -> Nullable<Timestamptz>,
+        settled_at -> Nullable<Timestamptz>,
+        cancel_requested_at -> Nullable<Timestamptz>,
+        lease_period -> Interval,
+        lease_token -> Uuid,
+        lease_owner -> Nullable<Uuid>,
+        lease_epoch -> Int4,
+        event_seq -> Int4,
+        step -> Int4,
+        attempts -> Int4,
+        worker_name -> Text,
+        status -> Text,
+        stop_reason -> Nullable<Text>,
+        dead_letter -> Nullable<Text>,
+        fingerprint -> Text,
+        chain -> Text,
+        final_analysis -> Nullable<Text>,
+        executive_summary -> Nullable<Text>,
+        error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    alerts (alert_id) {
+        alert_id -> Uuid,
+        received_at -> Timestamptz,
+        settled_at -> Nullable<Timestamptz>,
+        joined_session_id -> Nullable<Uuid>,
+        last_delivery -> Uuid,
+        stream_sequence -> Int8,
+        deliveries -> Int4,
+        place -> Text,
+        body_sha256 -> Bytea,
+        subject -> Text,
+        headers -> Jsonb,
+        dead_reason -> Nullable<Text>,
+        dead_detail -> Nullable<Text>,
+        fingerprint -> Nullable<Text>,
+        alert_type -> Nullable<Text>,
+        title -> Nullable<Text>,
+        severity -> Nullable<Text>,
+        source -> Nullable<Text>,
+        body -> Nullable<Text>,
+        raw -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
+    entries (session_id, execution_id, entry_no) {
+        session_id -> Uuid,
+        execution_id -> Uuid,
+        created_at -> Timestamptz,
+        entry_no -> Int4,
+        checkpoint -> Int4,
+        iteration -> Int4,
+        kind -> Text,
+        role -> Nullable<Text>,
+        content -> Nullable<Text>,
+        tool_call_id -> Nullable<Text>,
+        tool_name -> Nullable<Text>,
+        body -> Jsonb,
+        provider_data -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
+    llm_interactions (session_id, execution_id, checkpoint, call_no) {
+        session_id -> Uuid,
+        execution_id -> Uuid,
+        created_at -> Timestamptz,
+        checkpoint -> Int4,
+        call_no -> Int4,
+        iteration -> Int4,
+        entries_upto -> Int4,
+        duration_ms -> Int8,
+        input_tokens -> Nullable<Int8>,
+        cached_tokens -> Nullable<Int8>,
+        output_tokens -> Nullable<Int8>,
+        thinking_tokens -> Nullable<Int8>,
+        purpose -> Text,
+        provider -> Text,
+        backend -> Text,
+        model -> Text,
+        error -> Nullable<Text>,
+        response -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    session_plans (session_id) {
+        session_id -> Uuid,
+        format_version -> Int4,
+        plan -> Jsonb,
+    }
+}
+
+diesel::table! {
+    stages (session_id, stage_no) {
+        session_id -> Uuid,
+        stage_no -> Int4,
+        started_at -> Timestamptz,
+        finished_at -> Nullable<Timestamptz>,
+        name -> Text,
+        success_policy -> Text,
+        status -> Text,
+        error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    timeline_events (session_id, session_seq) {
+        session_id -> Uuid,
+        execution_id -> Nullable<Uuid>,
+        created_at -> Timestamptz,
+        session_seq -> Int4,
+        sequence_number -> Nullable<Int4>,
+        lease_epoch -> Int4,
+        stage_no -> Nullable<Int4>,
+        iteration -> Nullable<Int4>,
+        attempt -> Nullable<Int4>,
+        event_type -> Text,
+        status -> Text,
+        content -> Text,
+        metadata -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    tool_interactions (session_id, execution_id, checkpoint, call_no) {
+        session_id -> Uuid,
+        execution_id -> Uuid,
+        created_at -> Timestamptz,
+        checkpoint -> Int4,
+        call_no -> Int4,
+        iteration -> Int4,
+        duration_ms -> Int8,
+        read_only -> Bool,
+        state -> Text,
+        call_id -> Text,
+        tool -> Text,
+        arguments -> Text,
+        result -> Nullable<Text>,
+        error -> Nullable<Text>,
+    }
+}
+
+diesel::allow_tables_to_appear_in_same_query!(
+    agent_executions,
+    alert_sessions,
+    alerts,
+    entries,
+    llm_interactions,
+    session_plans,
+    stages,
+    timeline_events,
+    tool_interactions,
+);

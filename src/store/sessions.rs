@@ -1,0 +1,93 @@
+//! The port [`Sessions`]: alerts and leases.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use crate::engine::ports::{
+    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Refusal, Renewal, Sessions,
+    Standing,
+};
+use crate::investigation::ids::SessionId;
+
+use super::call::once;
+use super::claim::TakeOver;
+use super::clean;
+use super::connect::Store;
+use super::fence::count;
+use super::open::Open;
+use super::receive::{self, Bury, Receive, ReceivedRow};
+use super::renew::{Release, Renew};
+use super::standing::{self, ReadStanding, Settle, StandingRow};
+
+/// Less than the time between two renewals: a stuck one is given up before the next is due.
+const RENEWAL_BOUND: Duration = Duration::from_secs(8);
+const PROBE_BOUND: Duration = Duration::from_secs(5);
+
+impl Sessions for Store {
+    async fn receive(&self, received: Received) -> Result<Place, JournalError> {
+        let write = Receive::from(received);
+        let row: ReceivedRow = self.run(move |connection| (&write).get_result(connection)).await?;
+        receive::place(row)
+    }
+
+    async fn open(&self, request: OpenRequest) -> Result<Opened, JournalError> {
+        let write = Open::new(request)?;
+        Ok(self.run(move |connection| write.decide(connection)).await?)
+    }
+
+    async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
+        let write = Bury { reason: refusal.reason.as_str(), detail: clean::text(refusal.detail), alert_id: alert.0 };
+        let place: Option<String> = self.run(move |connection| (&write).get_result(connection).optional()).await?;
+        match place.as_deref() {
+            Some("dead") => Ok(()),
+            Some(place) => Err(JournalError::Conflict(format!("alert {alert} cannot be buried: it is {place}"))),
+            None => Err(JournalError::Conflict(format!("no alert {alert}"))),
+        }
+    }
+
+    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, JournalError> {
+        let write = TakeOver::new(session, claim);
+        Ok(self.run(move |connection| write.take(connection)).await?)
+    }
+
+    /// Not sent again: the next renewal is due anyway, and a late one must not wait behind this one.
+    async fn renew(&self, leases: Vec<Lease>, period: Duration) -> Result<Vec<Renewal>, JournalError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        let write = Renew::new(&leases, period);
+        let renewals =
+            once(&self.renewals, RENEWAL_BOUND, Arc::new(move |connection: &mut _| write.write(connection))).await?;
+        for renewal in &renewals {
+            match renewal {
+                Renewal::Lost => count("renew"),
+                Renewal::Renewed { .. } | Renewal::Locked | Renewal::Ended => {}
+            }
+        }
+        Ok(renewals)
+    }
+
+    async fn release(&self, lease: Lease) -> Result<(), JournalError> {
+        let write = Release::new(lease);
+        self.run(move |connection| write.write(connection)).await?
+    }
+
+    async fn standing(&self, session: SessionId) -> Result<Standing, JournalError> {
+        let read = ReadStanding { alert_id: session.0 };
+        let row: Option<StandingRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
+        standing::standing(session, row.ok_or_else(|| JournalError::Conflict(format!("no alert {session}")))?)
+    }
+
+    async fn settled(&self, session: SessionId) -> Result<(), JournalError> {
+        let write = Settle { session_id: session.0 };
+        let settled: bool = self.run(move |connection| (&write).get_result(connection)).await?;
+        if settled { Ok(()) } else { Err(JournalError::Conflict(format!("{session} is not over"))) }
+    }
+
+    async fn reachable(&self) -> bool {
+        let probe = |connection: &mut _| diesel::sql_query("SELECT 1").execute(connection);
+        once(&self.pool, PROBE_BOUND, Arc::new(probe)).await.is_ok()
+    }
+}

@@ -1,0 +1,3 @@
+SELECT s.status, s.lease_epoch, s.lease_token, s.step, s.lease_owner IS NULL AS ownerless, e.checkpoint, e.checkpoint_id
+FROM alert_sessions s LEFT JOIN agent_executions e ON e.session_id = s.session_id AND e.execution_id = $1
+WHERE s.session_id = $2

@@ -1,0 +1,11 @@
+WITH session AS (
+  UPDATE alert_sessions s SET settled_at = coalesce(s.settled_at, clock_timestamp())
+  WHERE s.session_id = $1 AND s.status <> 'running'
+  RETURNING s.session_id
+), alert AS (
+  UPDATE alerts a SET settled_at = coalesce(a.settled_at, clock_timestamp()), raw = NULL
+  WHERE a.alert_id = $1
+    AND (a.place IN ('joined', 'ended', 'dead') OR a.place = 'opened' AND EXISTS (SELECT FROM session))
+  RETURNING a.alert_id
+)
+SELECT (SELECT count(*) FROM session) + (SELECT count(*) FROM alert) > 0
