@@ -3,6 +3,7 @@
 //! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
 //! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
 
+pub mod bus;
 pub mod config;
 pub mod drill;
 pub mod engine;

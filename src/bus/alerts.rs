@@ -1,0 +1,111 @@
+//! Puts an alert into the queue: what `submit`, the sweeper and a retry do.
+
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use serde_json::Value;
+
+use super::connection::Nats;
+use super::error::Error;
+use super::headers;
+use super::names::{ALERTS, Priority};
+
+/// The server's code for a message above `max_msg_size`.
+const MESSAGE_SIZE_EXCEEDED: ErrorCode = ErrorCode(10054);
+
+/// An alert to be queued.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewAlert {
+    /// How it is queued.
+    pub priority: Priority,
+    /// The rest of the subject, for people: `disk-full`.
+    pub suffix: Option<String>,
+    /// Any text or JSON.
+    pub body: Vec<u8>,
+    /// An object of strings by header name; what is not on the allow-list is left out.
+    pub headers: Value,
+}
+
+/// An alert that the stream has acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Where it went.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub sequence: u64,
+}
+
+impl Nats {
+    /// Queues an alert; returns when the stream has acknowledged it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not stored, or not known to be stored ([`Error::Away`]). An answer `duplicate` is an error, too:
+    /// the server has stored nothing.
+    pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
+        let subject = subject(alert.priority, alert.suffix.as_deref())?;
+        let headers = headers::for_copy(&alert.headers)?;
+        let publish = self.jetstream().publish_with_headers(subject.clone(), headers, alert.body.into());
+        let ack = match tokio::time::timeout(super::connection::REQUEST_TIMEOUT, async { publish.await?.await }).await {
+            Ok(Ok(ack)) => ack,
+            Ok(Err(error)) => return Err(refused(subject, &error)),
+            Err(_) => return Err(Error::Away(format!("no answer to a publish on {subject}"))),
+        };
+        if ack.duplicate {
+            return Err(Error::Duplicate(subject));
+        }
+        if ack.stream != ALERTS {
+            return Err(Error::Rejected {
+                subject,
+                reason: format!("stream {} stores it instead of {ALERTS}", ack.stream),
+            });
+        }
+        Ok(Published { subject, sequence: ack.sequence })
+    }
+}
+
+fn subject(priority: Priority, suffix: Option<&str>) -> Result<String, Error> {
+    let Some(suffix) = suffix else {
+        return Ok(priority.subject());
+    };
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if suffix.len() > 200 || !suffix.split('.').all(is_word) {
+        return Err(Error::Suffix(suffix.to_owned()));
+    }
+    Ok(format!("{}.{suffix}", priority.subject()))
+}
+
+fn refused(subject: String, error: &PublishError) -> Error {
+    let source = std::error::Error::source(error);
+    let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
+    let code = source.and_then(|source| source.downcast_ref()).map(async_nats::jetstream::Error::error_code);
+    if code == Some(MESSAGE_SIZE_EXCEEDED) {
+        return Error::TooLarge { subject, reason };
+    }
+    if code == Some(ErrorCode::STREAM_STORE_FAILED) {
+        return Error::Full { subject, reason };
+    }
+    match error.kind() {
+        PublishErrorKind::StreamNotFound => Error::NoStream(subject),
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => Error::Away(error.to_string()),
+        PublishErrorKind::MaxPayloadExceeded => Error::TooLarge { subject, reason },
+        PublishErrorKind::WrongLastMessageId
+        | PublishErrorKind::WrongLastSequence
+        | PublishErrorKind::MaxAckPending
+        | PublishErrorKind::Other => Error::Rejected { subject, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_cannot_leave_its_priority() {
+        assert_eq!(subject(Priority::High, None).unwrap(), "tarsy.alerts.high");
+        assert_eq!(subject(Priority::Low, Some("disk-full.eu_1")).unwrap(), "tarsy.alerts.low.disk-full.eu_1");
+        for bad in ["", ".", "a.", "a..b", "a b", "*", "a.>", "ü"] {
+            assert!(matches!(subject(Priority::Low, Some(bad)), Err(Error::Suffix(_))), "{bad}");
+        }
+    }
+}

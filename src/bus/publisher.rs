@@ -1,0 +1,151 @@
+//! Publishes one session's events: reads how far its subject has come and publishes the row after it, from the table.
+//!
+//! Several publishers of one session may run at once, in one process or many: the rows never change and the expected
+//! sequence of the subject lets one of them through. It orders publishers and fences nobody; a refusal only means
+//! "look again". Messages carry no `Nats-Msg-Id`: after a purge the id would still count as a duplicate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
+
+use super::connection::Nats;
+use super::names::{TIMELINE, timeline_subject};
+use super::wire::{MAX_EVENT_BYTES, encode, fit};
+use crate::engine::ports::{JournalError, Outbox};
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
+
+const PAGE: u32 = 64;
+const ACK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Headers of an event, under the server's `max_payload`.
+const HEADER_BYTES: usize = 1024;
+
+/// Why a session's events are not all published now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stuck {
+    #[error("{0}")]
+    Store(JournalError),
+    #[error("{0}")]
+    Broker(String),
+    #[error("the table's event after number {after} has number {found}")]
+    Gap { after: u32, found: u32 },
+}
+
+/// How far a subject has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tail {
+    session_seq: u32,
+    stream_sequence: u64,
+}
+
+/// The publisher of one session.
+#[derive(Debug)]
+pub(super) struct Publisher<O> {
+    nats: Nats,
+    outbox: Arc<O>,
+    session: SessionId,
+    subject: String,
+    tail: Option<Tail>,
+}
+
+impl<O: Outbox> Publisher<O> {
+    pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
+        let subject = timeline_subject(session);
+        Self { nats: nats.clone(), outbox, session, subject, tail: None }
+    }
+
+    /// Publishes every row that the table has; returns the number of the last event on the stream.
+    ///
+    /// After an error or when dropped, the next call looks at the subject again.
+    pub(super) async fn catch_up(&mut self) -> Result<u32, Stuck> {
+        loop {
+            let tail = match self.tail.take() {
+                Some(tail) => tail,
+                None => {
+                    let mut link = self.nats.watch_link();
+                    tokio::select! {
+                        tail = self.read_tail() => tail?,
+                        Ok(()) = link.changed() => return Err(connection_changed()),
+                    }
+                }
+            };
+            let rows = self.outbox.events(self.session, tail.session_seq, PAGE).await.map_err(Stuck::Store)?;
+            if rows.is_empty() {
+                self.tail = Some(tail);
+                return Ok(tail.session_seq);
+            }
+            self.tail = self.publish_page(tail, rows).await?;
+        }
+    }
+
+    /// One at a time; `None` when somebody else was faster.
+    async fn publish_page(&self, mut tail: Tail, rows: Vec<TimelineEvent>) -> Result<Option<Tail>, Stuck> {
+        for row in rows {
+            let session_seq = row.session_seq;
+            if session_seq != tail.session_seq + 1 {
+                return Err(Stuck::Gap { after: tail.session_seq, found: session_seq });
+            }
+            match self.publish(row, tail.stream_sequence).await? {
+                Some(stream_sequence) => tail = Tail { session_seq, stream_sequence },
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(tail))
+    }
+
+    async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, Stuck> {
+        let message = PublishMessage::build()
+            .payload(encode(&fit(row, self.max_event_bytes())).into())
+            .expected_stream(TIMELINE)
+            .expected_last_subject_sequence(expected);
+        let mut link = self.nats.watch_link();
+        let publish = self.nats.jetstream().send_publish(self.subject.clone(), message);
+        let outcome = tokio::select! {
+            outcome = tokio::time::timeout(ACK_TIMEOUT, async { publish.await?.await }) => outcome,
+            // The answer was lost with the connection: there is nothing to wait for.
+            Ok(()) = link.changed() => return Err(connection_changed()),
+        };
+        match outcome {
+            Ok(Ok(ack)) => Ok(Some(ack.sequence)),
+            Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+            Ok(Err(error)) => Err(Stuck::Broker(error.to_string())),
+            Err(_) => Err(Stuck::Broker("a publish was not acknowledged".to_owned())),
+        }
+    }
+
+    /// Asks the stream's leader, and compares the event there with the row: they differ only if a database was
+    /// restored or failed over without its last commits.
+    async fn read_tail(&self) -> Result<Tail, Stuck> {
+        let broker = |error: &dyn std::error::Error| Stuck::Broker(error.to_string());
+        let stream = self.nats.jetstream().get_stream_no_info(TIMELINE).await.map_err(|error| broker(&error))?;
+        let message = match stream.get_last_raw_message_by_subject(&self.subject).await {
+            Ok(message) => message,
+            Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => return Ok(Tail::default()),
+            Err(error) => return Err(broker(&error)),
+        };
+        let found: TimelineEvent = serde_json::from_slice(&message.payload).map_err(|error| broker(&error))?;
+        let tail = Tail { session_seq: found.session_seq, stream_sequence: message.sequence };
+        let rows =
+            self.outbox.events(self.session, tail.session_seq.saturating_sub(1), 1).await.map_err(Stuck::Store)?;
+        let row = rows.into_iter().next().map(|row| fit(row, self.max_event_bytes()));
+        if row.as_ref() != Some(&found) {
+            tracing::error!(
+                session_id = %self.session,
+                session_seq = tail.session_seq,
+                "the last event on the stream is not the one in the database: was a database restored or failed over?"
+            );
+        }
+        Ok(tail)
+    }
+
+    fn max_event_bytes(&self) -> usize {
+        MAX_EVENT_BYTES.min(self.nats.client().max_payload().saturating_sub(HEADER_BYTES))
+    }
+}
+
+fn connection_changed() -> Stuck {
+    Stuck::Broker("the connection changed".to_owned())
+}

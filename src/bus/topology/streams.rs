@@ -1,0 +1,112 @@
+//! The four streams.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+
+use super::TopologySettings;
+use super::fields::{Difference, Field, differences as field_differences};
+use crate::bus::names::{ALERTS, CONTROL, DEAD_LETTERS, Priority, TIMELINE};
+
+/// What a dead letter's own headers and a copy's may add to an alert.
+const COPY_HEADROOM_BYTES: usize = 64 * 1024;
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+
+const FIELDS: [Field; 21] = [
+    Field {
+        name: "subjects",
+        why: "an alert elsewhere is stored by nobody, and another stream's subjects are not ours",
+    },
+    Field {
+        name: "retention",
+        why: "alerts are removed when they are acknowledged, events and dead letters when they are old",
+    },
+    Field { name: "storage", why: "a restarted server must find its messages" },
+    Field { name: "discard", why: "a full queue must refuse new alerts, never drop old ones" },
+    Field { name: "discard_new_per_subject", why: "a second alert on a subject must be stored" },
+    Field { name: "max_bytes", why: "the configured bound" },
+    Field { name: "max_msgs", why: "only bytes and age bound a stream" },
+    Field { name: "max_msgs_per_subject", why: "all of a session's events are kept, one control request a session" },
+    Field { name: "max_msg_size", why: "64 KiB under the server's max_payload, so that every dead letter fits" },
+    Field { name: "max_age", why: "how long messages are kept" },
+    Field { name: "max_consumers", why: "every watcher needs one" },
+    Field { name: "num_replicas", why: "the configured number of copies" },
+    Field { name: "no_ack", why: "published means acknowledged" },
+    Field { name: "sealed", why: "a sealed stream takes no message" },
+    Field { name: "duplicate_window", why: "a producer may repeat a publish" },
+    Field { name: "allow_direct", why: "a watcher reads the last event of a session" },
+    Field { name: "allow_rollup_hdrs", why: "a message must not remove others" },
+    Field { name: "allow_msg_ttl", why: "a message must not remove itself" },
+    Field { name: "mirror", why: "a mirror takes no message" },
+    Field { name: "sources", why: "messages of another stream are not ours" },
+    Field { name: "subject_transform", why: "consumers filter by the subject that the producer chose" },
+];
+
+/// The streams as they must be on a server with this `max_payload`.
+pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
+    let base = Config {
+        storage: StorageType::File,
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        max_bytes: -1,
+        max_messages: -1,
+        max_messages_per_subject: -1,
+        max_message_size: -1,
+        max_consumers: -1,
+        num_replicas: settings.replicas,
+        duplicate_window: DUPLICATE_WINDOW,
+        allow_direct: true,
+        ..Config::default()
+    };
+    let alerts = Config {
+        name: ALERTS.to_owned(),
+        description: Some("alerts that wait for an investigation".to_owned()),
+        subjects: Priority::ALL.into_iter().flat_map(Priority::filters).collect(),
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        max_bytes: settings.alerts_max_bytes,
+        max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES)).unwrap_or(i32::MAX),
+        ..base.clone()
+    };
+    let timeline = Config {
+        name: TIMELINE.to_owned(),
+        description: Some("events of investigations; the store has all of them".to_owned()),
+        subjects: vec!["tarsy.timeline.*".to_owned()],
+        max_age: settings.timeline_max_age,
+        ..base.clone()
+    };
+    let dead_letters = Config {
+        name: DEAD_LETTERS.to_owned(),
+        description: Some("alerts that were given up, with the reason".to_owned()),
+        subjects: vec!["tarsy.dead.*.*".to_owned()],
+        max_age: settings.dead_letters_max_age,
+        ..base.clone()
+    };
+    let control = Config {
+        name: CONTROL.to_owned(),
+        description: Some("requests to sessions".to_owned()),
+        subjects: vec!["tarsy.control.*".to_owned()],
+        max_messages_per_subject: 1,
+        max_age: settings.control_max_age,
+        ..base
+    };
+    [alerts, timeline, dead_letters, control]
+}
+
+pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> {
+    let json = |config: &Config| serde_json::to_value(config).unwrap_or_default();
+    field_differences(&expected.name, &FIELDS, &json(found), &json(expected))
+}
+
+/// What is expected, with what is the operator's own business left as it was found.
+pub(super) fn merged(found: Config, expected: Config) -> Config {
+    Config {
+        placement: found.placement,
+        metadata: found.metadata,
+        compression: found.compression,
+        consumer_limits: found.consumer_limits,
+        first_sequence: found.first_sequence,
+        republish: found.republish,
+        ..expected
+    }
+}

@@ -1,0 +1,149 @@
+//! A timeline event as it goes over the wire: JSON, bounded in size.
+//!
+//! The bound must hold for every event, whatever a tool answered: an event that can never be published would hold up
+//! everything behind it.
+
+use serde_json::{Map, Value};
+
+use crate::investigation::timeline::TimelineEvent;
+
+/// An event on the wire is never larger.
+pub const MAX_EVENT_BYTES: usize = 256 * 1024;
+
+/// Entries of oversized metadata that are larger are left out.
+const MAX_METADATA_ENTRY_BYTES: usize = 1024;
+const MAX_METADATA_BYTES: usize = 64 * 1024;
+/// Room for the mark.
+const MARK_BYTES: usize = 128;
+
+/// The event as every reader sees it: itself, or a cut copy with `truncated` set. The same event gives the same copy.
+pub(super) fn fit(event: TimelineEvent, max_bytes: usize) -> TimelineEvent {
+    if encode(&event).len() <= max_bytes {
+        return event;
+    }
+    let bytes = event.content.len();
+    let mut cut = TimelineEvent { truncated: true, content: String::new(), ..event.clone() };
+    if json_len(&cut.metadata) > MAX_METADATA_BYTES.min(max_bytes / 4) {
+        cut.metadata = cut_metadata(&cut.metadata, MAX_METADATA_BYTES.min(max_bytes / 4));
+    }
+    let room = max_bytes.saturating_sub(encode(&cut).len() + MARK_BYTES);
+    let kept = escaped_prefix(&event.content, room);
+    cut.content = if kept.len() == bytes {
+        event.content
+    } else {
+        format!("{kept}\n[cut here: {} of {bytes} bytes; the store has all of it]", kept.len())
+    };
+    cut
+}
+
+/// The event's JSON.
+pub(super) fn encode(event: &TimelineEvent) -> Vec<u8> {
+    // Only a map with keys that are no strings could fail, and there is none.
+    serde_json::to_vec(event).unwrap_or_default()
+}
+
+fn json_len(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// Keeps the small entries: programs go by them.
+fn cut_metadata(metadata: &Value, max_bytes: usize) -> Value {
+    let Value::Object(entries) = metadata else {
+        return Value::Null;
+    };
+    let mut kept = Map::new();
+    let mut bytes = 0;
+    for (key, value) in entries {
+        let entry = key.len() + json_len(value);
+        if entry <= MAX_METADATA_ENTRY_BYTES && bytes + entry <= max_bytes {
+            bytes += entry;
+            kept.insert(key.clone(), value.clone());
+        }
+    }
+    Value::Object(kept)
+}
+
+/// The longest prefix of whole characters whose JSON form has at most `max_bytes`.
+fn escaped_prefix(text: &str, max_bytes: usize) -> &str {
+    let mut bytes = 0;
+    for (at, character) in text.char_indices() {
+        bytes += match character {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..='\u{1f}' => 6,
+            _ => character.len_utf8(),
+        };
+        if bytes > max_bytes {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::investigation::ids::SessionId;
+    use crate::investigation::timeline::{EventStatus, EventType};
+
+    fn event(content: String, metadata: Value) -> TimelineEvent {
+        TimelineEvent {
+            session_id: SessionId(Uuid::nil()),
+            session_seq: 1,
+            execution_id: None,
+            sequence_number: None,
+            stage: None,
+            agent: None,
+            iteration: None,
+            attempt: None,
+            event_type: EventType::ToolResult,
+            status: EventStatus::Completed,
+            content,
+            metadata,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            truncated: false,
+        }
+    }
+
+    #[test]
+    fn an_event_that_fits_is_left_alone() {
+        let small = event("text".into(), json!({"kind": "x"}));
+        assert_eq!(fit(small.clone(), MAX_EVENT_BYTES), small);
+    }
+
+    #[test]
+    fn content_is_cut_on_a_character_with_a_mark() {
+        let cut = fit(event("é".repeat(200_000), json!({"kind": "x"})), MAX_EVENT_BYTES);
+        let length = encode(&cut).len();
+        assert!(length <= MAX_EVENT_BYTES && length > MAX_EVENT_BYTES - 256, "{length}");
+        assert!(cut.truncated);
+        assert_eq!(cut.metadata, json!({"kind": "x"}));
+        let (kept, mark) = cut.content.split_once('\n').unwrap();
+        assert_eq!(mark, format!("[cut here: {} of 400000 bytes; the store has all of it]", kept.len()));
+        assert_eq!(kept, "é".repeat(kept.len() / 2));
+    }
+
+    #[test]
+    fn oversized_metadata_keeps_its_small_entries_and_the_content() {
+        let metadata = json!({"epoch": 3, "huge": "x".repeat(300_000), "kind": "y"});
+        let cut = fit(event("short".into(), metadata), MAX_EVENT_BYTES);
+        assert_eq!(cut, TimelineEvent { truncated: true, ..event("short".into(), json!({"epoch": 3, "kind": "y"})) });
+    }
+
+    proptest! {
+        #[test]
+        fn no_event_is_larger_than_the_bound_and_fitting_twice_changes_nothing(
+            content in "(\\PC|[\\x00-\\x1f\"\\\\]){0,3000}",
+            keys in 0_usize..400,
+            value in ".{0,40}",
+        ) {
+            let metadata = Value::Object((0..keys).map(|key| (key.to_string(), json!(value))).collect());
+            let once = fit(event(content, metadata), 2048);
+            prop_assert!(encode(&once).len() <= 2048);
+            prop_assert_eq!(fit(once.clone(), 2048), once);
+        }
+    }
+}
