@@ -8,4 +8,5 @@ pub mod config;
 pub mod drill;
 pub mod engine;
 pub mod investigation;
+pub mod llm;
 pub mod store;

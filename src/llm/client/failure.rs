@@ -1,0 +1,131 @@
+//! What a failed call means: away (nobody's fault, the session is handed back) or failed (a failed iteration).
+//!
+//! Away is no connection, a connection lost before the first chunk, UNAVAILABLE and
+//! `RESOURCE_EXHAUSTED` before the first chunk. Everything else is a failure.
+
+use std::error::Error;
+use std::time::Duration;
+
+use tonic::{Code, Status, TimeoutExpired};
+
+use crate::engine::ports::ModelError;
+
+/// The code of a stream that broke after its first chunk; the existing service uses the same word.
+const PARTIAL: &str = "partial_stream_error";
+const DEADLINE: &str = "deadline_exceeded";
+
+pub(super) fn before_first_chunk(status: &Status) -> ModelError {
+    if is_timeout(status) {
+        return failed(DEADLINE, describe(status), true);
+    }
+    let code = status.code();
+    // A status with a source was made here, by the transport: the service never answered.
+    if matches!(code, Code::Unavailable | Code::ResourceExhausted) || status.source().is_some() {
+        return ModelError::Away(describe(status));
+    }
+    failed(word(code), describe(status), false)
+}
+
+pub(super) fn after_first_chunk(status: &Status) -> ModelError {
+    if is_timeout(status) {
+        return failed(DEADLINE, describe(status), true);
+    }
+    failed(PARTIAL, format!("llm stream broke after partial output: {}", describe(status)), false)
+}
+
+pub(super) fn no_final_chunk() -> ModelError {
+    failed(PARTIAL, "llm stream ended without its final chunk".to_owned(), false)
+}
+
+pub(super) fn timed_out(limit: Duration) -> ModelError {
+    failed(DEADLINE, format!("llm call gave no whole answer within {limit:?}"), true)
+}
+
+fn failed(code: &str, message: String, timeout: bool) -> ModelError {
+    ModelError::Failed { code: code.to_owned(), message, timeout }
+}
+
+/// The deadline travels in a header that both transports watch, too; theirs is a CANCELLED with this source.
+fn is_timeout(status: &Status) -> bool {
+    let mut source = status.source();
+    while let Some(error) = source {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        source = error.source();
+    }
+    status.code() == Code::DeadlineExceeded
+}
+
+/// The status and the innermost reason: `transport error` alone helps nobody.
+fn describe(status: &Status) -> String {
+    let mut root: Option<&dyn Error> = status.source();
+    while let Some(inner) = root.and_then(Error::source) {
+        root = Some(inner);
+    }
+    let code = word(status.code());
+    match root.map(ToString::to_string) {
+        Some(root) if !status.message().contains(&root) => format!("{code}: {}: {root}", status.message()),
+        Some(_) | None => format!("{code}: {}", status.message()),
+    }
+}
+
+fn word(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "unknown",
+        Code::InvalidArgument => "invalid_argument",
+        Code::DeadlineExceeded => DEADLINE,
+        Code::NotFound => "not_found",
+        Code::AlreadyExists => "already_exists",
+        Code::PermissionDenied => "permission_denied",
+        Code::ResourceExhausted => "resource_exhausted",
+        Code::FailedPrecondition => "failed_precondition",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out_of_range",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data_loss",
+        Code::Unauthenticated => "unauthenticated",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As tonic builds one when a connection is lost.
+    fn lost_connection() -> Status {
+        Status::from_error(Box::new(std::io::Error::other("connection reset")))
+    }
+
+    #[test]
+    fn before_the_first_chunk_a_lost_or_overloaded_service_is_away_and_a_refusal_is_a_failure() {
+        let away = [Status::unavailable("draining"), Status::resource_exhausted("full"), lost_connection()];
+        for status in away {
+            assert!(matches!(before_first_chunk(&status), ModelError::Away(_)), "{status}");
+        }
+        assert_eq!(
+            before_first_chunk(&Status::unimplemented("no such method")),
+            failed("unimplemented", "unimplemented: no such method".to_owned(), false)
+        );
+        assert_eq!(
+            before_first_chunk(&Status::deadline_exceeded("too slow")),
+            failed("deadline_exceeded", "deadline_exceeded: too slow".to_owned(), true)
+        );
+    }
+
+    #[test]
+    fn after_the_first_chunk_every_broken_stream_is_a_failure() {
+        for status in [Status::unavailable("x"), Status::resource_exhausted("x"), lost_connection()] {
+            let error = after_first_chunk(&status);
+            assert!(
+                matches!(&error, ModelError::Failed { code, timeout: false, .. } if code == "partial_stream_error"),
+                "{error:?}"
+            );
+        }
+        assert!(matches!(after_first_chunk(&Status::deadline_exceeded("x")), ModelError::Failed { timeout: true, .. }));
+    }
+}

@@ -1,0 +1,28 @@
+//! The generated messages, client and server of `proto/llm/v1/llm_service.proto`; the documentation is there.
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::all,
+    clippy::or_fun_call,
+    clippy::doc_markdown,
+    clippy::missing_errors_doc,
+    clippy::too_many_lines,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code is not ours to lint, and which of these it needs changes with the generator"
+)]
+
+tonic::include_proto!("llm.v1");
+
+/// The largest message that either side takes: a conversation with all its tool results and provider data.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The word in `accept` for a client that understands [`FinishInfo`].
+pub const ACCEPT_FINISH: &str = "finish";
+
+/// The word in `accept` for a client that understands [`ProviderData`].
+pub const ACCEPT_PROVIDER_DATA: &str = "provider_data";
+
+/// The option of `llm_config` that names the recording for the backend `scripted`.
+pub const TRANSCRIPT_OPTION: &str = "transcript";

@@ -1,0 +1,99 @@
+//! The stream of one answer, as a backend writes it.
+//!
+//! Owns the form that clients rely on: content in order, then `finish` and `provider_data` (only for a client that
+//! accepts them), usage, and a last message that is nothing but final. An error is one message, final by itself.
+//! A client that has gone is no error here: the service ends the task.
+
+use tokio::sync::mpsc::Sender;
+use tonic::Status;
+
+use crate::llm::proto::generate_response::Content;
+use crate::llm::proto::{
+    ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ErrorInfo, FinishInfo, GenerateResponse, ProviderData, TextDelta,
+    ThinkingDelta, ToolCallDelta, UsageInfo,
+};
+
+/// Where the chunks of one answer go.
+#[derive(Debug)]
+pub struct Reply {
+    sender: Sender<Result<GenerateResponse, Status>>,
+    accepts_finish: bool,
+    accepts_provider_data: bool,
+}
+
+impl Reply {
+    pub(super) fn new(sender: Sender<Result<GenerateResponse, Status>>, accept: &[String]) -> Self {
+        let accepts = |word| accept.iter().any(|accepted| accepted == word);
+        Self { sender, accepts_finish: accepts(ACCEPT_FINISH), accepts_provider_data: accepts(ACCEPT_PROVIDER_DATA) }
+    }
+
+    /// A piece of the text.
+    pub async fn text(&self, piece: &str) {
+        self.content(Content::Text(TextDelta { content: piece.to_owned() })).await;
+    }
+
+    /// A piece of the reasoning.
+    pub async fn thinking(&self, piece: &str) {
+        self.content(Content::Thinking(ThinkingDelta { content: piece.to_owned() })).await;
+    }
+
+    /// A whole tool call.
+    pub async fn call(&self, call: ToolCallDelta) {
+        self.content(Content::ToolCall(call)).await;
+    }
+
+    /// Why the model stopped.
+    pub async fn finish(&self, reason: &str) {
+        if self.accepts_finish {
+            let finish = FinishInfo { reason: reason.to_owned(), ..FinishInfo::default() };
+            self.content(Content::Finish(finish)).await;
+        }
+    }
+
+    /// What the provider wants back.
+    pub async fn provider_data(&self, data: ProviderData) {
+        if self.accepts_provider_data {
+            self.content(Content::ProviderData(data)).await;
+        }
+    }
+
+    /// What it cost.
+    pub async fn usage(&self, usage: UsageInfo) {
+        self.content(Content::Usage(usage)).await;
+    }
+
+    /// The end of a whole answer.
+    pub async fn end(&self) {
+        self.send(Ok(GenerateResponse { content: None, is_final: true })).await;
+    }
+
+    /// The end of an answer that failed.
+    pub async fn error(&self, code: &str, message: &str) {
+        let error = ErrorInfo { code: code.to_owned(), message: message.to_owned(), ..ErrorInfo::default() };
+        self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
+    }
+
+    /// Breaks the stream after what was sent.
+    pub async fn cut(&self, status: Status) {
+        self.send(Err(status)).await;
+    }
+
+    /// Breaks the stream without waiting for room in it.
+    pub(super) fn abort(&self, status: Status) {
+        // A full stream ends without its final chunk: broken, too.
+        self.sender.try_send(Err(status)).ok();
+    }
+
+    /// Returns when nobody reads any more.
+    pub(super) async fn client_gone(&self) {
+        self.sender.closed().await;
+    }
+
+    async fn content(&self, content: Content) {
+        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
+    }
+
+    async fn send(&self, chunk: Result<GenerateResponse, Status>) {
+        self.sender.send(chunk).await.ok();
+    }
+}

@@ -1,0 +1,81 @@
+//! The recording that answers any alert: it names the alert and says that nobody looked at it.
+
+use crate::drill::transcript::{Answer, Chunk, Transcript, Usage};
+use crate::llm::proto::ConversationMessage;
+
+/// How a request asks for it although another transcript fits.
+pub(super) const NAME: &str = "generic";
+
+const USER: &str = "user";
+const QUOTED_LINES: usize = 3;
+const QUOTED_CHARS: usize = 120;
+
+pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Transcript {
+    let alert: String = prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
+    let quoted = lines(&alert);
+    let title = name(&alert).or_else(|| quoted.first().cloned()).unwrap_or_else(|| "an alert without text".to_owned());
+    let quotes = quoted.iter().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
+    let text = format!(
+        "Cause: not investigated: this is a recording, no model was asked about \"{title}\".\n\
+         Evidence: only the alert itself [1]; no tool was called.\n\
+         Do next: configure an LLM provider and run the alert again.\n\n\
+         The scripted backend has no transcript for this alert, so it answers every alert like this. The alert begins:\n\n\
+         {quotes}\n"
+    );
+    let thinking = format!("This is a recording. I only repeat what the alert \"{title}\" says.");
+    Transcript {
+        name: NAME.to_owned(),
+        matches: None,
+        pace: std::time::Duration::ZERO,
+        provider_state: false,
+        answers: vec![Answer {
+            chunks: vec![Chunk::Thinking(thinking), Chunk::Text(text)],
+            usage: Some(Usage::default()),
+            ..Answer::default()
+        }],
+    }
+}
+
+/// What stands behind `alertname`, in JSON, YAML or labels.
+fn name(alert: &str) -> Option<String> {
+    let (_, rest) = alert.split_once("alertname")?;
+    let value = rest.trim_start_matches(['"', '\'', ':', '=', '*', '`', ' ']);
+    let end = value.find(['"', '\'', ',', '`', '}', '\n']).unwrap_or(value.len());
+    let name = value.get(..end)?.trim();
+    (!name.is_empty()).then(|| cut(name))
+}
+
+/// The first lines with words in them, headings aside.
+fn lines(alert: &str) -> Vec<String> {
+    let lines = alert.lines().map(str::trim);
+    let worded = lines.filter(|line| !line.starts_with('#') && line.contains(char::is_alphanumeric));
+    worded.take(QUOTED_LINES).map(cut).collect()
+}
+
+fn cut(line: &str) -> String {
+    if line.chars().count() <= QUOTED_CHARS {
+        return line.to_owned();
+    }
+    line.chars().take(QUOTED_CHARS).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn title(content: &str) -> String {
+        let message = ConversationMessage { role: USER.into(), content: content.into(), ..Default::default() };
+        let transcript = transcript([&message].into_iter());
+        let Some(Chunk::Thinking(thinking)) = transcript.answers[0].chunks.first() else { panic!("{transcript:?}") };
+        thinking.split('"').nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_title_is_the_alert_name_or_the_first_line_with_words() {
+        assert_eq!(title("## Alert\n{\n  \"alertname\": \"DiskFull\",\n"), "DiskFull");
+        assert_eq!(title("alertname=DiskFull, severity=critical"), "DiskFull");
+        assert_eq!(title("# Alert\n\n---\n  disk is full on host a1\nmore\n"), "disk is full on host a1");
+        assert_eq!(title(""), "an alert without text");
+        assert_eq!(title(&"ä".repeat(200)), format!("{}…", "ä".repeat(120)));
+    }
+}

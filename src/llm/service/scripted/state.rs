@@ -1,0 +1,39 @@
+//! Provider state of a recording: what real providers do with thought signatures, done with bytes that can be checked.
+//!
+//! The payload is derived from its place and holds bytes that no text survives, so a single changed byte on the way
+//! through client, store and back is found.
+
+use sha2::{Digest, Sha256};
+
+use super::ASSISTANT;
+use crate::llm::proto::{GenerateRequest, ProviderData};
+
+const PROVIDER: &str = "scripted";
+const FORMAT: &str = "scripted.v1";
+
+/// The state of the answer at `index` of an execution.
+pub(super) fn of(execution_id: &str, index: usize) -> ProviderData {
+    let mut hash = Sha256::new();
+    hash.update(execution_id.as_bytes());
+    hash.update(index.to_string().as_bytes());
+    let mut payload = vec![0x00, 0xff, 0xfe];
+    payload.extend(hash.finalize());
+    ProviderData { provider: PROVIDER.to_owned(), model: String::new(), format: FORMAT.to_owned(), payload }
+}
+
+/// Whether every answer of this provider came back as it was sent. A client that does not accept provider state and
+/// the answers of other providers are let through.
+pub(super) fn check(request: &GenerateRequest) -> Result<(), String> {
+    if !request.accept.iter().any(|word| word == crate::llm::proto::ACCEPT_PROVIDER_DATA) {
+        return Ok(());
+    }
+    let answers = request.messages.iter().filter(|message| message.role == ASSISTANT);
+    for (index, message) in answers.enumerate() {
+        match &message.provider_data {
+            Some(data) if data.provider != PROVIDER || *data == of(&request.execution_id, index) => {}
+            Some(_) => return Err(format!("provider state of answer {index} came back changed")),
+            None => return Err(format!("provider state of answer {index} did not come back")),
+        }
+    }
+    Ok(())
+}
