@@ -9,4 +9,5 @@ pub mod drill;
 pub mod engine;
 pub mod investigation;
 pub mod llm;
+pub mod mcp;
 pub mod store;

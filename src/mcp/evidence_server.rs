@@ -1,0 +1,161 @@
+//! The evidence server: a real MCP server over stdio whose tools answer from a drill's recording.
+//!
+//! It runs as a child process of a worker, like any other MCP server. It ends at once when its standard input ends, so
+//! a worker that was killed leaves nothing behind.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::io::stdio_pipes;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use super::Error;
+use crate::drill::evidence::{Evidence, EvidenceTool, Recorded};
+use crate::drill::gate::{Gates, Passage};
+
+/// Exit code of a server that a gate told to fail: it dies in the middle of the call.
+const FAILED_AT_GATE: i32 = 70;
+
+/// Serves `evidence` on standard input and output until the input ends.
+///
+/// Every call is appended to `calls_file` as one line `{"tool","arguments"}` before anything else happens to it. It
+/// then waits at the gates `tool-<name>-start` and `tool-<name>-end`, with the arguments as detail; a gate that says
+/// `fail` ends the process.
+///
+/// # Errors
+/// When the client does not speak MCP.
+pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>) -> Result<(), Error> {
+    let end_of_input = CancellationToken::new();
+    let (input, output) = stdio_pipes();
+    let input = EndOfInput { input, ended: end_of_input.clone() };
+    let handler = EvidenceServer { evidence, gates, calls_file };
+    let serving = async {
+        let service = handler.serve((input, output)).await.map_err(|error| Error::Serve(error.to_string()))?;
+        service.waiting().await.map_err(|error| Error::Serve(error.to_string()))?;
+        Ok(())
+    };
+    tokio::select! {
+        // Without waiting for calls that are still being answered: nobody is left to hear the answers.
+        () = end_of_input.cancelled() => Ok(()),
+        result = serving => result,
+    }
+}
+
+struct EvidenceServer {
+    evidence: Evidence,
+    gates: Gates,
+    calls_file: Option<PathBuf>,
+}
+
+impl ServerHandler for EvidenceServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("tarsy-evidence", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.evidence.tools.iter().map(declaration).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        tokio::select! {
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+            result = self.call(&request.name, arguments) => Ok(result?.into()),
+        }
+    }
+}
+
+impl EvidenceServer {
+    async fn call(&self, name: &str, arguments: Map<String, Value>) -> Result<CallToolResult, ErrorData> {
+        self.note(name, &arguments).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let Some(tool) = self.evidence.tool(name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
+        };
+        let detail = Value::Object(arguments.clone()).to_string();
+        self.gate(name, "start", &detail).await;
+        let result = answer(tool, &arguments).await;
+        self.gate(name, "end", &detail).await;
+        Ok(result)
+    }
+
+    async fn gate(&self, tool: &str, place: &str, detail: &str) {
+        match self.gates.wait(&format!("tool-{tool}-{place}"), detail).await {
+            Passage::Open => {}
+            Passage::Fail => std::process::exit(FAILED_AT_GATE),
+        }
+    }
+
+    /// One write a line: several servers may share the file.
+    async fn note(&self, tool: &str, arguments: &Map<String, Value>) -> std::io::Result<()> {
+        let Some(path) = &self.calls_file else {
+            return Ok(());
+        };
+        let line = format!("{}\n", json!({"tool": tool, "arguments": arguments}));
+        let mut file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
+        file.write_all(line.as_bytes()).await?;
+        file.flush().await
+    }
+}
+
+fn declaration(tool: &EvidenceTool) -> Tool {
+    Tool::new(
+        Cow::Owned(tool.name.clone()),
+        Cow::Owned(tool.description.clone()),
+        std::sync::Arc::new(tool.schema.clone()),
+    )
+    .with_annotations(ToolAnnotations::new().read_only(tool.read_only))
+}
+
+async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallToolResult {
+    let Some(Recorded { text, delay, is_error, hang, .. }) = tool.answer(arguments) else {
+        return CallToolResult::error(vec![ContentBlock::text(tool.recorded())]);
+    };
+    if *hang {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::sleep(*delay).await;
+    let content = vec![ContentBlock::text(text.as_str())];
+    if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+/// Tells when the input has ended: the protocol's own loop first waits for the calls in flight.
+struct EndOfInput<R> {
+    input: R,
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for EndOfInput<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let room = buffer.remaining() > 0;
+        let poll = Pin::new(&mut self.input).poll_read(cx, buffer);
+        let nothing_came = buffer.filled().len() == before;
+        if room && nothing_came && poll.is_ready() {
+            self.ended.cancel();
+        }
+        poll
+    }
+}
