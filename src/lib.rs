@@ -11,3 +11,4 @@ pub mod investigation;
 pub mod llm;
 pub mod mcp;
 pub mod store;
+pub mod telemetry;

@@ -1,0 +1,121 @@
+//! Logs: text or one JSON object a line, on standard error.
+
+use std::io;
+
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text {
+        /// With colours.
+        ansi: bool,
+    },
+    /// For programs.
+    Json,
+}
+
+/// The logs cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The levels are no list like `tarsy=debug,info`.
+    #[error(
+        "log level {levels:?} is not understood; accepted: error, warn, info, debug, trace, or a list like tarsy=debug,info"
+    )]
+    Levels {
+        /// As given.
+        levels: String,
+        /// What is wrong with it.
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// Another subscriber is there already.
+    #[error("logs are set up already")]
+    Installed(#[from] tracing_subscriber::util::TryInitError),
+}
+
+/// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`).
+///
+/// # Errors
+///
+/// When `levels` is not understood or logs are set up already.
+pub fn install(levels: &str, format: Format) -> Result<(), Error> {
+    subscriber(levels, format, io::stderr)?.try_init().map_err(Error::from)
+}
+
+fn subscriber<W>(levels: &str, format: Format, writer: W) -> Result<impl tracing::Subscriber + Send + Sync, Error>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let targets: Targets =
+        levels.trim().parse().map_err(|source| Error::Levels { levels: levels.to_owned(), source })?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let layer = match format {
+        Format::Text { ansi } => lines.with_ansi(ansi).boxed(),
+        Format::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed(),
+    };
+    Ok(tracing_subscriber::registry().with(layer.with_filter(targets)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(levels: &str, format: Format, work: impl FnOnce()) -> String {
+        let written = Written::default();
+        let target = written.clone();
+        let subscriber = subscriber(levels, format, move || target.clone()).unwrap();
+        tracing::subscriber::with_default(subscriber, work);
+        String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_level_of_one_target_overrides_the_level_of_all() {
+        let text = logged("quiet=error,info", Format::Text { ansi: false }, || {
+            tracing::info!(target: "quiet", "hidden");
+            tracing::debug!(target: "other", "hidden");
+            tracing::info!(target: "other", "shown");
+        });
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains("INFO other: shown"), "{text}");
+    }
+
+    #[test]
+    fn a_json_line_carries_its_fields_and_those_of_its_span() {
+        let text = logged("info", Format::Json, || {
+            let span = tracing::info_span!("session", session_id = "a41c9e02");
+            span.in_scope(|| tracing::warn!(iteration = 2, "model call failed"));
+        });
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["level"], "WARN");
+        assert_eq!(line["message"], "model call failed");
+        assert_eq!(line["iteration"], 2);
+        assert_eq!(line["span"]["session_id"], "a41c9e02");
+    }
+
+    #[test]
+    fn a_level_that_is_not_understood_is_named() {
+        let error = subscriber("tarsy=loud", Format::Json, io::sink).err().unwrap();
+        assert!(error.to_string().starts_with("log level \"tarsy=loud\" is not understood"), "{error}");
+    }
+}
