@@ -4,11 +4,13 @@
 //! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
 
 pub mod bus;
+pub mod cli;
 pub mod config;
 pub mod drill;
 pub mod engine;
 pub mod investigation;
 pub mod llm;
 pub mod mcp;
+pub mod roles;
 pub mod store;
 pub mod telemetry;

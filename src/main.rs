@@ -1,3 +1,26 @@
 //! The one binary of tarsy.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use tarsy::cli::args::Cli;
+use tarsy::cli::commands::{run, told, write_error};
+use tarsy::cli::exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            write_error(&format!("tarsy: no runtime: {error}"));
+            return Exit::Failed.into();
+        }
+    };
+    let exit = runtime.block_on(run(cli)).unwrap_or_else(|error| {
+        write_error(&format!("tarsy: {}", told(&error)));
+        Exit::Failed
+    });
+    // A database call that hangs must not hold the process.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
+    exit.into()
+}

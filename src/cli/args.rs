@@ -1,0 +1,309 @@
+//! The arguments of every command.
+//!
+//! Plain values, checked one by one; what they mean together is decided where they are used. Secrets come from the
+//! environment and are never printed with the help.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::session_ref::{SessionRef, session_id};
+use crate::cli::view::ViewArgs;
+use crate::investigation::alert::Severity;
+use crate::investigation::ids::SessionId;
+
+/// Investigates alerts with an LLM agent loop that survives the death of any of its parts
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tarsy", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// Where everything is.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
+            78 bad configuration, 130 Ctrl-C (detaches, never cancels)";
+
+/// What every command accepts.
+#[derive(Args, Clone)]
+pub struct GlobalArgs {
+    /// The NATS servers, separated by commas
+    #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true)]
+    #[arg(default_value = "nats://127.0.0.1:4222", help_heading = "Everywhere")]
+    pub nats_url: String,
+    /// The Postgres database
+    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    #[arg(help_heading = "Everywhere")]
+    pub database_url: Option<String>,
+    /// The LLM service, as host:port
+    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Everywhere")]
+    #[arg(default_value = "127.0.0.1:50051")]
+    pub llm_addr: String,
+    /// Configuration [default: tarsy.yaml, when there is one]
+    #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG", help_heading = "Everywhere")]
+    pub config: Option<PathBuf>,
+    /// How the log on standard error is written: text or json
+    #[arg(
+        long,
+        global = true,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Everywhere"
+    )]
+    pub log: LogFormat,
+    /// How much is logged: error, warn, info, debug, trace, off [default: info for roles, else warn]
+    #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG", help_heading = "Everywhere")]
+    pub log_level: Option<LevelFilter>,
+}
+
+impl fmt::Debug for GlobalArgs {
+    /// Without the addresses: they may hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nats_url: _, database_url: _, llm_addr, config, log, log_level } = self;
+        let mut text = f.debug_struct("GlobalArgs");
+        text.field("llm_addr", llm_addr).field("config", config).field("log", log).field("log_level", log_level);
+        text.finish_non_exhaustive()
+    }
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One object a line
+    Json,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Claim alerts and investigate them
+    Worker(WorkerArgs),
+    /// Serve language models over gRPC
+    LlmService(LlmServiceArgs),
+    /// Bring the database and the streams to this version; safe to run again
+    Migrate,
+    /// Publish an alert
+    Submit(SubmitArgs),
+    /// Show an investigation from its first event, then live
+    Watch(WatchArgs),
+    /// Run the whole system against recorded evidence
+    Drill(DrillArgs),
+    /// Check, show or begin a configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Serve a drill's recorded evidence as an MCP server on standard input and output
+    #[command(hide = true)]
+    EvidenceServer(EvidenceServerArgs),
+}
+
+impl Command {
+    /// Whether it runs until it is told to stop.
+    pub fn is_role(&self) -> bool {
+        match self {
+            Self::Worker(_) | Self::LlmService(_) | Self::EvidenceServer(_) => true,
+            Self::Migrate | Self::Submit(_) | Self::Watch(_) | Self::Drill(_) | Self::Config(_) => false,
+        }
+    }
+}
+
+/// Arguments of `worker`.
+#[derive(Args, Clone, Debug)]
+pub struct WorkerArgs {
+    /// Name on timelines and in logs [default: host name and process id]
+    #[arg(long, env = "TARSY_WORKER_NAME")]
+    pub name: Option<String>,
+    /// Address of metrics and health; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", env = "TARSY_LISTEN", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Investigations at the same time [default: worker.slots]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub slots: Option<u32>,
+    /// Ends when standard input does: with whoever started it
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+    /// Works with the configuration of a drill
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "config")]
+    pub drill: Option<String>,
+}
+
+/// Arguments of `llm-service`.
+#[derive(Args, Clone, Debug)]
+pub struct LlmServiceArgs {
+    /// Address of the service; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", env = "TARSY_LLM_LISTEN", default_value = "127.0.0.1:50051")]
+    pub listen: SocketAddr,
+    /// Recordings that the scripted provider replays
+    #[arg(long, value_name = "DIRECTORY")]
+    pub transcripts: Option<PathBuf>,
+    /// Ends when standard input does: with whoever started it
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+    /// Counts the calls of each execution, for tests
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub calls_file: Option<PathBuf>,
+    /// The socket of the gates that every answer waits at, for tests
+    #[arg(long, value_name = "SOCKET", env = "TARSY_GATES", hide = true)]
+    pub gates: Option<PathBuf>,
+    /// The pause between two pieces of a recorded answer [default: that of the recording]
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
+    pub pace: Option<Duration>,
+}
+
+/// Arguments of `submit`.
+#[derive(Args, Clone, Debug)]
+pub struct SubmitArgs {
+    /// The alert: any text or JSON; - reads standard input
+    pub file: PathBuf,
+    /// Which queue it waits in: critical, high, normal or low
+    #[arg(long, short, value_name = "PRIORITY", default_value = "normal")]
+    #[arg(value_parser = severity)]
+    pub priority: Severity,
+    /// Further tokens of the subject, behind tarsy.alerts and the priority
+    #[arg(long, value_name = "TOKENS", value_parser = suffix)]
+    pub suffix: Option<String>,
+    /// Id of its session, a UUID of version 7 [default: a new one]
+    #[arg(long, value_name = "UUID", value_parser = session_id)]
+    pub session_id: Option<SessionId>,
+    /// Follow the investigation to its end
+    #[arg(long, short)]
+    pub watch: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// Arguments of `watch`.
+#[derive(Args, Clone, Debug)]
+pub struct WatchArgs {
+    /// The id, or at least six characters of its beginning or end [default: the newest session]
+    pub session: Option<SessionRef>,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// Arguments of `drill`.
+#[derive(Args, Clone, Debug)]
+pub struct DrillArgs {
+    /// Which recorded incident
+    #[arg(default_value = "oom-killed")]
+    pub name: String,
+    /// Kill the worker that owns the investigation in the middle of it
+    #[arg(long)]
+    pub kill: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// The commands about the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum ConfigCommand {
+    /// List every fault of the configuration; exit code 78 if there is one
+    Check,
+    /// Print the configuration with everything resolved and no secret in it
+    Show,
+    /// Print a configuration to begin with
+    Example,
+}
+
+/// Arguments of `evidence-server`.
+#[derive(Args, Clone, Debug)]
+pub struct EvidenceServerArgs {
+    /// Name of the drill, or a folder of evidence
+    pub drill: String,
+    /// The socket of the drill's gates, for tests
+    #[arg(long, value_name = "SOCKET", env = "TARSY_GATES")]
+    pub gates: Option<PathBuf>,
+    /// Counts the calls, for tests
+    #[arg(long, value_name = "FILE", env = "TARSY_TOOL_CALLS_FILE")]
+    pub calls_file: Option<PathBuf>,
+    /// Answers at once, however long the recorded tool took
+    #[arg(long)]
+    pub no_delays: bool,
+}
+
+/// A duration such as `500ms`, `30s`, `2m` or `1h`.
+///
+/// # Errors
+/// When it is none, in words for the person who typed it.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(unit_at).unwrap_or((text, ""));
+    let wrong = || format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h");
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let millis = match unit {
+        "ms" => Some(number),
+        "s" => number.checked_mul(1000),
+        "m" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => None,
+    };
+    millis.map(Duration::from_millis).ok_or_else(wrong)
+}
+
+fn severity(text: &str) -> Result<Severity, String> {
+    [Severity::Critical, Severity::High, Severity::Normal, Severity::Low]
+        .into_iter()
+        .find(|severity| severity.as_str() == text)
+        .ok_or_else(|| "accepted: critical, high, normal, low".to_owned())
+}
+
+/// Tokens of a subject: no white space, no wildcard, none empty.
+fn suffix(text: &str) -> Result<String, String> {
+    let is_token =
+        |token: &str| !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '*' | '>'));
+    if text.split('.').all(is_token) {
+        return Ok(text.to_owned());
+    }
+    Err("accepted: tokens separated by dots, without spaces, * and >".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_password_is_printed_with_the_arguments() {
+        let cli =
+            Cli::parse_from(["tarsy", "--database-url", "postgres://u:word@h/d", "--nats-url", "w:word@h", "migrate"]);
+        let printed = format!("{cli:?}");
+        assert!(printed.contains("Migrate") && !printed.contains("word"), "{printed}");
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
+        }
+        for text in ["", "30", "s", "1d", "-1s", "1.5s", "18446744073709551615h"] {
+            assert_eq!(duration(text), Err(format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h")));
+        }
+    }
+
+    #[test]
+    fn a_suffix_is_one_or_more_tokens_of_a_subject() {
+        assert_eq!(suffix("alertmanager.eu-1"), Ok("alertmanager.eu-1".to_owned()));
+        for text in ["", "a..b", "a b", "a.*", "a.>", ".a"] {
+            assert!(suffix(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! `tarsy config`.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use super::load_config;
+use crate::cli::args::{ConfigCommand, GlobalArgs};
+use crate::cli::exit::Exit;
+use crate::config::{Config, EXAMPLE, describe, find, process_env, show};
+
+pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
+    let (text, exit) = match command {
+        ConfigCommand::Example => (EXAMPLE.to_owned(), Exit::Done),
+        ConfigCommand::Show => (show(&load_config(global)?), Exit::Done),
+        ConfigCommand::Check => check(find(global.config.clone()).as_deref()),
+    };
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(exit)
+}
+
+/// The faults are the result of this command, so they go to standard output.
+fn check(file: Option<&Path>) -> (String, Exit) {
+    match Config::load(file, &process_env) {
+        Ok(config) => {
+            let name = file.map_or_else(|| "built-in configuration".to_owned(), |file| file.display().to_string());
+            (format!("{name}: no faults; {}", describe(&config)), Exit::Done)
+        }
+        Err(faults) => (faults.to_string(), Exit::BadConfiguration),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a command's end means to the shell.
+
+use std::process::ExitCode;
+
+use crate::investigation::timeline::EventType;
+
+/// The exit codes of every command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; of `watch`: the investigation completed.
+    Done,
+    /// Failed; of `watch`: the investigation ended without an analysis.
+    Failed,
+    /// The command line is wrong.
+    Usage,
+    /// The investigation still runs at `--timeout`.
+    StillRunning,
+    /// `tarsy.yaml` is wrong (`EX_CONFIG` of sysexits.h).
+    BadConfiguration,
+    /// Ctrl-C (128 + SIGINT).
+    Interrupted,
+    /// Nobody reads the output any more (128 + SIGPIPE).
+    Unread,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::StillRunning => 3,
+            Self::BadConfiguration => 78,
+            Self::Interrupted => 130,
+            Self::Unread => 141,
+        }
+    }
+
+    /// What a timeline that ended with this event means; `None` while it goes on, elsewhere for `joined`.
+    pub fn of_end(end: &EventType) -> Option<Self> {
+        match end {
+            EventType::SessionCompleted => Some(Self::Done),
+            EventType::SessionFailed | EventType::SessionCancelled | EventType::SessionTimedOut => Some(Self::Failed),
+            EventType::LlmThinking
+            | EventType::LlmResponse
+            | EventType::LlmToolCall
+            | EventType::ToolResult
+            | EventType::McpToolCall
+            | EventType::McpToolSummary
+            | EventType::Error
+            | EventType::UserQuestion
+            | EventType::ExecutiveSummary
+            | EventType::FinalAnalysis
+            | EventType::CodeExecution
+            | EventType::GoogleSearchResult
+            | EventType::UrlContextResult
+            | EventType::ProviderFallback
+            | EventType::SessionStarted
+            | EventType::SessionResumed
+            | EventType::StageStarted
+            | EventType::StageCompleted
+            | EventType::AlertJoined
+            | EventType::AlertResolved
+            | EventType::Joined
+            | EventType::Unknown(_) => None,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_completed_investigation_is_a_success() {
+        let end = |word: &str| Exit::of_end(&EventType::from(word.to_owned())).map(Exit::code);
+        assert_eq!(end("session_completed"), Some(0));
+        for failed in ["session_failed", "session_cancelled", "session_timed_out"] {
+            assert_eq!(end(failed), Some(1), "{failed}");
+        }
+        for open in ["final_analysis", "error", "joined", "of_a_later_version"] {
+            assert_eq!(end(open), None, "{open}");
+        }
+        assert_eq!(
+            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::Unread].map(Exit::code),
+            [2, 3, 78, 130, 141]
+        );
+    }
+}

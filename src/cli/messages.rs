@@ -1,0 +1,75 @@
+//! Sentences that several commands say.
+
+use std::time::Duration;
+
+use crate::cli::render::{figures, text};
+use crate::investigation::ids::SessionId;
+
+/// Columns of a fingerprint in a sentence.
+const FINGERPRINT: usize = 60;
+
+/// The alert is in the stream.
+pub fn published(subject: &str, stream_sequence: u64, session: SessionId) -> String {
+    format!("published to {subject} (stream sequence {stream_sequence})   session {}", session.short())
+}
+
+/// Nobody has begun, and it cannot be told from here whether somebody will.
+pub fn nothing_yet(session: SessionId) -> String {
+    format!("waiting: session {} has no event yet; it is in the queue, or there is no such session", session.short())
+}
+
+/// The alert's session is another one's, which has been running for `running`.
+pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
+    let fingerprint = fingerprint.map(|f| format!(" ({})", text::cut(&text::one_line(f, false), FINGERPRINT, true)));
+    let running = running.map(|running| format!(", running for {}", figures::span(running)));
+    format!(
+        "joined session {}: same fingerprint{}{}. Following that one.",
+        short(session),
+        fingerprint.unwrap_or_default(),
+        running.unwrap_or_default()
+    )
+}
+
+/// How to see the rest of a session that goes on.
+pub fn go_on(session: SessionId) -> String {
+    format!("The investigation goes on: tarsy watch {}", session.short())
+}
+
+/// How to see a session that nothing has been seen of.
+pub fn once_more(session: SessionId) -> String {
+    format!("To watch it again: tarsy watch {}", session.short())
+}
+
+/// The last eight characters of an id that may be none.
+pub fn short(id: &str) -> String {
+    let id = text::one_line(id, false);
+    let skipped = id.chars().count().saturating_sub(8);
+    id.chars().skip(skipped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
+
+    #[test]
+    fn a_submitted_alert_says_where_it_went_and_what_to_watch() {
+        let session = SessionId::parse(SESSION).unwrap();
+        assert_eq!(
+            published("tarsy.alerts.normal.alertmanager", 18, session),
+            "published to tarsy.alerts.normal.alertmanager (stream sequence 18)   session 77d0b3aa"
+        );
+        assert_eq!(go_on(session), "The investigation goes on: tarsy watch 77d0b3aa");
+    }
+
+    #[test]
+    fn a_joined_alert_says_whom_it_joined_and_why() {
+        assert_eq!(
+            joined(SESSION, Some("groupKey {}:{alertname=\"DiskFull\"}"), Some(Duration::from_secs(134))),
+            "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2m14s. \
+             Following that one."
+        );
+        assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following that one.");
+    }
+}

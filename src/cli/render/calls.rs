@@ -1,0 +1,52 @@
+//! Which call a result belongs to: parallel calls stay readable only when each result names its own.
+
+use std::collections::HashMap;
+
+use crate::investigation::ids::ExecutionId;
+use crate::investigation::timeline::{EventType, TimelineEvent};
+
+use super::meta::Meta;
+
+/// The calls of a session so far.
+#[derive(Debug, Default)]
+pub(super) struct Calls(HashMap<(ExecutionId, String), Call>);
+
+#[derive(Debug)]
+struct Call {
+    seq: u32,
+    iteration: Option<u32>,
+    tool: String,
+}
+
+impl Calls {
+    /// The name of the tool that an event is about. A result whose name does not tell which call it answers, because
+    /// the iteration called the tool more than once, names the number of the call's event, too.
+    pub(super) fn name(&mut self, event: &TimelineEvent, ascii: bool) -> Option<String> {
+        let meta = Meta::new(&event.metadata, ascii);
+        let tool = meta.text("tool_name");
+        let key = event.execution_id.zip(meta.text("call_id"));
+        match (&event.event_type, key) {
+            (EventType::LlmToolCall | EventType::McpToolCall, Some(key)) => {
+                let tool = tool?;
+                let call = Call { seq: event.session_seq, iteration: event.iteration, tool: tool.clone() };
+                self.0.insert(key, call);
+                Some(tool)
+            }
+            (EventType::ToolResult | EventType::McpToolSummary, Some(key)) => match self.0.get(&key) {
+                Some(call) if self.is_ambiguous(key.0, call) => Some(format!("#{} {}", call.seq, call.tool)),
+                Some(call) => Some(call.tool.clone()),
+                None => tool,
+            },
+            (_, _) => tool,
+        }
+    }
+
+    fn is_ambiguous(&self, execution: ExecutionId, call: &Call) -> bool {
+        self.0.iter().any(|((other_execution, _), other)| {
+            *other_execution == execution
+                && other.seq != call.seq
+                && other.iteration == call.iteration
+                && other.tool == call.tool
+        })
+    }
+}

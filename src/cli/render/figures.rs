@@ -1,0 +1,106 @@
+//! Times, sizes and counts as people read them.
+
+use std::time::Duration;
+
+/// Time since the start in at most six columns: `+0.9`, `+12m05`, `+1h07m`.
+pub(crate) fn since_start(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..600 => format!("+{seconds}.{}", ms % 1000 / 100),
+        600..6000 => format!("+{}m{:02}", seconds / 60, seconds % 60),
+        _ => format!("+{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A duration in at most five columns: `84ms`, `1.7`, `12m05`.
+pub(crate) fn took(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match ms {
+        0..500 => format!("{ms}ms"),
+        500..600_000 => format!("{seconds}.{}", ms % 1000 / 100),
+        600_000..6_000_000 => format!("{}m{:02}", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A duration in a sentence: `12 ms`, `3.0 s`, `2m14s`, `1h05m`.
+pub(crate) fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{} ms", duration.subsec_millis()),
+        1..10 => format!("{seconds}.{} s", duration.subsec_millis() / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A size: `812 B`, `2.1 kB`, `1.4 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+/// Tokens: `42`, `0.6 k`, `2 k`, `1.3 M`.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..100 => count.to_string(),
+        100..999_950 => with_tenth((count + 50) / 100, "k"),
+        _ => with_tenth((count + 50_000) / 100_000, "M"),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+fn with_tenth(tenths: u64, unit: &str) -> String {
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stay_in_their_columns() {
+        for (ms, text) in [
+            (0, "+0.0"),
+            (950, "+0.9"),
+            (599_999, "+599.9"),
+            (725_000, "+12m05"),
+            (4_020_000, "+67m00"),
+            (6_120_000, "+1h42m"),
+        ] {
+            assert_eq!(since_start(ms), text);
+        }
+        for (ms, text) in [(84, "84ms"), (1_799, "1.7"), (599_999, "599.9"), (725_000, "12m05"), (6_120_000, "1h42")] {
+            assert_eq!(took(ms), text);
+        }
+    }
+
+    #[test]
+    fn sizes_counts_and_spans_read_like_a_sentence() {
+        for (n, text) in [(999, "999 B"), (2_148, "2.1 kB"), (1_400_000, "1.4 MB")] {
+            assert_eq!(bytes(n), text);
+        }
+        for (n, text) in
+            [(42, "42"), (612, "0.6 k"), (2_000, "2 k"), (4_101, "4.1 k"), (999_960, "1 M"), (1_260_000, "1.3 M")]
+        {
+            assert_eq!(tokens(n), text);
+        }
+        for (ms, text) in [(12, "12 ms"), (3_000, "3.0 s"), (30_000, "30 s"), (134_000, "2m14s"), (3_900_000, "1h05m")]
+        {
+            assert_eq!(span(Duration::from_millis(ms)), text);
+        }
+        assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(count(0, "call"), "0 calls");
+    }
+}

@@ -1,0 +1,250 @@
+//! Text of models and tools on its way to a terminal: cleaned, measured, cut, wrapped.
+//!
+//! Nothing that comes out of [`clean`] can move a cursor, change a colour or turn the direction of writing.
+
+use std::str::Chars;
+
+use unicode_width::UnicodeWidthChar;
+
+/// How far an unterminated control string (a window title, say) may reach before it counts as text.
+const LONGEST_CONTROL_STRING: usize = 4096;
+
+/// `text` without escape sequences, control characters and invisible characters; line breaks stay.
+pub(crate) fn clean(text: &str, ascii: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+            '\t' | '\r' => out.push(' '),
+            '\u{1b}' => rest = after_escape(rest),
+            '\u{9b}' => rest = after_csi(rest),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => rest = after_control_string(rest),
+            c if c.is_control() || is_invisible(c) => {}
+            c if ascii && !c.is_ascii() => out.push_str(in_ascii(c)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` cleaned, with every run of white space as one space.
+pub(crate) fn one_line(text: &str, ascii: bool) -> String {
+    clean(text, ascii).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Columns that `text` takes in a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+/// `text` in at most `columns`; what is cut off leaves an ellipsis.
+pub(crate) fn cut(text: &str, columns: usize, ascii: bool) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let ellipsis = ellipsis(ascii);
+    let mut out = head(text, columns.saturating_sub(width(ellipsis)));
+    out.truncate(out.trim_end().len());
+    out.push_str(ellipsis);
+    head(&out, columns)
+}
+
+/// The end of `text` in at most `columns`; what is cut off leaves an ellipsis.
+pub(crate) fn cut_front(text: &str, columns: usize, ascii: bool) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let ellipsis = ellipsis(ascii);
+    let mut room = columns.saturating_sub(width(ellipsis));
+    let mut tail: Vec<char> = Vec::new();
+    for c in text.chars().rev() {
+        let Some(left) = room.checked_sub(char_width(c)) else { break };
+        room = left;
+        tail.push(c);
+    }
+    format!("{ellipsis}{}", tail.iter().rev().collect::<String>().trim_start())
+}
+
+/// `text` in lines of at most `columns`, broken at spaces where possible; indentation and empty lines stay.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    text.trim_matches('\n').trim_end().lines().flat_map(|line| wrap_line(line.trim_end(), columns)).collect()
+}
+
+/// The first sentence of `text`; a heading only when nothing else is there.
+pub(crate) fn first_sentence(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let is_heading = |line: &str| line.starts_with('#') || (line.starts_with("**") && line.ends_with("**"));
+    let line = if is_heading(first) { lines.find(|line| !is_heading(line)).unwrap_or(first) } else { first };
+    let line = line.trim_matches(['#', '*', ' ']);
+    let end = line.char_indices().find_map(|(at, c)| {
+        let after = line.get(at + c.len_utf8()..)?;
+        (at > 12 && matches!(c, '.' | '!' | '?') && after.starts_with(' ')).then_some(at + c.len_utf8())
+    });
+    end.and_then(|end| line.get(..end)).unwrap_or(line).to_owned()
+}
+
+fn wrap_line(line: &str, columns: usize) -> Vec<String> {
+    let indent: String = line.chars().take_while(|c| *c == ' ').take(columns / 2).collect();
+    let mut lines = Vec::new();
+    let mut current = indent.clone();
+    for word in line.split_whitespace() {
+        let begun = current.len() > indent.len();
+        if begun && width(&current) + 1 + width(word) > columns {
+            lines.push(std::mem::replace(&mut current, indent.clone()));
+        } else if begun {
+            current.push(' ');
+        }
+        for c in word.chars() {
+            if width(&current) + char_width(c) > columns && current.len() > indent.len() {
+                lines.push(std::mem::replace(&mut current, indent.clone()));
+            }
+            current.push(c);
+        }
+    }
+    lines.push(current.trim_end().to_owned());
+    lines
+}
+
+fn head(text: &str, columns: usize) -> String {
+    let mut room = columns;
+    let fits = |c: &char| room.checked_sub(char_width(*c)).map(|left| room = left).is_some();
+    text.chars().take_while(fits).collect()
+}
+
+fn ellipsis(ascii: bool) -> &'static str {
+    if ascii { "..." } else { "…" }
+}
+
+fn char_width(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// Characters that take no room and change how their neighbours look: directions, joiners, variations, tags.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn in_ascii(c: char) -> &'static str {
+    match c {
+        '‘' | '’' => "'",
+        '“' | '”' => "\"",
+        '–' | '—' | '−' => "-",
+        '…' => "...",
+        '→' => "->",
+        '←' => "<-",
+        '·' | '•' => "*",
+        '×' => "x",
+        '≤' => "<=",
+        '≥' => ">=",
+        '\u{a0}' => " ",
+        'µ' | 'μ' => "u",
+        _ => "?",
+    }
+}
+
+fn after_escape(rest: Chars<'_>) -> Chars<'_> {
+    let mut next = rest.clone();
+    match next.next() {
+        Some('[') => after_csi(next),
+        Some('P' | 'X' | ']' | '^' | '_') => after_control_string(next),
+        Some(' '..='/') => {
+            next.next();
+            next
+        }
+        Some('0'..='~') => next,
+        Some(_) | None => rest,
+    }
+}
+
+/// Behind a control sequence: parameters, then one final character.
+fn after_csi(mut rest: Chars<'_>) -> Chars<'_> {
+    loop {
+        let mut next = rest.clone();
+        match next.next() {
+            Some(' '..='?') => rest = next,
+            Some('@'..='~') => return next,
+            Some(_) | None => return rest,
+        }
+    }
+}
+
+/// Behind a control string, or where it began when it does not end on this line.
+fn after_control_string(rest: Chars<'_>) -> Chars<'_> {
+    let mut next = rest.clone();
+    for _ in 0..LONGEST_CONTROL_STRING {
+        match next.next() {
+            Some('\u{7}' | '\u{9c}') => return next,
+            Some('\u{1b}') => {
+                let mut terminator = next.clone();
+                return if terminator.next() == Some('\\') { terminator } else { rest };
+            }
+            Some('\n') | None => return rest,
+            Some(_) => {}
+        }
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_cannot_drive_a_terminal() {
+        for (text, cleaned) in [
+            ("\x1b[31mred\x1b[0m", "red"),
+            ("\x1b[2J\x1b[1;1Hgone", "gone"),
+            ("\x1b]0;my title\x07text", "text"),
+            ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\u{9b}31mred", "red"),
+            ("\x1b]0;never closed\nnext", "0;never closed\nnext"),
+            ("\x1bPq#0;2\x1b\\six", "six"),
+            ("\x1b(Bplain\x1b7", "plain"),
+            ("a\x1b", "a"),
+            ("bell\x07 back\x08\x08 nul\0", "bell back nul"),
+            ("10 %\r20 %\tdone", "10 % 20 % done"),
+            ("evil\u{202e}txt.exe zero\u{200b}width", "eviltxt.exe zerowidth"),
+        ] {
+            assert_eq!(clean(text, false), cleaned, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ascii_keeps_what_punctuation_means() {
+        assert_eq!(clean("480Mi → 511Mi … “why” é", true), "480Mi -> 511Mi ... \"why\" ?");
+    }
+
+    #[test]
+    fn cutting_counts_columns_and_leaves_a_mark() {
+        assert_eq!(cut("exactly ten", 11, false), "exactly ten");
+        assert_eq!(cut("exactly ten", 9, false), "exactly…");
+        assert_eq!(cut("exactly ten", 9, true), "exactl...");
+        assert_eq!(cut("磁盘已满", 5, false), "磁盘…");
+        assert_eq!(cut("long", 2, true), "..");
+        assert_eq!(cut_front("the end of it", 8, false), "…d of it");
+        assert_eq!(cut_front("磁盘已满", 5, false), "…已满");
+    }
+
+    #[test]
+    fn wrapping_keeps_indentation_and_breaks_long_words() {
+        assert_eq!(
+            wrap("Evidence:\n  - the limit is 512Mi\n\nabcdefghijklmnop\n", 12),
+            ["Evidence:", "  - the", "  limit is", "  512Mi", "", "abcdefghijkl", "mnop"]
+        );
+    }
+
+    #[test]
+    fn a_first_sentence_ends_at_a_full_stop_or_a_line() {
+        assert_eq!(first_sentence("**Looking at it**\n\nThe pod died."), "The pod died.");
+        assert_eq!(first_sentence("## Looking at it\n"), "Looking at it");
+        assert_eq!(first_sentence("\nThe pod died with 1.5 Gi. Why?"), "The pod died with 1.5 Gi.");
+        assert_eq!(first_sentence("No end"), "No end");
+        assert_eq!(first_sentence(""), "");
+    }
+}

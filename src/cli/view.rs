@@ -1,0 +1,191 @@
+//! How a timeline is shown: what was asked for, joined with what the terminal can do.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::args::duration;
+use crate::cli::render::Style;
+use crate::cli::terminal::Live;
+use crate::cli::watch::Options;
+
+/// Columns where there is no terminal to ask.
+const DEFAULT_WIDTH: usize = 120;
+/// Below this a table makes no sense: the terminal may wrap.
+const LEAST_WIDTH: usize = 40;
+
+/// What every command that shows a timeline accepts.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Timeline")]
+pub struct ViewArgs {
+    /// One JSON object a line, as on the stream
+    #[arg(long)]
+    pub json: bool,
+    /// Show answers while they are being written: always, never, or on a terminal only
+    #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
+    pub live: When,
+    /// Give up watching after this time, with exit code 3; the investigation goes on
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// All of the model's thinking, not only its first sentence
+    #[arg(long, short)]
+    pub thinking: bool,
+    /// Stages, tokens of each call, whole errors
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// The sources of searches
+    #[arg(long, short)]
+    pub sources: bool,
+    /// No character outside ASCII [default: when the locale is not UTF-8]
+    #[arg(long)]
+    pub ascii: bool,
+    /// Colours: always, never, or on a terminal only
+    #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+    /// Absolute times instead of seconds since the start
+    #[arg(long)]
+    pub utc: bool,
+}
+
+/// Whether to do something that suits terminals only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// What standard output is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// It is a terminal.
+    pub is_terminal: bool,
+    /// The terminal cannot move its cursor or show colours.
+    pub is_dumb: bool,
+    /// `NO_COLOR` is set.
+    pub no_color: bool,
+    /// The locale is UTF-8.
+    pub is_utf8: bool,
+    /// Columns, as far as they are known.
+    pub width: Option<usize>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_process() -> Self {
+        let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+        Self {
+            is_terminal: std::io::stdout().is_terminal(),
+            is_dumb: variable("TERM").is_some_and(|term| term == "dumb"),
+            no_color: variable("NO_COLOR").is_some(),
+            is_utf8: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).is_some_and(|l| is_utf8(&l)),
+            width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or(columns),
+        }
+    }
+}
+
+impl ViewArgs {
+    /// How to follow a timeline here.
+    pub fn options(&self, here: &Surroundings) -> Options {
+        let live = match (self.live, self.json) {
+            (When::Never, _) | (When::Auto, true) => Live::Off,
+            (When::Auto, false) if !here.is_terminal || here.is_dumb => Live::Off,
+            (When::Always, false) if here.is_terminal && !here.is_dumb => Live::Redraw,
+            (When::Auto, false) => Live::Redraw,
+            (When::Always, _) => Live::Lines,
+        };
+        Options { style: self.style(here), json: self.json, live, timeout: self.timeout }
+    }
+
+    fn style(&self, here: &Surroundings) -> Style {
+        let color = match self.color {
+            When::Auto => here.is_terminal && !here.is_dumb && !here.no_color,
+            When::Always => true,
+            When::Never => false,
+        };
+        Style {
+            width: here.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH),
+            ascii: self.ascii || !here.is_utf8,
+            color,
+            thinking: self.thinking,
+            verbose: self.verbose,
+            utc: self.utc,
+            sources: self.sources,
+        }
+    }
+}
+
+/// An empty variable is not set.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        view: ViewArgs,
+    }
+
+    fn options(arguments: &[&str], here: &Surroundings) -> Options {
+        let arguments = ["tarsy"].iter().chain(arguments);
+        Only::try_parse_from(arguments).unwrap().view.options(here)
+    }
+
+    fn terminal() -> Surroundings {
+        Surroundings { is_terminal: true, is_utf8: true, width: Some(80), ..Surroundings::default() }
+    }
+
+    #[test]
+    fn a_terminal_gets_colours_symbols_and_a_live_line() {
+        let expected = Options {
+            style: Style { width: 80, color: true, ..Style::default() },
+            json: false,
+            live: Live::Redraw,
+            timeout: None,
+        };
+        assert_eq!(options(&[], &terminal()), expected);
+        let thirty = Options { timeout: Some(Duration::from_secs(30)), ..expected };
+        assert_eq!(options(&["--timeout", "30s"], &terminal()), thirty);
+    }
+
+    #[test]
+    fn a_pipe_gets_neither_colours_nor_live_lines_unless_asked_for() {
+        let pipe = Surroundings { is_terminal: false, width: None, ..terminal() };
+        let style = Style::default();
+        let expected = Options { style: style.clone(), json: false, live: Live::Off, timeout: None };
+        assert_eq!(options(&[], &pipe), expected);
+        let asked = Options { style: Style { color: true, ..style }, live: Live::Lines, ..expected };
+        assert_eq!(options(&["--live", "always", "--color", "always"], &pipe), asked);
+    }
+
+    #[test]
+    fn deltas_are_printed_as_json_only_when_asked_for() {
+        assert_eq!(options(&["--json"], &terminal()).live, Live::Off);
+        assert_eq!(options(&["--json", "--live", "always"], &terminal()).live, Live::Lines);
+    }
+
+    #[test]
+    fn no_color_a_dumb_terminal_and_another_locale_are_respected() {
+        let plain = Surroundings { no_color: true, is_dumb: true, is_utf8: false, ..terminal() };
+        let found = options(&[], &plain);
+        assert_eq!((found.style.color, found.style.ascii, found.live), (false, true, Live::Off));
+        assert!(options(&["--color", "always"], &plain).style.color);
+        assert_eq!(["de_DE.UTF-8", "C.utf8", "C", "en_US.ISO-8859-1"].map(is_utf8), [true, true, false, false]);
+    }
+}

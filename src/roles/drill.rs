@@ -1,0 +1,42 @@
+//! The configuration of a drill: the built-in one, with the drill's evidence as its only tools and a short lease.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::config::{Config, McpServer, Template};
+use crate::drill::{BUILTIN, Drill, builtin};
+
+/// Name of the MCP server that plays the evidence.
+pub const SERVER: &str = "drill";
+/// Short, so that nobody waits long for the second worker.
+const LEASE: Duration = Duration::from_secs(3);
+
+/// The drill of this name.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> anyhow::Result<Drill> {
+    let names = BUILTIN.map(|drill| drill.name).join(", ");
+    builtin(name).with_context(|| format!("no drill \"{name}\"; there are: {names}"))
+}
+
+/// The configuration that every part of the drill runs with. `program` is this binary.
+///
+/// # Errors
+/// When the built-in configuration has a fault.
+pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
+    let mut config = Config::load(None, &|_| None)?;
+    let server = McpServer {
+        command: Template::new(program.display().to_string()),
+        args: ["evidence-server", name].map(Template::new).to_vec(),
+        env: BTreeMap::new(),
+        tool_timeout: Duration::from_secs(30),
+        read_only: Vec::new(),
+    };
+    config.mcp_servers.insert(SERVER.to_owned(), server);
+    config.worker.lease = LEASE;
+    Ok(config)
+}

@@ -1,0 +1,65 @@
+//! `tarsy llm-service`: the LLM protocol with its backends on one port.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::shutdown::say_ready;
+use crate::drill::gate::Gates;
+use crate::drill::transcript::Transcript;
+use crate::llm::service::Service;
+use crate::llm::service::backend::{Backend, Backends};
+use crate::llm::service::scripted::{self, Scripted};
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// A directory of transcripts beside the built-in ones.
+    pub transcripts: Option<PathBuf>,
+    /// A file that counts the calls of each execution.
+    pub calls_file: Option<PathBuf>,
+    /// The socket of a drill's gates.
+    pub gates: Option<PathBuf>,
+    /// The pause between two pieces of scripted text; `None` for that of the transcript.
+    pub pace: Option<Duration>,
+}
+
+/// Serves until `shutdown` is cancelled.
+///
+/// # Errors
+/// When a transcript is none, the address is taken or the server breaks down.
+pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let transcripts = options.transcripts.as_deref().map(transcripts).transpose()?.unwrap_or_default();
+    let scripted = Scripted::new(scripted::Options {
+        transcripts,
+        gate_every_answer: options.gates.is_some(),
+        gates: Gates::new(options.gates),
+        calls_file: options.calls_file,
+        pace: options.pace,
+    })?;
+    let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
+    let address = listener.local_addr()?;
+    tracing::info!(%address, "llm-service serves; backend: scripted, which replays recordings");
+    say_ready(address)?;
+    Service::new(Backends::new([Backend::Scripted(scripted)])).serve(listener, shutdown).await?;
+    Ok(())
+}
+
+/// The `.yaml` files of a directory, sorted by name.
+fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
+    let list = std::fs::read_dir(directory).with_context(|| format!("transcripts in {}", directory.display()))?;
+    let mut files = list.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    let read = |file: PathBuf| {
+        let text = std::fs::read_to_string(&file)?;
+        Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
+    };
+    files.into_iter().map(read).collect()
+}

@@ -1,0 +1,10 @@
+//! Composition roots: one file a role of the binary. The only place, with `cli`, that names two adapters.
+
+pub mod connect;
+pub mod drill;
+pub mod intake;
+pub mod llm_service;
+pub mod migrate;
+pub mod shutdown;
+pub mod tools;
+pub mod worker;

@@ -1,0 +1,58 @@
+//! The end of a process: signals become a token, and a listening role says where it listens.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+
+use anyhow::Context;
+use tokio::net::unix::pipe::Receiver;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// A token that SIGTERM and SIGINT cancel, and with `with_parent` the end of standard input.
+///
+/// # Errors
+/// When the process cannot listen to signals, or standard input is no pipe.
+pub fn on_end(with_parent: bool) -> anyhow::Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let parent = with_parent.then(parent).transpose()?;
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+    let cancel = token.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: shutting down"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: shutting down"),
+            () = gone(parent) => tracing::info!("standard input has ended: shutting down"),
+        }
+        cancel.cancel();
+    });
+    Ok(token)
+}
+
+/// Standard input, without a thread that would wait in a read until the process ends.
+fn parent() -> anyhow::Result<Receiver> {
+    let input = std::io::stdin().as_fd().try_clone_to_owned().context("standard input")?;
+    Receiver::from_owned_fd(input).context("standard input has to be a pipe")
+}
+
+/// Returns when whoever holds the other end of the pipe has ended, however that came.
+async fn gone(parent: Option<Receiver>) {
+    match parent {
+        Some(mut pipe) => {
+            // A failed read says the same as the end: nobody is there.
+            tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.ok();
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Prints `ready <address>`: whoever started the role with port 0 learns the port, and that it may be used.
+///
+/// # Errors
+/// When standard output is closed.
+pub fn say_ready(address: SocketAddr) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ready {address}")?;
+    out.flush().context("standard output")
+}
