@@ -1,0 +1,395 @@
+//! Reads the source as text and fails on what the layout forbids: see ARCHITECTURE.md.
+//!
+//! Text, not syntax: an import is any `crate::<module>` outside comments, so that a path written out counts as well.
+#![expect(clippy::unwrap_used, clippy::string_slice, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tarsy::telemetry::names::METRICS;
+
+/// A file with its path from the root of the package.
+struct Source {
+    path: String,
+    text: String,
+}
+
+/// Which of our modules a ring may name, itself aside.
+const RINGS: [(&str, &[&str]); 9] = [
+    ("investigation", &[]),
+    ("config", &["investigation"]),
+    ("engine", &["investigation", "config"]),
+    ("drill", &["config", "investigation"]),
+    ("store", ADAPTER),
+    ("bus", ADAPTER),
+    ("llm", ADAPTER),
+    ("mcp", ADAPTER),
+    ("telemetry", ADAPTER),
+];
+const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill"];
+/// May name everything.
+const COMPOSITION: [&str; 2] = ["cli", "roles"];
+const LONGEST: usize = 400;
+
+#[test]
+fn no_ring_names_a_module_outside_of_its_reach() {
+    assert_none(&sources("src"), forbidden_imports);
+}
+
+#[test]
+fn every_module_has_a_ring() {
+    let known: Vec<&str> = RINGS.iter().map(|(ring, _)| *ring).chain(COMPOSITION).collect();
+    let unknown: Vec<String> = sources("src")
+        .into_iter()
+        .filter(|source| !["src/lib.rs", "src/main.rs"].contains(&source.path.as_str()))
+        .filter(|source| !known.contains(&ring_of(&source.path)))
+        .map(|source| source.path)
+        .collect();
+    assert_eq!(unknown, Vec::<String>::new(), "a new module needs a line in RINGS");
+}
+
+#[test]
+fn the_core_is_pure() {
+    assert_none(&sources("src/investigation"), impurities);
+}
+
+#[test]
+fn every_source_file_stays_short() {
+    assert_none(&all_sources(), too_long);
+}
+
+#[test]
+fn every_sleep_says_why() {
+    assert_none(&all_sources(), unexplained_sleeps);
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    let mut files = all_sources();
+    for tree in ["docs", "examples", "migrations", "proto", "deploy", "tests"] {
+        files.extend(files_below(tree, |path| !path.ends_with(".rs")));
+    }
+    files.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "dev", ".ci/run", "Cargo.toml", "deny.toml"]
+            .into_iter()
+            .filter_map(read),
+    );
+    assert_none(&files, machine_paths);
+}
+
+#[test]
+fn every_metric_that_is_counted_stands_in_the_table() {
+    assert_none(&sources("src"), unknown_metrics);
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let tests: String = all_sources().into_iter().map(|source| source.text).collect();
+    let documents: Vec<Source> = ["README.md", "ARCHITECTURE.md"].into_iter().filter_map(read).collect();
+    assert_none(&documents, |document| {
+        let words = document.text.split('`').skip(1).step_by(2).filter(|word| word.matches('_').count() > 4);
+        words.filter(|word| !tests.contains(&format!("fn {word}("))).map(|word| format!("no test {word}")).collect()
+    });
+}
+
+#[test]
+fn every_migration_can_be_undone() {
+    let Ok(migrations) = fs::read_dir(root().join("migrations")) else {
+        return;
+    };
+    let missing: Vec<PathBuf> = migrations
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .filter(|path| !path.join("up.sql").is_file() || !path.join("down.sql").is_file())
+        .collect();
+    assert_eq!(missing, Vec::<PathBuf>::new(), "up.sql or down.sql is missing");
+}
+
+// ---------------------------------------------------------------- rules: a file in, one line a violation out
+
+fn forbidden_imports(source: &Source) -> Vec<String> {
+    let ring = ring_of(&source.path);
+    let Some((_, allowed)) = RINGS.iter().find(|(name, _)| *name == ring) else {
+        return Vec::new();
+    };
+    named_modules(&source.text)
+        .into_iter()
+        .filter(|(_, module)| module != ring && !allowed.contains(&module.as_str()))
+        .map(|(line, module)| format!("line {line}: {ring} names {module}"))
+        .chain(
+            code_lines(&source.text)
+                .filter(|(_, code)| code.contains("super::super::"))
+                .map(|(line, _)| format!("line {line}: super::super:: hides what is named; write crate::")),
+        )
+        .collect()
+}
+
+fn impurities(source: &Source) -> Vec<String> {
+    let words = ["async fn", "async move", "async {", ".await", "std::fs", "std::net", "std::env", "std::process"]
+        .into_iter()
+        .chain(["tokio", "Utc::now", "Instant::now", "SystemTime", "fastrand", "now_v7", "new_v4", "diesel"]);
+    let words: Vec<&str> = words.collect();
+    code_lines(without_tests(&source.text))
+        .flat_map(|(line, code)| {
+            words.iter().filter(move |word| code.contains(**word)).map(move |word| format!("line {line}: {word}"))
+        })
+        .collect()
+}
+
+fn too_long(source: &Source) -> Vec<String> {
+    let lines = source.text.lines().count();
+    if lines <= LONGEST || source.path.ends_with("/schema.rs") {
+        return Vec::new();
+    }
+    vec![format!("{lines} lines, at most {LONGEST}")]
+}
+
+/// A sleep of the program is as long as something with a name says; one in a test has a comment on its line or before.
+fn unexplained_sleeps(source: &Source) -> Vec<String> {
+    let mut before = "";
+    let mut found = Vec::new();
+    for (index, line) in source.text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        // These words are looked for, not called.
+        let slept = ["thread::sleep(", "time::sleep("].iter().find_map(|call| code.split_once(call));
+        let explained = line.contains("// ") || before.trim_start().starts_with("//");
+        let named = source.path.starts_with("src/") && slept.is_some_and(|(_, time)| !time.contains("Duration::"));
+        if slept.is_some() && !explained && !named {
+            found.push(format!("line {}: a sleep without a reason", index + 1));
+        }
+        before = line;
+    }
+    found
+}
+
+/// A macro with a name written out whose name or label the table does not have.
+fn unknown_metrics(source: &Source) -> Vec<String> {
+    let known = |name: &str| METRICS.iter().find(|metric| metric.name == name);
+    code_lines(&source.text)
+        .filter_map(|(line, code)| {
+            let (_, call) = ["counter!(\"", "gauge!(\"", "histogram!(\""].iter().find_map(|m| code.split_once(m))?;
+            let mut quoted = call.split('"').step_by(2);
+            let name = quoted.next()?;
+            let label = call.contains("=>").then(|| quoted.next()).flatten();
+            let Some(metric) = known(name) else {
+                return Some(format!("line {line}: {name} is not in src/telemetry/names.rs"));
+            };
+            let key = metric.label.as_ref().map(|label| label.key);
+            (key != label).then(|| format!("line {line}: {name} has the label {key:?}, not {label:?}"))
+        })
+        .collect()
+}
+
+fn machine_paths(source: &Source) -> Vec<String> {
+    // Put together here so that this file does not find itself.
+    let places = ["/home", "/root", "/Users", "/mnt"].map(|place| format!("{place}/"));
+    source
+        .text
+        .lines()
+        .enumerate()
+        .flat_map(|(index, line)| {
+            places
+                .iter()
+                .filter(move |place| line.contains(place.as_str()))
+                .map(move |p| format!("line {}: {p}", index + 1))
+        })
+        .collect()
+}
+
+// ---------------------------------------------------------------- reading
+
+/// The first part of the path below `src/`, without `.rs`.
+fn ring_of(path: &str) -> &str {
+    let below = path.strip_prefix("src/").unwrap_or(path);
+    below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+/// The text before its module of tests.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+/// Lines with their numbers, comments taken away.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+}
+
+/// Every module that the text names by `crate::module` or `crate::{module, …}`, with the line.
+fn named_modules(text: &str) -> Vec<(usize, String)> {
+    let code: String = code_lines(text).map(|(_, code)| format!("{code}\n")).collect();
+    let mut named = Vec::new();
+    for (at, prefix) in code.match_indices("crate::") {
+        let line = code[..at].matches('\n').count() + 1;
+        let rest = &code[at + prefix.len()..];
+        for module in first_segments(rest) {
+            named.push((line, module));
+        }
+    }
+    named
+}
+
+/// `a::b` → a; `{a::b, c::{d, e}}` → a, c.
+fn first_segments(path: &str) -> Vec<String> {
+    let word =
+        |text: &str| -> String { text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![word(path)];
+    };
+    let mut depth = 0_u32;
+    let mut start = 0;
+    let mut segments = Vec::new();
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                segments.push(word(&group[start..at]));
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                segments.push(word(&group[start..at]));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    segments.retain(|segment| !segment.is_empty());
+    segments
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> Option<Source> {
+    let text = fs::read_to_string(root().join(path)).ok()?;
+    Some(Source { path: path.to_owned(), text })
+}
+
+fn sources(tree: &str) -> Vec<Source> {
+    files_below(tree, |path| path.ends_with(".rs"))
+}
+
+fn all_sources() -> Vec<Source> {
+    ["src", "tests", "benches"].into_iter().flat_map(sources).chain(read("build.rs")).collect()
+}
+
+fn files_below(tree: &str, wanted: impl Fn(&str) -> bool + Copy) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(tree)];
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let path = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+            if wanted(&path) {
+                found.extend(read(&path));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn assert_none(files: &[Source], rule: impl Fn(&Source) -> Vec<String>) {
+    assert!(!files.is_empty(), "nothing was read: the rule cannot fail");
+    let violations: Vec<String> = files
+        .iter()
+        .flat_map(|file| rule(file).into_iter().map(move |what| format!("{}: {what}", file.path)))
+        .collect();
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}
+
+// ---------------------------------------------------------------- the rules find what is planted
+
+mod planted {
+    use super::*;
+
+    fn source(path: &str, text: &str) -> Source {
+        Source { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn an_adapter_that_names_another_is_found() {
+        let text = "//! crate::bus in a comment is fine\nuse crate::engine::ports::Lease;\nuse crate::bus::Error;\n";
+        assert_eq!(forbidden_imports(&source("src/store/mod.rs", text)), ["line 3: store names bus"]);
+    }
+
+    #[test]
+    fn a_grouped_import_and_a_path_in_the_code_are_found() {
+        let text = "use crate::{\n    engine::ports::{A, B},\n    store::C,\n};\nfn f() { crate::cli::run(); }\n";
+        assert_eq!(
+            forbidden_imports(&source("src/engine/run.rs", text)),
+            ["line 1: engine names store", "line 5: engine names cli"]
+        );
+    }
+
+    #[test]
+    fn a_way_around_the_rule_is_found() {
+        let found = forbidden_imports(&source("src/store/a.rs", "use super::super::bus::Error;\n"));
+        assert_eq!(found, ["line 1: super::super:: hides what is named; write crate::"]);
+    }
+
+    #[test]
+    fn the_core_may_name_itself_only() {
+        let text = "use crate::investigation::ids::SessionId;\nuse crate::config::yaml::Value;\n";
+        assert_eq!(forbidden_imports(&source("src/investigation/a.rs", text)), ["line 2: investigation names config"]);
+    }
+
+    #[test]
+    fn the_composition_roots_may_name_everything() {
+        let text = "use crate::{bus, store, llm, mcp, telemetry};\n";
+        assert_eq!(forbidden_imports(&source("src/roles/worker.rs", text)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn waiting_and_clocks_in_the_core_are_found() {
+        let text = "pub async fn f() {\n    g().await; // .await\n    let now = Utc::now();\n}\n";
+        assert_eq!(
+            impurities(&source("src/investigation/a.rs", text)),
+            ["line 1: async fn", "line 2: .await", "line 3: Utc::now"]
+        );
+    }
+
+    #[test]
+    fn a_long_file_is_found_unless_it_is_generated() {
+        let text = "\n".repeat(LONGEST + 1);
+        assert_eq!(too_long(&source("src/store/a.rs", &text)), ["401 lines, at most 400"]);
+        assert_eq!(too_long(&source("src/store/schema.rs", &text)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_sleep_is_found_unless_a_comment_or_a_name_explains_it() {
+        // Put together so that the rule does not find this file.
+        let call = ["tokio::time::", "sleep(PAUSE).await;"].concat();
+        let text = format!("{call}\n// the broker has no signal for this\n{call}\n{call} // as above\n");
+        assert_eq!(unexplained_sleeps(&source("tests/it/a.rs", &text)), ["line 1: a sleep without a reason"]);
+        assert_eq!(unexplained_sleeps(&source("src/bus/a.rs", &text)), Vec::<String>::new());
+        let unnamed = call.replace("PAUSE", "Duration::from_secs(1)");
+        assert_eq!(unexplained_sleeps(&source("src/bus/a.rs", &unnamed)), ["line 1: a sleep without a reason"]);
+    }
+
+    #[test]
+    fn a_metric_or_a_label_outside_of_the_table_is_found() {
+        let text = "counter!(\"tarsy_sessions_opened_total\").increment(1);\n\
+                    metrics::counter!(\"tarsy_sessions_finished_total\", \"outcome\" => word).increment(1);\n\
+                    gauge!(\"tarsy_surprises\").set(1.0);\n";
+        assert_eq!(
+            unknown_metrics(&source("src/engine/a.rs", text)),
+            [
+                "line 2: tarsy_sessions_finished_total has the label Some(\"status\"), not Some(\"outcome\")",
+                "line 3: tarsy_surprises is not in src/telemetry/names.rs"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_path_of_a_machine_is_found() {
+        let text = ["let socket = \"/home", "/me/socket\";\n"].concat();
+        assert_eq!(machine_paths(&source("tests/it/a.rs", &text)).len(), 1);
+    }
+}

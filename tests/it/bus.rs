@@ -1,0 +1,49 @@
+//! NATS: streams and consumers created, verified and refused; claims, feed, dead letters and followers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail the test"
+)]
+
+mod claims;
+mod connection;
+mod feed;
+mod follow;
+mod table;
+mod topology;
+
+use std::time::Duration;
+
+use tarsy::bus::{Nats, Options, Patience, TopologySettings};
+
+use crate::support::nats::NatsServer;
+
+/// Nothing in these tests takes longer unless it is broken.
+const LIMIT: Duration = Duration::from_secs(30);
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, future).await.unwrap_or_else(|_| panic!("{what} took longer than {LIMIT:?}"))
+}
+
+async fn connect(server: &NatsServer) -> Nats {
+    let options =
+        Options { url: server.url(), role: "test".into(), credentials: None, patience: Patience::Bounded(LIMIT) };
+    Nats::connect(&options).await.expect("a connection")
+}
+
+/// A server with the streams on it.
+async fn prepared() -> (NatsServer, Nats) {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    nats.ensure_topology(&TopologySettings::default()).await.expect("streams");
+    (server, nats)
+}
+
+/// A client that is not tarsy's: a producer, an administrator.
+async fn outsider(server: &NatsServer) -> (async_nats::Client, async_nats::jetstream::Context) {
+    let client = async_nats::connect(server.url()).await.expect("a connection");
+    let jetstream = async_nats::jetstream::new(client.clone());
+    (client, jetstream)
+}

@@ -1,0 +1,273 @@
+//! Claims: jobs in the right order, answered, and none stranded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tarsy::bus::{ClaimSettings, Claims, Fault, Flow, Job, Nats, NewAlert, Priority};
+use tarsy::engine::ports::{DeadReason, Delivery, Received};
+use tarsy::investigation::ids::SessionId;
+use tokio::sync::{Semaphore, watch};
+use uuid::Uuid;
+
+use super::{connect, outsider, prepared, within};
+use crate::support::nats::NatsServer;
+
+fn start(nats: &Nats, slots: usize) -> Claims {
+    start_with(nats, slots, ClaimSettings::default())
+}
+
+fn start_with(nats: &Nats, slots: usize, settings: ClaimSettings) -> Claims {
+    // A closed switch stays where it was.
+    let (_, flow) = watch::channel(Flow::Claim);
+    let settings = ClaimSettings { expires: Duration::from_millis(300), ..settings };
+    Claims::start(nats, settings, Arc::new(Semaphore::new(slots)), flow)
+}
+
+async fn publish(nats: &Nats, priority: Priority, body: &str) -> u64 {
+    let alert = NewAlert { priority, suffix: None, body: body.into(), headers: json!({}) };
+    nats.publish_alert(alert).await.unwrap().sequence
+}
+
+async fn next(claims: &mut Claims) -> Job {
+    within("a job", claims.next()).await.expect("a job")
+}
+
+fn body(job: &Job) -> String {
+    String::from_utf8(job.received.body.clone().unwrap()).unwrap()
+}
+
+async fn queued(server: &NatsServer) -> u64 {
+    let (_, jetstream) = outsider(server).await;
+    jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().state.messages
+}
+
+#[tokio::test]
+async fn a_plain_message_becomes_a_job_with_a_derived_id_and_an_ack_removes_it() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let mut claims = start(&nats, 2);
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("Tarsy-Fingerprint", "f1");
+    headers.insert("X-Other", "x");
+    jetstream
+        .publish_with_headers("tarsy.alerts.high.disk-full", headers, "disk full".into())
+        .await
+        .unwrap()
+        .await
+        .unwrap();
+
+    let job = next(&mut claims).await;
+    let message = jetstream.get_stream("TARSY_ALERTS").await.unwrap().get_raw_message(1).await.unwrap();
+    let stored_at_ms = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
+    let derived = SessionId::of_delivery("TARSY_ALERTS", 1, stored_at_ms);
+    let expected = Received {
+        alert_id: derived,
+        body_sha256: Sha256::digest(b"disk full").into(),
+        body: Some(b"disk full".to_vec()),
+        headers: json!({"Tarsy-Fingerprint": "f1"}),
+        subject: "tarsy.alerts.high.disk-full".into(),
+        stream_sequence: 1,
+    };
+    assert_eq!((&job.received, job.derived_id, job.priority, &job.fault), (&expected, derived, Priority::High, &None));
+    job.delivery.progress().await.unwrap();
+    job.delivery.ack().await.unwrap();
+    assert_eq!(queued(&server).await, 0);
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_given_back_comes_again_with_the_same_id_and_what_is_terminated_does_not() {
+    let (server, nats) = prepared().await;
+    let (client, _) = outsider(&server).await;
+    let mut advisories = client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.TARSY_ALERTS.*").await.unwrap();
+    client.flush().await.unwrap();
+    let mut claims = start(&nats, 1);
+    publish(&nats, Priority::Normal, "one").await;
+
+    let first = next(&mut claims).await;
+    let id = first.received.alert_id;
+    first.delivery.nak(Duration::ZERO).await.unwrap();
+    drop(first);
+    let second = next(&mut claims).await;
+    assert_eq!(second.received.alert_id, id);
+    second.delivery.nak(Duration::from_millis(300)).await.unwrap();
+    drop(second);
+    let third = next(&mut claims).await;
+    assert_eq!(third.received.alert_id, id);
+    third.delivery.term("attempts_exhausted: three\nlines").await.unwrap();
+    drop(third);
+
+    let advisory = within("the advisory", futures_util::StreamExt::next(&mut advisories)).await.unwrap();
+    let advisory: serde_json::Value = serde_json::from_slice(&advisory.payload).unwrap();
+    assert_eq!(advisory["reason"], "attempts_exhausted: three lines");
+    assert_eq!(queued(&server).await, 0);
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn faults_of_a_message_are_marked_and_the_message_is_not_lost() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let chosen = SessionId(Uuid::now_v7());
+    for (id, bytes) in [("c0ffee".to_owned(), 3), (chosen.to_string(), 3), (chosen.to_string(), 11)] {
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("tarsy-session-id", id);
+        let publish = jetstream.publish_with_headers("tarsy.alerts.low", headers, vec![b'x'; bytes].into());
+        publish.await.unwrap().await.unwrap();
+    }
+    let mut claims = start_with(&nats, 3, ClaimSettings { max_alert_bytes: 10, ..ClaimSettings::default() });
+    let (invalid, good, large) = (next(&mut claims).await, next(&mut claims).await, next(&mut claims).await);
+
+    assert_eq!(invalid.received.alert_id, invalid.derived_id);
+    assert_eq!(
+        invalid.fault,
+        Some(Fault { reason: DeadReason::InvalidId, detail: "Tarsy-Session-Id holds no UUIDv7: c0ffee".into() })
+    );
+    assert_eq!((good.received.alert_id, &good.fault), (chosen, &None));
+    assert_eq!((large.received.alert_id, &large.received.body), (chosen, &None));
+    assert_eq!(large.received.body_sha256, <[u8; 32]>::from(Sha256::digest([b'x'; 11])));
+    assert_eq!(
+        large.fault,
+        Some(Fault { reason: DeadReason::TooLarge, detail: "the body has 11 bytes, at most 10 are taken".into() })
+    );
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn the_highest_priority_goes_first_and_one_slot_in_eight_to_the_lowest() {
+    let (_server, nats) = prepared().await;
+    for _ in 0..9 {
+        publish(&nats, Priority::Low, "low").await;
+        publish(&nats, Priority::Normal, "normal").await;
+        publish(&nats, Priority::Critical, "critical").await;
+    }
+    let mut claims = start(&nats, 1);
+    let mut order = Vec::new();
+    for _ in 0..17 {
+        let job = next(&mut claims).await;
+        job.delivery.ack().await.unwrap();
+        order.push(body(&job));
+    }
+    let mut expected = vec!["critical"; 7];
+    expected.extend(["low", "critical", "critical", "normal", "normal", "normal", "normal", "normal", "low", "normal"]);
+    assert_eq!(order, expected);
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn reserved_slots_wait_for_critical_alerts() {
+    let (_server, nats) = prepared().await;
+    for _ in 0..3 {
+        publish(&nats, Priority::High, "high").await;
+    }
+    let mut claims = start_with(&nats, 3, ClaimSettings { reserved_critical_slots: 2, ..ClaimSettings::default() });
+    let first = next(&mut claims).await;
+    assert_eq!(body(&first), "high");
+    publish(&nats, Priority::Critical, "critical").await;
+    let second = next(&mut claims).await;
+    assert_eq!(body(&second), "critical");
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_is_claimed_than_there_are_slots() {
+    let (server, nats) = prepared().await;
+    for _ in 0..20 {
+        publish(&nats, Priority::Normal, "x").await;
+    }
+    let mut claims = start(&nats, 5);
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        held.push(next(&mut claims).await);
+    }
+    let (_, jetstream) = outsider(&server).await;
+    let mut consumer: async_nats::jetstream::consumer::PullConsumer =
+        jetstream.get_consumer_from_stream("normal", "TARSY_ALERTS").await.unwrap();
+    let info = consumer.info().await.unwrap();
+    assert_eq!((info.num_ack_pending, info.num_pending), (5, 15));
+    held.pop().unwrap().delivery.ack().await.unwrap();
+    held.push(next(&mut claims).await);
+    assert_eq!(consumer.info().await.unwrap().num_ack_pending, 5);
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn a_paused_worker_claims_nothing_until_it_is_resumed() {
+    let (_server, nats) = prepared().await;
+    let (switch, flow) = watch::channel(Flow::Pause);
+    let slots = Arc::new(Semaphore::new(1));
+    let mut paused = Claims::start(&nats, ClaimSettings::default(), slots, flow);
+    publish(&nats, Priority::Normal, "one").await;
+    let mut other = start(&nats, 1);
+    // The other worker gets it although the paused one was first.
+    next(&mut other).await.delivery.ack().await.unwrap();
+    other.stop().await;
+
+    switch.send_replace(Flow::Claim);
+    publish(&nats, Priority::Normal, "two").await;
+    let job = next(&mut paused).await;
+    job.delivery.ack().await.unwrap();
+    drop(job);
+    switch.send_replace(Flow::Pause);
+    paused.stop().await;
+}
+
+#[tokio::test]
+async fn claims_go_on_after_the_server_was_killed() {
+    let (mut server, nats) = prepared().await;
+    let mut claims = start(&nats, 2);
+    publish(&nats, Priority::Normal, "before").await;
+    let job = next(&mut claims).await;
+    job.delivery.ack().await.unwrap();
+    drop(job);
+    server.restart().await;
+    let mut link = nats.watch_link();
+    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    publish(&connect(&server).await, Priority::Normal, "after").await;
+    loop {
+        // The ack of the first may have been lost with the server.
+        let job = next(&mut claims).await;
+        job.delivery.ack().await.unwrap();
+        if body(&job) == "after" {
+            break;
+        }
+    }
+    claims.stop().await;
+}
+
+/// A job that arrives while a worker stops must not wait for `ack_wait` (30 s here, three times the limit).
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_worker_that_stops_strands_nothing() {
+    let (server, nats) = prepared().await;
+    let rounds: usize = std::env::var("TARSY_TEST_STRAND_ROUNDS").map_or(30, |rounds| rounds.parse().unwrap());
+    let producer = connect(&server).await;
+    let mut other = start(&nats, 1);
+    let mut claimed_while_stopping = 0;
+    for round in 0..rounds {
+        other.stop().await;
+        let mut stopping = start(&nats, 4);
+        // It is idle and waits at the server when the job and the end come together.
+        publish(&producer, Priority::Low, "warm").await;
+        let warm = next(&mut stopping).await;
+        warm.delivery.ack().await.unwrap();
+        drop(warm);
+        // The end comes a little later each time: before, while and after the job is on its way.
+        let (_, ()) = tokio::join!(publish(&producer, Priority::ALL[round % 4], "job"), async {
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < Duration::from_micros((round as u64 % 40) * 20) {
+                tokio::task::yield_now().await;
+            }
+            stopping.stop().await;
+        });
+        other = start(&nats, 1);
+        let job = tokio::time::timeout(Duration::from_secs(10), other.next()).await;
+        let job = job.unwrap_or_else(|_| panic!("round {round}: a job was stranded")).unwrap();
+        assert_eq!(body(&job), "job");
+        job.delivery.ack().await.unwrap();
+        claimed_while_stopping += 1;
+    }
+    assert_eq!(claimed_while_stopping, rounds);
+    other.stop().await;
+}

@@ -1,0 +1,88 @@
+//! Whom tarsy connects to.
+
+use std::time::Duration;
+
+use tarsy::bus::{Nats, Options, Patience};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
+
+use super::{connect, within};
+use crate::support::nats::NatsServer;
+
+fn options(url: String) -> Options {
+    Options { url, role: "test".into(), credentials: None, patience: Patience::Bounded(Duration::from_secs(1)) }
+}
+
+#[tokio::test]
+async fn a_server_older_than_2_11_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = BufReader::new(stream);
+        stream
+            .write_all(
+                b"INFO {\"server_id\":\"x\",\"version\":\"2.10.29\",\"headers\":true,\"max_payload\":1048576}\r\n",
+            )
+            .await
+            .unwrap();
+        let mut line = String::new();
+        while stream.read_line(&mut line).await.is_ok_and(|read| read > 0) {
+            if line.starts_with("PING") {
+                stream.write_all(b"PONG\r\n").await.unwrap();
+            }
+            line.clear();
+        }
+    });
+    let error = within("the refusal", Nats::connect(&options(format!("nats://u:s3cret@{address}")))).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("nats-server at nats://{address} is version 2.10.29; tarsy needs 2.11 or newer")
+    );
+    within("the end of the fake server", server).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_gives_up_when_nobody_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = within("giving up", Nats::connect(&options(format!("nats://{address}")))).await.unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with(&format!("nats at nats://{address} gave no connection within 1s: ")), "{message}");
+}
+
+#[tokio::test]
+async fn a_worker_waits_for_the_server_to_come() {
+    let mut server = NatsServer::start().await;
+    server.kill();
+    let patient = Options { patience: Patience::Endless, ..options(server.url()) };
+    let mut connecting = tokio::spawn(async move { Nats::connect(&patient).await });
+    let early = tokio::time::timeout(Duration::from_millis(600), &mut connecting).await;
+    assert!(early.is_err(), "nobody is there: {early:?}");
+    server.restart().await;
+    let nats = within("the connection", connecting).await.unwrap().unwrap();
+    assert!(nats.link().connected);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_at_once() {
+    let server = NatsServer::start_with("authorization { user: tarsy, password: right }").await;
+    let url = server.url().replace("nats://", "nats://tarsy:wrong@");
+    let patient = Options { patience: Patience::Bounded(Duration::from_secs(3600)), ..options(url) };
+    let message = within("the refusal", Nats::connect(&patient)).await.unwrap_err().to_string();
+    assert!(message.starts_with(&format!("nats at {} refused the connection: ", server.url())), "{message}");
+}
+
+#[tokio::test]
+async fn a_reconnect_is_seen() {
+    let mut server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let mut link = nats.watch_link();
+    server.kill();
+    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    let before = nats.link().connections;
+    server.restart().await;
+    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    assert_eq!(nats.link().connections, before + 1);
+}

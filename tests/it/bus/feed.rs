@@ -1,0 +1,207 @@
+//! The feed: gap-free from the table, whatever happens to the broker and whoever publishes beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, Nats, timeline_subject};
+use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::TimelineEvent;
+
+use super::table::{Table, event, history, new_session, on_stream, until_on_stream};
+use super::{connect, outsider, prepared, within};
+
+fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
+    JetStreamFeed::new(nats, Arc::clone(table), FeedSettings::default())
+}
+
+#[tokio::test]
+async fn a_drain_publishes_every_row_in_order() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let session = new_session();
+    let rows = history(session, 200);
+    let table = Arc::new(Table::new(rows.clone()));
+    let feed = feed(&nats, &table);
+    feed.drain(session, 200).await.unwrap();
+    assert_eq!(on_stream(&jetstream, session).await, rows);
+    feed.drain(session, 200).await.unwrap();
+    assert_eq!(on_stream(&jetstream, session).await, rows);
+    feed.close().await;
+}
+
+#[tokio::test]
+async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let session = new_session();
+    let table = Arc::new(Table::default());
+    let settings = FeedSettings { idle: Duration::from_millis(20), ..FeedSettings::default() };
+    let feed = JetStreamFeed::new(&nats, Arc::clone(&table), settings);
+    for seq in 1..=20 {
+        table.add(event(session, seq));
+        feed.poke(session);
+        within("the event", until_on_stream(&jetstream, session, seq as usize)).await;
+        if seq % 5 == 0 {
+            // The publisher runs idle now and then; that it does has no signal.
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    }
+    assert_eq!(on_stream(&jetstream, session).await, (1..=20).map(|seq| event(session, seq)).collect::<Vec<_>>());
+    feed.close().await;
+}
+
+#[tokio::test]
+async fn a_killed_server_in_the_middle_leaves_no_gap_and_no_repetition() {
+    let (mut server, nats) = prepared().await;
+    let session = new_session();
+    let rows = history(session, 3000);
+    let table = Arc::new(Table::new(rows.clone()));
+    let feed = feed(&nats, &table);
+    let mut asked = table.asked();
+    feed.poke(session);
+    within("some events", asked.wait_for(|after| *after >= 200)).await.unwrap();
+    server.kill();
+    let before = *asked.borrow();
+    assert!(before < 2900, "the kill was to come in the middle, not after {before} events");
+    server.restart().await;
+    within("the drain", feed.drain(session, 3000)).await.unwrap();
+    assert_eq!(on_stream(&outsider(&server).await.1, session).await, rows);
+    feed.close().await;
+}
+
+#[tokio::test]
+async fn two_publishers_at_once_make_no_duplicate() {
+    let (server, nats) = prepared().await;
+    let session = new_session();
+    let rows = history(session, 300);
+    let table = Arc::new(Table::new(rows.clone()));
+    let (one, other) = (feed(&nats, &table), feed(&connect(&server).await, &table));
+    one.poke(session);
+    other.poke(session);
+    let (first, second) = tokio::join!(one.drain(session, 300), other.drain(session, 300));
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    assert_eq!(on_stream(&outsider(&server).await.1, session).await, rows);
+}
+
+#[tokio::test]
+async fn an_emptied_stream_is_filled_again_from_the_first_event() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let session = new_session();
+    let table = Arc::new(Table::new((1..=10).map(|seq| event(session, seq)).collect()));
+    let feed = feed(&nats, &table);
+    feed.poke(session);
+    within("ten events", until_on_stream(&jetstream, session, 10)).await;
+    jetstream.get_stream("TARSY_TIMELINE").await.unwrap().purge().await.unwrap();
+    table.add(event(session, 11));
+    feed.poke(session);
+    within("eleven events", until_on_stream(&jetstream, session, 11)).await;
+    assert_eq!(on_stream(&jetstream, session).await, (1..=11).map(|seq| event(session, seq)).collect::<Vec<_>>());
+    feed.close().await;
+}
+
+#[tokio::test]
+async fn a_drain_that_cannot_be_done_says_why_after_its_time() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
+    let session = new_session();
+    let table = Arc::new(Table::new(history(session, 2)));
+    let settings = FeedSettings { drain_timeout: Duration::from_millis(300), ..FeedSettings::default() };
+    let feed = JetStreamFeed::new(&nats, table, settings);
+    let error = feed.drain(session, 2).await.unwrap_err().to_string();
+    assert!(error.starts_with("broker is away: events up to 2 are not all published after 300ms: "), "{error}");
+    assert!(error.contains("stream not found"), "{error}");
+}
+
+#[tokio::test]
+async fn an_event_of_a_megabyte_is_cut_and_marked_and_what_follows_is_published() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let session = new_session();
+    let big = TimelineEvent { content: "\u{1b}é".repeat(350_000), ..event(session, 1) };
+    let table = Arc::new(Table::new(vec![big.clone(), event(session, 2)]));
+    let feed = feed(&nats, &table);
+    feed.drain(session, 2).await.unwrap();
+    let events = on_stream(&jetstream, session).await;
+    assert_eq!(events[1], event(session, 2));
+    let cut = &events[0];
+    assert!(serde_json::to_vec(cut).unwrap().len() <= MAX_EVENT_BYTES);
+    let (kept, mark) = cut.content.split_once('\n').unwrap();
+    assert!(big.content.starts_with(kept) && kept.len() > 50_000, "{} bytes kept", kept.len());
+    assert_eq!(mark, format!("[cut here: {} of 1050000 bytes; the store has all of it]", kept.len()));
+    assert_eq!(*cut, TimelineEvent { content: cut.content.clone(), truncated: true, ..big });
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_is_buried_twice_is_one_message() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let feed = feed(&nats, &Arc::new(Table::default()));
+    let alert_id: SessionId = new_session();
+    let letter = DeadLetter {
+        alert_id,
+        reason: DeadReason::Undecodable,
+        detail: "byte 0xff\nat 3".into(),
+        body: vec![0xff, 1, 2],
+        headers: json!({"Tarsy-Fingerprint": "f", "Nats-Msg-Id": "x", "Nats-Expected-Stream": "OTHER"}),
+        subject: "tarsy.alerts.low.x".into(),
+        stream_sequence: 7,
+        deliveries: 2,
+    };
+    feed.bury(letter.clone()).await.unwrap();
+    feed.bury(letter).await.unwrap();
+
+    let stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
+    assert_eq!(stream.cached_info().state.messages, 1);
+    let message = stream.get_last_raw_message_by_subject(&format!("tarsy.dead.undecodable.{alert_id}")).await.unwrap();
+    assert_eq!(&message.payload[..], [0xff, 1, 2]);
+    let mut headers: Vec<(String, String)> =
+        message.headers.iter().map(|(name, values)| (name.to_string(), values[0].to_string())).collect();
+    headers.sort();
+    let expected = [
+        ("Nats-Expected-Last-Subject-Sequence", "0"),
+        ("Nats-Expected-Stream", "TARSY_DEAD_LETTERS"),
+        ("Tarsy-Dead-Deliveries", "2"),
+        ("Tarsy-Dead-Detail", "byte 0xff at 3"),
+        ("Tarsy-Dead-Reason", "undecodable"),
+        ("Tarsy-Dead-Sequence", "7"),
+        ("Tarsy-Dead-Subject", "tarsy.alerts.low.x"),
+        ("Tarsy-Fingerprint", "f"),
+    ];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(headers, expected);
+}
+
+#[tokio::test]
+async fn an_alert_at_the_size_limit_fits_into_a_dead_letter() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let feed = feed(&nats, &Arc::new(Table::default()));
+    let letter = DeadLetter {
+        alert_id: new_session(),
+        reason: DeadReason::AttemptsExhausted,
+        detail: "x".repeat(10_000),
+        body: vec![b'x'; 1_048_576 - 65_536],
+        headers: json!({"Tarsy-Fingerprint": "f".repeat(30_000)}),
+        subject: "tarsy.alerts.low".into(),
+        stream_sequence: 1,
+        deliveries: 1,
+    };
+    feed.bury(letter).await.unwrap();
+    assert_eq!(jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap().cached_info().state.messages, 1);
+}
+
+#[tokio::test]
+async fn no_event_carries_a_message_id() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let session = new_session();
+    let feed = feed(&nats, &Arc::new(Table::new(history(session, 1))));
+    feed.drain(session, 1).await.unwrap();
+    let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
+    let message = stream.get_last_raw_message_by_subject(&timeline_subject(session)).await.unwrap();
+    assert!(message.headers.get("Nats-Msg-Id").is_none());
+}

@@ -1,0 +1,118 @@
+//! A table of events in memory: the store's side of the feed, and events to put into it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tarsy::bus::timeline_subject;
+use tarsy::engine::ports::{JournalError, Outbox};
+use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Mutex<Vec<TimelineEvent>>,
+    asked: watch::Sender<u32>,
+}
+
+impl Table {
+    pub(super) fn new(events: Vec<TimelineEvent>) -> Self {
+        Self { rows: Mutex::new(events), asked: watch::Sender::default() }
+    }
+
+    /// After which event somebody asked last.
+    pub(super) fn asked(&self) -> watch::Receiver<u32> {
+        self.asked.subscribe()
+    }
+
+    pub(super) fn add(&self, event: TimelineEvent) {
+        self.rows.lock().unwrap().push(event);
+    }
+}
+
+impl Outbox for Table {
+    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, JournalError> {
+        self.asked.send_replace(after);
+        let rows = self.rows.lock().unwrap();
+        let rows = rows.iter().filter(|row| row.session_id == session && row.session_seq > after);
+        Ok(rows.take(limit as usize).cloned().collect())
+    }
+}
+
+pub(super) fn new_session() -> SessionId {
+    SessionId(Uuid::now_v7())
+}
+
+pub(super) fn event(session_id: SessionId, session_seq: u32) -> TimelineEvent {
+    TimelineEvent {
+        session_id,
+        session_seq,
+        execution_id: Some(ExecutionId::derive(session_id, 1, 1)),
+        sequence_number: Some(session_seq),
+        stage: Some("analysis".into()),
+        agent: Some("kubernetes".into()),
+        iteration: Some(session_seq),
+        attempt: Some(1),
+        event_type: EventType::LlmResponse,
+        status: EventStatus::Completed,
+        content: format!("event {session_seq}"),
+        metadata: json!({"n": session_seq}),
+        created_at: chrono::DateTime::from_timestamp_micros(1_790_000_000_000_000 + i64::from(session_seq)).unwrap(),
+        truncated: false,
+    }
+}
+
+pub(super) fn end(session_id: SessionId, session_seq: u32) -> TimelineEvent {
+    TimelineEvent {
+        execution_id: None,
+        sequence_number: None,
+        stage: None,
+        agent: None,
+        iteration: None,
+        attempt: None,
+        event_type: EventType::SessionCompleted,
+        metadata: Value::Null,
+        ..event(session_id, session_seq)
+    }
+}
+
+/// `count` events; the last one is the end.
+pub(super) fn history(session: SessionId, count: u32) -> Vec<TimelineEvent> {
+    (1..count).map(|seq| event(session, seq)).chain([end(session, count)]).collect()
+}
+
+/// What the stream holds of a session, as an outsider reads it.
+pub(super) async fn on_stream(jetstream: &async_nats::jetstream::Context, session: SessionId) -> Vec<TimelineEvent> {
+    let subject = timeline_subject(session);
+    let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
+    let mut events = Vec::new();
+    let mut sequence = 0;
+    while let Ok(message) = stream.raw_message_builder().sequence(sequence + 1).next_by_subject(&*subject).send().await
+    {
+        sequence = message.sequence;
+        events.push(serde_json::from_slice(&message.payload).unwrap());
+    }
+    events
+}
+
+/// Polls until the session's subject has `count` messages.
+pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, session: SessionId, count: usize) {
+    let subject = timeline_subject(session);
+    loop {
+        let mut stream = jetstream.get_stream_no_info("TARSY_TIMELINE").await.unwrap();
+        let infos = stream_counts(&mut stream, &subject).await;
+        if infos >= count {
+            return;
+        }
+        // A stream does not tell that it has grown: it is asked again until the limit.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn stream_counts(stream: &mut async_nats::jetstream::stream::Stream<()>, subject: &str) -> usize {
+    use futures_util::TryStreamExt;
+    let subjects = stream.info_with_subjects(subject).await.unwrap();
+    subjects.try_collect::<Vec<(String, usize)>>().await.unwrap().into_iter().map(|(_, count)| count).sum()
+}

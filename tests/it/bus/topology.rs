@@ -1,0 +1,221 @@
+//! Streams and consumers: created, verified field by field, repaired.
+
+use serde_json::{Value, json};
+use tarsy::bus::{Difference, Ensured, Error, Nats, NewAlert, Priority, TopologySettings};
+
+use super::{connect, outsider, prepared};
+use crate::support::nats::NatsServer;
+
+async fn api(client: &async_nats::Client, subject: String, request: &Value) -> Result<Value, String> {
+    let answer = client.request(format!("$JS.API.{subject}"), request.to_string().into()).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+    match answer.get("error") {
+        Some(error) => Err(error.to_string()),
+        None => Ok(answer),
+    }
+}
+
+fn edited(config: &Value, edit: &Value) -> Value {
+    let mut config = config.clone();
+    for (field, value) in edit.as_object().unwrap() {
+        config[field] = value.clone();
+    }
+    config
+}
+
+async fn differences(nats: &Nats) -> Vec<Difference> {
+    match nats.verify_topology(&TopologySettings::default()).await {
+        Ok(()) => Vec::new(),
+        Err(Error::Topology(differences)) => differences,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Fails unless exactly the edit was found (edits that need others beside them are found with those).
+async fn assert_found(nats: &Nats, object: &str, edit: &Value, field: &str) {
+    let found = differences(nats).await;
+    let fields: Vec<&str> = found
+        .iter()
+        .filter(|difference| difference.object == object)
+        .filter_map(|difference| difference.field.as_ref().map(|field| field.name))
+        .collect();
+    assert!(fields.contains(&field), "{object}: {field} was edited to {edit}, found {found:?}");
+    let message = Error::Topology(found).to_string();
+    assert!(message.contains(&format!("\n  {object}: {field} is ")), "{message}");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_created_once_and_then_left_alone() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let settings = TopologySettings::default();
+    let missing = nats.verify_topology(&settings).await.unwrap_err().to_string();
+    assert!(missing.contains("\n  TARSY_ALERTS: missing\n"), "{missing}");
+    assert!(missing.contains("\n  TARSY_ALERTS/low: missing"), "{missing}");
+
+    let first = nats.ensure_topology(&settings).await.unwrap();
+    assert_eq!(first, Ensured { created: 8, updated: 0, unchanged: 0 });
+    let second = nats.ensure_topology(&settings).await.unwrap();
+    assert_eq!(second, Ensured { created: 0, updated: 0, unchanged: 8 });
+    assert_eq!(differences(&nats).await, []);
+}
+
+#[tokio::test]
+async fn what_differs_is_named_with_both_values_and_put_right() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
+    config.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
+    config.max_message_size = 1000;
+    config.metadata.insert("owner".into(), "platform team".into());
+    jetstream.update_stream(&config).await.unwrap();
+
+    let lines: Vec<String> = differences(&nats).await.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"TARSY_ALERTS: discard is "old", must be "new" (a full queue must refuse new alerts, never drop old ones)"#,
+            "TARSY_ALERTS: max_msg_size is 1000, must be 983040 (64 KiB under the server's max_payload, so that every dead letter fits)",
+        ]
+    );
+    let repaired = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    assert_eq!(repaired, Ensured { created: 0, updated: 1, unchanged: 7 });
+    let config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
+    assert_eq!(config.metadata.get("owner").map(String::as_str), Some("platform team"), "the operator's own is kept");
+}
+
+#[tokio::test]
+async fn every_edited_field_of_a_stream_is_found() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let (client, jetstream) = outsider(&server).await;
+    let other = async_nats::jetstream::stream::Config { name: "OTHER".into(), ..Default::default() };
+    jetstream.create_stream(other).await.unwrap();
+    let alerts = "TARSY_ALERTS";
+    let edits = [
+        (alerts, "subjects", json!({"subjects": ["tarsy.alerts.critical", "tarsy.alerts.critical.>"]})),
+        (alerts, "retention", json!({"retention": "limits"})),
+        (alerts, "storage", json!({"storage": "memory"})),
+        (alerts, "discard", json!({"discard": "old"})),
+        (alerts, "discard_new_per_subject", json!({"discard_new_per_subject": true, "max_msgs_per_subject": 1})),
+        (alerts, "max_bytes", json!({"max_bytes": 1_000_000})),
+        (alerts, "max_msgs", json!({"max_msgs": 10})),
+        (alerts, "max_msgs_per_subject", json!({"max_msgs_per_subject": 10})),
+        (alerts, "max_msg_size", json!({"max_msg_size": 1_000_000})),
+        (alerts, "max_age", json!({"max_age": 3_600_000_000_000_u64})),
+        (alerts, "max_consumers", json!({"max_consumers": 9})),
+        (alerts, "no_ack", json!({"no_ack": true})),
+        (alerts, "sealed", json!({"sealed": true})),
+        (alerts, "duplicate_window", json!({"duplicate_window": 1_000_000_000_u64})),
+        (alerts, "allow_rollup_hdrs", json!({"allow_rollup_hdrs": true})),
+        (alerts, "allow_msg_ttl", json!({"allow_msg_ttl": true})),
+        (alerts, "subject_transform", json!({"subject_transform": {"src": "tarsy.>", "dest": "elsewhere.>"}})),
+        (alerts, "mirror", json!({"mirror": {"name": "OTHER"}, "subjects": [], "retention": "limits"})),
+        (alerts, "sources", json!({"sources": [{"name": "OTHER"}]})),
+        ("TARSY_TIMELINE", "allow_direct", json!({"allow_direct": false})),
+        ("TARSY_TIMELINE", "max_age", json!({"max_age": 3_600_000_000_000_u64})),
+        ("TARSY_DEAD_LETTERS", "max_age", json!({"max_age": 3_600_000_000_000_u64})),
+        ("TARSY_CONTROL", "max_msgs_per_subject", json!({"max_msgs_per_subject": 2})),
+    ];
+    for (stream, field, edit) in edits {
+        nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+        let info = api(&client, format!("STREAM.INFO.{stream}"), &json!({})).await.unwrap();
+        let config = edited(&info["config"], &edit);
+        if api(&client, format!("STREAM.UPDATE.{stream}"), &config).await.is_err() {
+            jetstream.delete_stream(stream).await.unwrap();
+            api(&client, format!("STREAM.CREATE.{stream}"), &config).await.unwrap();
+        }
+        assert_found(&nats, stream, &edit, field).await;
+        jetstream.delete_stream(stream).await.unwrap();
+    }
+
+    nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    let three = TopologySettings { replicas: 3, ..TopologySettings::default() };
+    let message = nats.verify_topology(&three).await.unwrap_err().to_string();
+    assert!(message.contains("TARSY_CONTROL: num_replicas is 1, must be 3 "), "{message}");
+}
+
+#[tokio::test]
+async fn every_edited_field_of_a_consumer_is_found() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let (client, jetstream) = outsider(&server).await;
+    let second = 1_000_000_000_u64;
+    let edits = [
+        ("deliver_subject", json!({"deliver_subject": "x", "max_waiting": 0})),
+        ("filter_subjects", json!({"filter_subjects": ["tarsy.alerts.high"]})),
+        ("filter_subject", json!({"filter_subjects": [], "filter_subject": "tarsy.alerts.high"})),
+        ("deliver_policy", json!({"deliver_policy": "new"})),
+        ("ack_policy", json!({"ack_policy": "none", "ack_wait": 0, "max_ack_pending": 0, "max_deliver": 0})),
+        ("ack_wait", json!({"ack_wait": 5 * second})),
+        ("max_deliver", json!({"max_deliver": 5})),
+        ("max_ack_pending", json!({"max_ack_pending": 1000})),
+        ("max_waiting", json!({"max_waiting": 2})),
+        ("backoff", json!({"backoff": [second, 2 * second]})),
+        ("replay_policy", json!({"replay_policy": "original"})),
+        ("headers_only", json!({"headers_only": true})),
+        ("max_batch", json!({"max_batch": 1})),
+        ("max_bytes", json!({"max_bytes": 100})),
+        ("max_expires", json!({"max_expires": second})),
+        ("inactive_threshold", json!({"inactive_threshold": 300 * second})),
+        ("num_replicas", json!({"num_replicas": 1})),
+        ("mem_storage", json!({"mem_storage": true})),
+        ("priority_groups", json!({"priority_groups": ["a"], "priority_policy": "overflow"})),
+        ("pause_until", json!({"pause_until": "2099-01-01T00:00:00Z"})),
+    ];
+    for (field, edit) in edits {
+        nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+        let info = api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
+        let request = json!({"stream_name": "TARSY_ALERTS", "config": edited(&info["config"], &edit)});
+        let create = "CONSUMER.CREATE.TARSY_ALERTS.high".to_owned();
+        let direct = api(&client, create.clone(), &request).await;
+        let stands = api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
+        if direct.is_err() || stands["config"] == info["config"] {
+            // Some things cannot be edited in place, and some cannot be on a work queue at all.
+            let stream = api(&client, "STREAM.INFO.TARSY_ALERTS".into(), &json!({})).await.unwrap();
+            jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
+            let limits = edited(&stream["config"], &json!({"retention": "limits"}));
+            api(&client, "STREAM.CREATE.TARSY_ALERTS".into(), &limits).await.unwrap();
+            api(&client, create, &request).await.unwrap_or_else(|error| panic!("{field}: {error}"));
+        }
+        assert_found(&nats, "TARSY_ALERTS/high", &edit, field).await;
+        jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_cannot_change_in_place_is_an_error_that_names_the_stream() {
+    let (server, nats) = prepared().await;
+    let (client, jetstream) = outsider(&server).await;
+    let info = api(&client, "STREAM.INFO.TARSY_TIMELINE".into(), &json!({})).await.unwrap();
+    jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
+    let memory = edited(&info["config"], &json!({"storage": "memory"}));
+    api(&client, "STREAM.CREATE.TARSY_TIMELINE".into(), &memory).await.unwrap();
+    let message = nats.ensure_topology(&TopologySettings::default()).await.unwrap_err().to_string();
+    assert!(message.starts_with("TARSY_TIMELINE: cannot update: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let alert = |bytes: usize| NewAlert {
+        priority: Priority::Normal,
+        suffix: Some("disk-full".into()),
+        body: vec![b'x'; bytes],
+        headers: json!({}),
+    };
+    let error = nats.publish_alert(alert(10)).await.unwrap_err();
+    assert!(matches!(error, Error::NoStream(_)), "{error}");
+
+    let small = TopologySettings { alerts_max_bytes: 100_000, ..TopologySettings::default() };
+    nats.ensure_topology(&small).await.unwrap();
+    let published = nats.publish_alert(alert(60_000)).await.unwrap();
+    assert_eq!((published.subject.as_str(), published.sequence), ("tarsy.alerts.normal.disk-full", 1));
+    let error = nats.publish_alert(alert(60_000)).await.unwrap_err();
+    assert!(matches!(error, Error::Full { .. }), "{error}");
+    let error = nats.publish_alert(alert(1_000_000)).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    let error = nats.publish_alert(alert(2_000_000)).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+}

@@ -1,0 +1,111 @@
+//! Configuration faults as a user sees them: the real program, real files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Runs `tarsy config …` in a directory of its own, without variables of this process.
+struct Terminal(TempDir);
+
+impl Terminal {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, text: &str) -> PathBuf {
+        let path = self.0.path().join("tarsy.yaml");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn config(&self, command: &str, file: Option<&Path>) -> Output {
+        let mut tarsy = Command::new(env!("CARGO_BIN_EXE_tarsy"));
+        tarsy.args(["config", command]).current_dir(self.0.path()).env_clear().env("K8S_TOKEN", "s3cret");
+        if let Some(file) = file {
+            tarsy.arg("--config").arg(file);
+        }
+        tarsy.output().unwrap()
+    }
+}
+
+/// What was printed, whichever way.
+fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+const FIVE_FAULTS: &str = "\
+llm_providers:
+  gemini: {provider: google, model: gemini-2.5-flash}
+agents:
+  sre:
+    iteration_strategy: native-thinkin
+    max_iteration: 3
+agent_chains:
+  k8s:
+    stages:
+    - agents:
+      - name: sre
+        llm_provider: gemnii
+mcp_servers:
+  k8s:
+    command: kubectl-mcp
+    env: {TOKEN: \"${PROM_TOKEN}\"}
+worker:
+  lease: soon
+";
+
+#[test]
+fn five_faults_of_a_file_are_told_at_once_and_exit_with_78() {
+    let terminal = Terminal::new();
+    let output = terminal.config("check", Some(&terminal.file(FIVE_FAULTS)));
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(78), "{printed}");
+    let faults = [
+        ("agents.sre.iteration_strategy", "line 5", "(did you mean native-thinking?)"),
+        ("agents.sre.max_iteration", "line 6", "(did you mean max_iterations?)"),
+        ("agent_chains.k8s.stages[0].agents[0].llm_provider", "line 12", "(did you mean gemini?)"),
+        ("mcp_servers.k8s.env.TOKEN", "line 16", "variable PROM_TOKEN is not set"),
+        ("worker.lease", "line 18", "\"soon\"; accepted: a duration"),
+    ];
+    let mut lines = printed.lines();
+    assert!(lines.next().is_some_and(|line| line.ends_with("tarsy.yaml: 5 faults")), "{printed}");
+    for (key, line, problem) in faults {
+        let told = lines.next().unwrap_or_default();
+        let whole = told.trim_start().starts_with(key) && told.contains(line) && told.contains(problem);
+        assert!(whole, "{key}: {told}");
+    }
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn the_example_is_free_of_faults_and_shows_no_secret() {
+    let terminal = Terminal::new();
+    let example = terminal.config("example", None);
+    assert!(example.status.success());
+    let file = terminal.file(&String::from_utf8(example.stdout).unwrap());
+    let checked = terminal.config("check", Some(&file));
+    assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
+    let shown = terminal.config("show", Some(&file));
+    assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
+    assert!(printed(&shown).contains("${K8S_TOKEN}"));
+    assert!(!printed(&shown).contains("s3cret"));
+}
+
+#[test]
+fn without_a_file_the_built_in_configuration_is_shown() {
+    let terminal = Terminal::new();
+    let shown = terminal.config("show", None);
+    assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("provider: scripted"));
+    let file = terminal.file(&String::from_utf8(shown.stdout).unwrap());
+    assert_eq!(terminal.config("check", Some(&file)).status.code(), Some(0));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_fault() {
+    let terminal = Terminal::new();
+    let output = terminal.config("check", Some(Path::new("none.yaml")));
+    assert_eq!(output.status.code(), Some(78));
+    assert!(printed(&output).starts_with("none.yaml: 1 fault\n  cannot be read: "), "{}", printed(&output));
+}

@@ -1,0 +1,8 @@
+//! The scripted LLM service over gRPC: a real server on a real port, asked by the real client.
+
+mod answers;
+mod failures;
+mod fields;
+mod gates;
+mod harness;
+mod peers;

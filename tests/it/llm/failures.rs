@@ -1,0 +1,160 @@
+//! Away, failed, or late: what the client makes of each.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tarsy::engine::ports::Model;
+use tarsy::llm::client::Client;
+use tarsy::llm::service::scripted::Options;
+
+use super::gates::Keeper;
+use super::harness::{Server, ask, assert_away, continued, failed, request, script, soon, watch};
+
+const SHORT: Duration = Duration::from_millis(400);
+
+#[tokio::test]
+async fn an_answer_fails_as_often_as_recorded_in_each_execution_whichever_replica_is_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let calls_file = directory.path().join("calls");
+    let answers = "  - {chunks: [{text: fine}], fail: {code: max_retries, message: busy, times: 2}}\n";
+    let options = Options { calls_file: Some(calls_file.clone()), ..script(answers) };
+    let servers = [Server::start(options.clone()), Server::start(options)];
+    let (one, other) = (request("test", "x"), request("test", "x"));
+    let expected = ("max_retries".to_owned(), "busy".to_owned(), false);
+    assert_eq!(failed(ask(&servers[0].client(), &one).await), expected);
+    assert_eq!(failed(ask(&servers[1].client(), &one).await), expected);
+    let answer = ask(&servers[0].client(), &one).await.unwrap();
+    assert_eq!(answer.text, "fine");
+    assert_eq!(failed(ask(&servers[0].client(), &other).await), expected);
+    ask(&servers[0].client(), &continued(one.clone(), &answer)).await.unwrap_err();
+
+    let line = |request: &tarsy::engine::ports::ModelRequest, index: usize| json!({"execution_id": request.execution_id.to_string(), "index": index, "request_id": request.request_id});
+    let written = std::fs::read_to_string(&calls_file).unwrap();
+    let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, [line(&one, 0), line(&one, 0), line(&one, 0), line(&other, 0), line(&one, 1)]);
+}
+
+#[tokio::test]
+async fn failures_are_counted_in_memory_without_a_file() {
+    let server = Server::start(script("  - {chunks: [{text: fine}], fail: {code: x, message: y, times: 1}}\n"));
+    let (client, request) = (server.client(), request("test", "x"));
+    assert_eq!(failed(ask(&client, &request).await), ("x".into(), "y".into(), false));
+    assert_eq!(ask(&client, &request).await.unwrap().text, "fine");
+}
+
+#[tokio::test]
+async fn a_stream_cut_after_its_first_chunk_is_a_failure_and_before_it_means_away() {
+    let server = Server::start(script(
+        "  - {chunks: [{text: half}, {cut: true}]}\n  - {chunks: [{cut: true}, {text: never}]}\n",
+    ));
+    let client = server.client();
+    let cut = request("test", "x");
+    let (result, shown) = watch(&client, &cut).await;
+    let (code, message, timeout) = failed(result);
+    assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
+    assert!(message.contains("the recording breaks the stream here"), "{message}");
+    assert_eq!(shown.into_iter().map(|(_, piece)| piece).collect::<String>(), "half");
+    assert_away(ask(&client, &continued(cut, &Default::default())).await);
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_fails_by_its_timeout_with_or_without_a_first_chunk() {
+    let server = Server::start(script("  - {chunks: [{text: half}, {hang: true}]}\n  - {chunks: [{hang: true}]}\n"));
+    let client = server.client();
+    let mut hangs = request("test", "x");
+    hangs.timeout = SHORT;
+    for request in [hangs.clone(), continued(hangs, &Default::default())] {
+        let (code, _, timeout) = failed(ask(&client, &request).await);
+        assert_eq!((code.as_str(), timeout), ("deadline_exceeded", true));
+    }
+}
+
+#[tokio::test]
+async fn a_service_killed_in_the_middle_of_an_answer_is_a_failure_and_its_successor_is_found() {
+    let mut keeper = Keeper::new();
+    let answers = "  - {chunks: [{text: half}, {gate: stop}, {text: never}]}\n";
+    let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let (client, asked) = (server.client(), request("test", "x"));
+    let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
+    let asking = tokio::spawn({
+        let (client, asked) = (client.clone(), asked.clone());
+        async move { client.generate(asked, move |_, piece| sender.send(piece.to_owned()).unwrap()).await }
+    });
+    let visitor = keeper.next().await;
+    assert_eq!(soon(shown.recv()).await.unwrap(), "half");
+    let address = server.kill();
+    let (code, _, timeout) = failed(soon(asking).await.unwrap());
+    assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
+    drop(visitor);
+
+    assert_away(ask(&client, &asked).await);
+    let successor = Server::start_at(address, script("  - {chunks: [{text: whole}]}\n"), Duration::ZERO);
+    assert_eq!(ask(&client, &asked).await.unwrap().text, "whole");
+    drop(successor);
+}
+
+#[tokio::test]
+async fn a_service_killed_before_the_first_chunk_was_away() {
+    let mut keeper = Keeper::new();
+    let server = Server::start(Options {
+        gates: keeper.gates(),
+        gate_every_answer: true,
+        ..script("  - {chunks: [{text: never}]}\n")
+    });
+    let client = server.client();
+    let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
+    let visitor = keeper.next().await;
+    server.kill();
+    assert_away(soon(asking).await.unwrap());
+    drop(visitor);
+}
+
+#[tokio::test]
+async fn without_a_server_the_service_is_away_and_does_not_serve() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
+    drop(listener);
+    assert!(!soon(client.serving()).await);
+    assert_away(ask(&client, &request("test", "x")).await);
+}
+
+#[tokio::test]
+async fn a_port_that_accepts_and_never_answers_is_away_not_failed() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
+    let mut silent = request("test", "x");
+    silent.timeout = SHORT;
+    assert_away(ask(&client, &silent).await);
+}
+
+#[tokio::test]
+async fn a_draining_service_finishes_its_answers_takes_no_more_and_ends() {
+    let mut keeper = Keeper::new();
+    let answers = "  - {chunks: [{text: first}, {gate: drain}, {text: ' second'}]}\n";
+    let mut server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let client = server.client();
+    assert!(soon(client.serving()).await);
+    let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
+    let visitor = keeper.next().await;
+    server.token.cancel();
+    let late = server.client();
+    assert!(!soon(late.serving()).await);
+    assert_away(ask(&late, &request("test", "x")).await);
+    visitor.open().await;
+    assert_eq!(soon(asking).await.unwrap().unwrap().text, "first second");
+    soon(server.served.take().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_that_outlasts_the_drain_is_broken_off() {
+    let mut keeper = Keeper::new();
+    let answers = "  - {chunks: [{text: first}, {gate: drain}, {hang: true}]}\n";
+    let options = Options { gates: keeper.gates(), ..script(answers) };
+    let mut server = Server::start_at("127.0.0.1:0".parse().unwrap(), options, Duration::ZERO);
+    let client = server.client();
+    let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
+    keeper.next().await.open().await;
+    server.token.cancel();
+    assert_eq!(failed(soon(asking).await.unwrap()).0, "partial_stream_error");
+    soon(server.served.take().unwrap()).await.unwrap();
+}

@@ -1,0 +1,109 @@
+//! Gates hold an answer where a test wants it.
+
+use tarsy::drill::gate::Gates;
+use tarsy::engine::ports::Model;
+use tarsy::llm::service::scripted::Options;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+
+use super::harness::{Server, ask, failed, request, script, soon};
+
+/// The side of the gates that lets others pass.
+pub(super) struct Keeper {
+    directory: tempfile::TempDir,
+    listener: UnixListener,
+}
+
+/// Somebody who waits at a gate.
+pub(super) struct Visitor {
+    pub(super) line: String,
+    stream: BufReader<UnixStream>,
+}
+
+impl Keeper {
+    pub(super) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join("gates")).unwrap();
+        Self { directory, listener }
+    }
+
+    pub(super) fn gates(&self) -> Gates {
+        Gates::new(Some(self.directory.path().join("gates")))
+    }
+
+    pub(super) async fn next(&mut self) -> Visitor {
+        let (stream, _) = soon(self.listener.accept()).await.unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        soon(stream.read_line(&mut line)).await.unwrap();
+        Visitor { line: line.trim().to_owned(), stream }
+    }
+}
+
+impl Visitor {
+    pub(super) async fn open(mut self) {
+        self.stream.get_mut().write_all(b"open\n").await.unwrap();
+    }
+
+    async fn fail(mut self) {
+        self.stream.get_mut().write_all(b"fail\n").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
+    let mut keeper = Keeper::new();
+    let server = Server::start(Options {
+        gates: keeper.gates(),
+        gate_every_answer: true,
+        ..script("  - {chunks: [{text: The pod was killed for its memory.}]}\n")
+    });
+    let (client, asked) = (server.client(), request("test", "x"));
+    let place = format!("{} 0", asked.execution_id);
+    let (sender, mut shown) = mpsc::unbounded_channel();
+    let asking =
+        tokio::spawn(
+            async move { client.generate(asked, move |_, piece| sender.send(piece.to_owned()).unwrap()).await },
+        );
+
+    let start = keeper.next().await;
+    assert_eq!(start.line, format!("answer-0-start {place}"));
+    assert!(shown.try_recv().is_err());
+    start.open().await;
+    let middle = keeper.next().await;
+    assert_eq!(middle.line, format!("answer-0-middle {place}"));
+    assert_eq!(soon(shown.recv()).await.unwrap(), "The pod was kille");
+    assert!(shown.try_recv().is_err());
+    middle.open().await;
+    let end = keeper.next().await;
+    assert_eq!(end.line, format!("answer-0-end {place}"));
+    assert_eq!(soon(shown.recv()).await.unwrap(), "d for its memory.");
+    assert!(!asking.is_finished());
+    end.open().await;
+    assert_eq!(soon(asking).await.unwrap().unwrap().text, "The pod was killed for its memory.");
+}
+
+#[tokio::test]
+async fn a_gate_that_is_told_to_fail_breaks_the_stream() {
+    let mut keeper = Keeper::new();
+    let answers = "  - {chunks: [{text: half}, {gate: before-call}, {call: {tool: a.b}}]}\n";
+    let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let (client, asked) = (server.client(), request("test", "x"));
+    let line = format!("before-call {} 0", asked.execution_id);
+    let asking = tokio::spawn(async move { ask(&client, &asked).await });
+    let visitor = keeper.next().await;
+    assert_eq!(visitor.line, line);
+    visitor.fail().await;
+    assert_eq!(failed(soon(asking).await.unwrap()).0, "partial_stream_error");
+}
+
+#[tokio::test]
+async fn gates_without_a_keeper_are_open() {
+    let keeper = Keeper::new();
+    let gates = keeper.gates();
+    drop(keeper);
+    let server =
+        Server::start(Options { gates, gate_every_answer: true, ..script("  - {chunks: [{text: through}]}\n") });
+    assert_eq!(ask(&server.client(), &request("test", "x")).await.unwrap().text, "through");
+}

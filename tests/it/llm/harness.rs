@@ -1,0 +1,165 @@
+//! A service that can be killed, and requests to it.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tarsy::drill::transcript::Transcript;
+use tarsy::engine::ports::{Message, Model, ModelError, ModelRequest};
+use tarsy::investigation::entry::{Answer, Role};
+use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::investigation::plan::{ProviderPlan, ToolSpec};
+use tarsy::investigation::timeline::DeltaKind;
+use tarsy::llm::client::Client;
+use tarsy::llm::service::Service;
+use tarsy::llm::service::backend::{Backend, Backends};
+use tarsy::llm::service::scripted::{Options, Scripted};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// For what must happen soon.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A service on a runtime of its own, so that killing it takes its connections along.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) token: CancellationToken,
+    pub(super) served: Option<JoinHandle<()>>,
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    pub(super) fn start(options: Options) -> Self {
+        Self::start_at("127.0.0.1:0".parse().unwrap(), options, Duration::from_secs(30))
+    }
+
+    pub(super) fn start_at(address: SocketAddr, options: Options, drain: Duration) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let token = CancellationToken::new();
+        let service =
+            Service::new(Backends::new([Backend::Scripted(Scripted::new(options).unwrap())])).with_drain(drain);
+        let stop = token.clone();
+        let served = runtime.spawn(async move {
+            service.serve(TcpListener::from_std(listener).unwrap(), stop).await.unwrap();
+        });
+        Self { address, token, served: Some(served), runtime: Some(runtime) }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        Client::connect(&self.address.to_string()).unwrap()
+    }
+
+    pub(super) fn kill(mut self) -> SocketAddr {
+        self.runtime.take().unwrap().shutdown_background();
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Options with one transcript, named `test`.
+pub(super) fn script(answers: &str) -> Options {
+    let transcript = Transcript::parse(&format!("name: test\nanswers:\n{answers}")).unwrap();
+    Options { transcripts: vec![transcript], ..Options::default() }
+}
+
+/// A request of a fresh execution for the transcript of that name, with one tool on offer.
+pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
+    let session_id = SessionId(Uuid::now_v7());
+    let execution_id = ExecutionId::derive(session_id, 1, 1);
+    ModelRequest {
+        session_id,
+        execution_id,
+        request_id: format!("{execution_id}:1"),
+        provider: ProviderPlan {
+            name: "recording".into(),
+            provider: "scripted".into(),
+            backend: "scripted".into(),
+            model: "none".into(),
+            api_key_env: String::new(),
+            base_url: String::new(),
+            transcript: transcript.into(),
+        },
+        messages: vec![message(Role::System, "You investigate alerts."), message(Role::User, prompt)],
+        tools: vec![ToolSpec {
+            name: "drill.describe_pod".into(),
+            description: "Describes a pod.".into(),
+            parameters_schema: r#"{"type":"object"}"#.into(),
+            read_only: true,
+        }],
+        timeout: SOON,
+    }
+}
+
+pub(super) fn message(role: Role, content: &str) -> Message {
+    Message {
+        role,
+        content: content.into(),
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+        tool_name: None,
+        is_error: false,
+        provider_data: None,
+    }
+}
+
+/// The conversation after this answer, each of its calls answered.
+pub(super) fn continued(mut request: ModelRequest, answer: &Answer) -> ModelRequest {
+    request.messages.push(Message {
+        tool_calls: answer.calls.clone(),
+        provider_data: answer.provider_data.clone(),
+        ..message(Role::Assistant, &answer.text)
+    });
+    for call in &answer.calls {
+        request.messages.push(Message {
+            tool_call_id: Some(call.id.clone()),
+            tool_name: Some(call.tool.clone()),
+            ..message(Role::Tool, "some evidence")
+        });
+    }
+    request
+}
+
+pub(super) async fn ask(client: &Client, request: &ModelRequest) -> Result<Answer, ModelError> {
+    soon(client.generate(request.clone(), |_, _| {})).await
+}
+
+/// The answer, and the pieces that were shown on the way.
+pub(super) async fn watch(
+    client: &Client,
+    request: &ModelRequest,
+) -> (Result<Answer, ModelError>, Vec<(DeltaKind, String)>) {
+    let shown = Mutex::new(Vec::new());
+    let answer =
+        soon(client.generate(request.clone(), |kind, piece| shown.lock().unwrap().push((kind, piece.to_owned()))))
+            .await;
+    (answer, shown.into_inner().unwrap())
+}
+
+pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.expect("nothing happened in time")
+}
+
+pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, bool) {
+    match result {
+        Err(ModelError::Failed { code, message, timeout }) => (code, message, timeout),
+        other => panic!("not a failure: {other:?}"),
+    }
+}
+
+pub(super) fn assert_away(result: Result<Answer, ModelError>) {
+    assert!(matches!(result, Err(ModelError::Away(_))), "not away: {result:?}");
+}

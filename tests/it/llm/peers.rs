@@ -1,0 +1,130 @@
+//! Older and newer peers, and peers that want something else.
+
+use prost::Message as _;
+use tarsy::llm::proto::generate_response::Content;
+use tarsy::llm::proto::llm_service_client::LlmServiceClient;
+use tarsy::llm::proto::{ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig, TextDelta};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic_prost::ProstCodec;
+
+use super::harness::{Server, ask, failed, request, script, soon};
+
+/// A request of a version that knows a field more.
+#[derive(Clone, PartialEq, prost::Message)]
+struct NewerRequest {
+    #[prost(message, repeated, tag = "2")]
+    messages: Vec<ConversationMessage>,
+    #[prost(message, optional, tag = "3")]
+    llm_config: Option<LlmConfig>,
+    #[prost(string, tag = "199")]
+    added: String,
+}
+
+/// A response as a version knows it that has only text.
+#[derive(Clone, PartialEq, prost::Message)]
+struct OlderResponse {
+    #[prost(message, optional, tag = "1")]
+    text: Option<TextDelta>,
+    #[prost(bool, tag = "10")]
+    is_final: bool,
+}
+
+fn channel(server: &Server) -> Channel {
+    Endpoint::from_shared(format!("http://{}", server.address)).unwrap().connect_lazy()
+}
+
+fn config() -> LlmConfig {
+    LlmConfig {
+        backend: "scripted".into(),
+        options: [("transcript".to_owned(), "test".to_owned())].into(),
+        ..LlmConfig::default()
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_the_service_does_not_know_is_ignored() {
+    let server = Server::start(script("  - {chunks: [{thinking: hm}, {text: fine}], usage: {input: 1}}\n"));
+    let mut grpc = tonic::client::Grpc::new(channel(&server));
+    grpc.ready().await.unwrap();
+    let newer = NewerRequest { messages: Vec::new(), llm_config: Some(config()), added: "tomorrow".into() };
+    let path = PathAndQuery::from_static("/llm.v1.LLMService/Generate");
+    let codec = ProstCodec::<NewerRequest, OlderResponse>::default();
+    let mut stream = soon(grpc.server_streaming(tonic::Request::new(newer), path, codec)).await.unwrap().into_inner();
+    let mut chunks = Vec::new();
+    while let Some(chunk) = soon(stream.message()).await.unwrap() {
+        chunks.push((chunk.text.map(|text| text.content), chunk.is_final));
+    }
+    assert_eq!(chunks, [(None, false), (Some("fine".to_owned()), false), (None, false), (None, true)]);
+}
+
+#[tokio::test]
+async fn added_messages_are_sent_only_to_a_client_that_accepts_them_and_usage_comes_last() {
+    let options = {
+        let mut options = script("  - {chunks: [{text: fine}, {call: {tool: a.b}}], usage: {input: 1}}\n");
+        options.transcripts[0].provider_state = true;
+        options
+    };
+    let server = Server::start(options);
+    let tool = tarsy::llm::proto::ToolDefinition { name: "a.b".into(), ..Default::default() };
+    let mut words = Vec::new();
+    for accept in [vec![], vec!["finish".to_owned(), "provider_data".to_owned()]] {
+        let request =
+            GenerateRequest { llm_config: Some(config()), tools: vec![tool.clone()], accept, ..Default::default() };
+        let mut client = LlmServiceClient::new(channel(&server));
+        let mut stream = soon(client.generate(request)).await.unwrap().into_inner();
+        let mut kinds = Vec::new();
+        while let Some(chunk) = soon(stream.message()).await.unwrap() {
+            kinds.push((kind(&chunk), chunk.is_final));
+        }
+        words.push(kinds);
+    }
+    let old = [("text", false), ("tool_call", false), ("usage", false), ("", true)];
+    let new = [
+        ("text", false),
+        ("tool_call", false),
+        ("finish", false),
+        ("provider_data", false),
+        ("usage", false),
+        ("", true),
+    ];
+    assert_eq!(words, [old.to_vec(), new.to_vec()]);
+}
+
+fn kind(chunk: &GenerateResponse) -> &'static str {
+    match &chunk.content {
+        Some(Content::Text(_)) => "text",
+        Some(Content::Thinking(_)) => "thinking",
+        Some(Content::ToolCall(_)) => "tool_call",
+        Some(Content::Usage(_)) => "usage",
+        Some(Content::Error(_)) => "error",
+        Some(Content::CodeExecution(_)) => "code_execution",
+        Some(Content::Grounding(_)) => "grounding",
+        Some(Content::Finish(_)) => "finish",
+        Some(Content::ProviderData(_)) => "provider_data",
+        None => "",
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_backend_is_refused_in_the_words_of_the_existing_service() {
+    let server = Server::start(script("  - {chunks: [{text: fine}]}\n"));
+    for (backend, named) in [("bedrock", "bedrock"), ("", "google-native"), ("google-native", "google-native")] {
+        let mut asked = request("test", "x");
+        asked.provider.backend = backend.into();
+        let expected = format!("No provider registered for backend '{named}'. Available backends: scripted");
+        assert_eq!(failed(ask(&server.client(), &asked).await), ("invalid_backend".into(), expected, false));
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_one_message_that_is_final() {
+    let server = Server::start(script("  - {chunks: [{text: x}], fail: {code: credentials, message: no key}}\n"));
+    let request = GenerateRequest { llm_config: Some(config()), ..Default::default() };
+    let mut stream = soon(LlmServiceClient::new(channel(&server)).generate(request)).await.unwrap().into_inner();
+    let chunk = soon(stream.message()).await.unwrap().unwrap();
+    let Some(Content::Error(error)) = &chunk.content else { panic!("{chunk:?}") };
+    assert_eq!((error.code.as_str(), error.message.as_str(), chunk.is_final), ("credentials", "no key", true));
+    assert_eq!(soon(stream.message()).await.unwrap(), None);
+    assert_eq!(GenerateResponse::decode(chunk.encode_to_vec().as_slice()).unwrap(), chunk);
+}

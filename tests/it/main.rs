@@ -1,0 +1,24 @@
+//! The one integration binary: real nats-server, real Postgres, real processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stdout,
+    clippy::wildcard_enum_match_arm,
+    reason = "helpers of tests fail like tests"
+)]
+
+mod bus;
+mod config;
+mod delivery;
+mod drill;
+mod journals;
+mod llm;
+mod mcp;
+mod proof;
+mod store;
+mod support;
+mod survive;
+mod terminal;

@@ -1,0 +1,374 @@
+//! MCP servers as child processes.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tarsy::engine::ports::{ToolReply, Tools};
+use tarsy::investigation::entry::ToolCall;
+use tarsy::investigation::mask::Mask;
+use tarsy::mcp::{ServerConfig, Servers};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+/// Far more than anything here needs: only a hanging test gets there.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const POD: &str = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
+
+/// One evidence server named `drill`, with gates and a file of its calls.
+struct Bench {
+    folder: TempDir,
+    servers: Servers,
+    shutdown: CancellationToken,
+    gates: UnixListener,
+}
+
+impl Bench {
+    fn drill() -> Self {
+        Self::new(tempfile::tempdir().unwrap(), "oom-killed", Mask::default(), true)
+    }
+
+    /// One tool, `look`, that answers with `text`, and no gates.
+    fn look(text: &str, mask: Mask) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("evidence.yaml"), LOOK).unwrap();
+        std::fs::write(folder.path().join("text"), text).unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        Self::new(folder, &path, mask, false)
+    }
+
+    fn new(folder: TempDir, evidence: &str, mask: Mask, gated: bool) -> Self {
+        let gates = UnixListener::bind(folder.path().join("gates")).unwrap();
+        let mut config = evidence_server("drill", evidence);
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        config.env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), path("calls"));
+        if gated {
+            config.env.insert("TARSY_GATES".to_owned(), path("gates"));
+        }
+        let shutdown = CancellationToken::new();
+        let servers = Servers::start(vec![config], mask, &shutdown).unwrap();
+        Self { folder, servers, shutdown, gates }
+    }
+
+    /// Waits until somebody stands at a gate; its name and detail.
+    async fn at_gate(&self) -> (UnixStream, String) {
+        let (stream, _) = within(self.gates.accept()).await.unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        within(reader.read_line(&mut line)).await.unwrap();
+        (reader.into_inner(), line)
+    }
+
+    /// Lets everybody through two gates, one after the other.
+    async fn open_two_gates(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for _ in 0..2 {
+            let (mut stream, line) = self.at_gate().await;
+            stream.write_all(b"open\n").await.unwrap();
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn calls(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.path().join("calls")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// `evidence` is the name of a drill or a folder.
+fn evidence_server(name: &str, evidence: &str) -> ServerConfig {
+    ServerConfig {
+        name: name.to_owned(),
+        command: env!("CARGO_BIN_EXE_tarsy").to_owned(),
+        args: vec!["evidence-server".to_owned(), evidence.to_owned()],
+        env: BTreeMap::new(),
+        tool_timeout: PATIENCE,
+        read_only: Vec::new(),
+        allowed: Vec::new(),
+    }
+}
+
+fn call(tool: &str, arguments: &str) -> ToolCall {
+    ToolCall { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned(), read_only: true }
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("took too long")
+}
+
+fn content(reply: ToolReply) -> (String, bool) {
+    match reply {
+        ToolReply::Answered { content, is_error, .. } => (content, is_error),
+        ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => panic!("no answer: {error}"),
+    }
+}
+
+const LOOK: &str = "
+tools:
+  look:
+    description: Looks.
+    read_only: true
+    schema: {type: object}
+    answers:
+      - {contains: {what: hang}, hang: true}
+      - {contains: {what: fail}, file: text, is_error: true}
+      - {file: text}
+";
+
+#[tokio::test]
+async fn only_read_only_tools_are_offered_sorted_by_name() {
+    let bench = Bench::drill();
+    let tools = within(bench.servers.list(&["drill".to_owned()])).await;
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["drill.deployment_history", "drill.describe_pod", "drill.pod_events", "drill.pod_logs", "drill.query_range"]
+    );
+    assert!(tools.iter().all(|tool| tool.read_only && !tool.description.is_empty()));
+    let schema: Value = serde_json::from_str(&tools[0].parameters_schema).unwrap();
+    assert_eq!(schema["required"], json!(["namespace", "deployment"]));
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_is_answered_without_secrets_and_counted() {
+    let bench = Bench::drill();
+    let call = call("drill.describe_pod", POD);
+    let (reply, gates) = tokio::join!(within(bench.servers.call(&call, 8_000, PATIENCE)), bench.open_two_gates());
+    let (text, is_error) = content(reply);
+    assert!(!is_error);
+    assert!(text.contains("OOMKilled") && text.contains("DB_PASSWORD:           [masked]"), "{text}");
+    assert!(!text.contains("drill-not-a-real-password"));
+    assert_eq!(gates, [format!("tool-describe_pod-start {POD}\n"), format!("tool-describe_pod-end {POD}\n")]);
+    let arguments: Value = serde_json::from_str(POD).unwrap();
+    assert_eq!(bench.calls(), [json!({"tool": "describe_pod", "arguments": arguments})]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_failing_tool_and_a_wrong_call_are_answers() {
+    let bench = Bench::look("disk on fire", Mask::default());
+    let ask = async |tool: &str, arguments: &str| {
+        content(within(bench.servers.call(&call(tool, arguments), 100, PATIENCE)).await)
+    };
+    assert_eq!(ask("drill.look", r#"{"what":"fail"}"#).await, ("disk on fire".to_owned(), true));
+    assert_eq!(ask("drill.look", "").await, ("disk on fire".to_owned(), false));
+    assert_eq!(ask("drill.nothing", "{}").await, ("there is no tool \"nothing\"".to_owned(), true));
+    let (text, is_error) = ask("drill.look", "[1]").await;
+    assert!(is_error && text.starts_with("the arguments are not a JSON object: "), "{text}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn arguments_without_a_recorded_answer_are_told_what_exists() {
+    let bench = Bench::drill();
+    let call = call("drill.describe_pod", r#"{"namespace":"checkout","pod":"other"}"#);
+    let (reply, _) = tokio::join!(within(bench.servers.call(&call, 8_000, PATIENCE)), bench.open_two_gates());
+    let (text, is_error) = content(reply);
+    assert!(is_error && text.contains("pod = \"checkout-7d9f8b6c5-x2x9p\""), "{text}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_has_no_answer_and_the_next_one_works() {
+    let bench = Bench::look("here", Mask::default());
+    // The process runs before the clock of the short call does.
+    within(bench.servers.list(&["drill".to_owned()])).await;
+    let hang = call("drill.look", r#"{"what":"hang"}"#);
+    let reply = within(bench.servers.call(&hang, 100, Duration::from_millis(50))).await;
+    assert_eq!(reply, ToolReply::NoAnswer { error: "drill.look: no answer within 50 ms".to_owned(), timeout: true });
+    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, PATIENCE)).await;
+    assert_eq!(content(reply), ("here".to_owned(), false));
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_leaves_it_without_an_answer_and_is_started_again() {
+    let bench = Bench::drill();
+    let look = call("drill.describe_pod", POD);
+    let dying = async {
+        let (mut stream, line) = bench.at_gate().await;
+        assert!(line.starts_with("tool-describe_pod-start "));
+        stream.write_all(b"fail\n").await.unwrap();
+    };
+    let (reply, ()) = tokio::join!(within(bench.servers.call(&look, 8_000, PATIENCE)), dying);
+    assert_eq!(
+        reply,
+        ToolReply::NoAnswer {
+            error: "drill.describe_pod: connection lost during the call: Transport closed".to_owned(),
+            timeout: false
+        }
+    );
+    let (reply, _) = tokio::join!(within(bench.servers.call(&look, 8_000, PATIENCE)), bench.open_two_gates());
+    assert!(content(reply).0.contains("OOMKilled"));
+    // One line each: nothing was sent a second time behind the caller's back.
+    assert_eq!(bench.calls().len(), 2);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let mut config = evidence_server("drill", "oom-killed");
+    let server = std::mem::replace(&mut config.command, "sh".to_owned());
+    config.args =
+        vec!["-c".to_owned(), format!("echo $$ >> {}; exec {server} {}", pids.display(), config.args.join(" "))];
+    let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
+    let look = call("drill.describe_pod", POD);
+    content(within(servers.call(&look, 8_000, PATIENCE)).await);
+
+    let pid = std::fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let reply = within(servers.call(&look, 8_000, Duration::from_millis(50))).await;
+    assert!(matches!(reply, ToolReply::NoAnswer { timeout: true, .. }), "{reply:?}");
+    content(within(servers.call(&look, 8_000, PATIENCE)).await);
+    assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 2);
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_at_the_server() {
+    let bench = Bench::drill();
+    let look = call("drill.describe_pod", POD);
+    let calling = bench.servers.call(&look, 8_000, PATIENCE);
+    let (mut stream, _) = tokio::select! {
+        reply = calling => panic!("answered through a closed gate: {reply:?}"),
+        arrived = bench.at_gate() => arrived,
+    };
+    // The server leaves the gate: its end of the connection closes.
+    assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_offers_nothing_and_is_not_sent_to() {
+    let mut missing = evidence_server("missing", "oom-killed");
+    missing.command = "/no/such/program".to_owned();
+    let mute = evidence_server("mute", "no-such-drill");
+    let shutdown = CancellationToken::new();
+    let servers = Servers::start(vec![missing, mute], Mask::default(), &shutdown).unwrap();
+    let names = ["missing".to_owned(), "mute".to_owned(), "unknown".to_owned()];
+    assert_eq!(within(servers.list(&names)).await, []);
+    for (tool, fault) in [
+        ("missing.look", "mcp server \"missing\" does not start: /no/such/program: "),
+        ("mute.look", "mcp server \"mute\" does not speak: "),
+        ("unknown.look", "there is no mcp server \"unknown\""),
+        ("nodot", "there is no mcp server \"nodot\""),
+    ] {
+        match within(servers.call(&call(tool, "{}"), 100, PATIENCE)).await {
+            ToolReply::NotSent { error } => assert!(error.starts_with(fault), "{error}"),
+            reply @ (ToolReply::Answered { .. } | ToolReply::NoAnswer { .. }) => panic!("{reply:?}"),
+        }
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
+    let text: String = (1..=2_000).map(|line| format!("line {line}\n")).collect();
+    let bench = Bench::look(&text, Mask::default());
+    match within(bench.servers.call(&call("drill.look", "{}"), 300, PATIENCE)).await {
+        ToolReply::Answered { content, full: Some(full), bytes, is_error: false } => {
+            assert_eq!((full.as_str(), bytes), (text.as_str(), text.len() as u64));
+            assert!(content.len() <= 990, "{}", content.len());
+            assert!(content.starts_with("line 1\n") && content.ends_with("line 2000\n"));
+            assert!(
+                content.contains(&format!(" of {} bytes left out here; the whole result is stored …]\n", text.len()))
+            );
+        }
+        reply @ (ToolReply::Answered { .. } | ToolReply::NotSent { .. } | ToolReply::NoAnswer { .. }) => {
+            panic!("{reply:?}")
+        }
+    }
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_configured_value_leaves_no_trace() {
+    let mask = Mask::new(["correct horse".to_owned()]);
+    let bench = Bench::look("it says correct horse twice: correct horse", mask);
+    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, PATIENCE)).await;
+    assert_eq!(content(reply), ("it says [masked] twice: [masked]".to_owned(), false));
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_ends_with_its_input_even_in_the_middle_of_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let gates = UnixListener::bind(folder.path().join("gates")).unwrap();
+    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_tarsy"))
+        .args(["evidence-server", "oom-killed"])
+        .env("TARSY_GATES", folder.path().join("gates"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "pod_events", "arguments": {}}}),
+    ] {
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+    let (_at_the_gate, _) = within(gates.accept()).await.unwrap();
+    drop(input);
+    let ended = tokio::time::timeout(Duration::from_secs(3), child.wait()).await;
+    assert!(ended.expect("the server outlives its input").unwrap().success());
+}
+
+#[tokio::test]
+async fn the_children_end_when_the_worker_stops() {
+    let bench = Bench::drill();
+    let look = call("drill.describe_pod", POD);
+    let ask = bench.servers.call(&look, 8_000, PATIENCE);
+    let stop = async {
+        let (mut stream, _) = bench.at_gate().await;
+        bench.shutdown.cancel();
+        // The child is gone: its end of the gate's connection closes.
+        assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
+    };
+    let (reply, ()) = tokio::join!(within(ask), stop);
+    assert!(matches!(reply, ToolReply::NoAnswer { timeout: false, .. }), "{reply:?}");
+    within(bench.servers.close()).await;
+    let reply = within(bench.servers.call(&look, 8_000, PATIENCE)).await;
+    assert_eq!(reply, ToolReply::NotSent { error: "mcp server \"drill\" does not speak: the worker stops".to_owned() });
+}
+
+#[test]
+fn a_server_whose_name_breaks_tool_names_is_refused() {
+    let shutdown = CancellationToken::new();
+    let start = |names: &[&str]| {
+        let configs = names.iter().map(|name| evidence_server(name, "oom-killed")).collect();
+        Servers::start(configs, Mask::default(), &shutdown).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(start(&["a.b"]), Err("mcp server \"a.b\": may contain only letters, digits, _ and -".to_owned()));
+    assert_eq!(start(&["a", "a"]), Err("mcp server \"a\" is configured twice".to_owned()));
+    assert_eq!(start(&["a", "b-c"]), Ok(()));
+}
+
+#[tokio::test]
+async fn a_server_does_not_see_the_environment_of_the_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let mut config = evidence_server("nosy", "oom-killed");
+    config.command = "sh".to_owned();
+    config.args = vec!["-c".to_owned(), format!("env > {}", seen.display())];
+    config.env.insert("GIVEN".to_owned(), "yes".to_owned());
+    let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
+    assert_eq!(within(servers.list(&["nosy".to_owned()])).await, []);
+    let seen = std::fs::read_to_string(seen).unwrap();
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the test has to have something to hide");
+    assert!(seen.contains("GIVEN=yes\n") && seen.contains("PATH=") && !seen.contains("CARGO_MANIFEST_DIR"), "{seen}");
+    servers.close().await;
+}

@@ -1,0 +1,204 @@
+//! The proof drill: eight agents of one session write while owners steal it from each other, replies are lost, backends
+//! die and statements stall inside the server. Whatever happens, the store holds each checkpoint once, in order, and
+//! nothing of an owner after its successor has begun.
+//!
+//! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
+
+mod faults;
+mod relay;
+mod verify;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions};
+use tarsy::investigation::entry::Entry;
+use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::store::{ConnectOptions, Store};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use self::faults::{Fault, STALLS, terminate};
+use self::relay::Relay;
+use crate::store::fixture::{checkpoint, claim_request, completed, running_session};
+use crate::support::postgres::TestDatabase;
+
+const AGENTS: u32 = 8;
+const OWNERS: usize = 3;
+const DEFAULT_CHECKPOINTS: u64 = 1500;
+/// A superseded owner tries this often before it believes it.
+const ZOMBIE_TRIES: u32 = 4;
+
+/// What a writer was told about one checkpoint.
+#[derive(Clone, Debug)]
+struct Told {
+    id: Uuid,
+    execution: Uuid,
+    number: u32,
+    epoch: u32,
+    fault: Fault,
+    answer: Result<(), JournalError>,
+}
+
+/// What all tasks of the drill share.
+struct Drill {
+    database: TestDatabase,
+    store: Store,
+    goal: u64,
+    acknowledged: watch::Sender<u64>,
+    ledger: Mutex<Vec<Told>>,
+}
+
+impl Drill {
+    fn is_over(&self) -> bool {
+        *self.acknowledged.borrow() >= self.goal
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
+    let goal = std::env::var("TARSY_PROOF_CHECKPOINTS")
+        .map_or(DEFAULT_CHECKPOINTS, |text| text.parse().expect("TARSY_PROOF_CHECKPOINTS is a number"));
+    let database = TestDatabase::create().await;
+    database.execute(STALLS);
+    let store = database.store();
+    let (first, executions) = running_session(&store, AGENTS).await;
+    let session = first.session_id;
+    // A lease of no time at all: whoever asks takes the session, and no checkpoint keeps it.
+    database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
+    let (acknowledged, _) = watch::channel(0);
+    let drill = Arc::new(Drill { database, store, goal, acknowledged, ledger: Mutex::default() });
+    let began = Instant::now();
+
+    let mut owners = JoinSet::new();
+    owners.spawn(own(Arc::clone(&drill), first, executions.clone()));
+    for _ in 0..OWNERS {
+        owners.spawn(steal_again_and_again(Arc::clone(&drill), session, executions.clone()));
+    }
+    while let Some(owner) = owners.join_next().await {
+        owner.expect("an owner of the drill");
+    }
+    let last = steal(&drill, session).await.expect("nobody else is left");
+    drill.store.finish(last, completed()).await.expect("the end");
+
+    let ledger = drill.ledger.lock().await;
+    println!("{} checkpoints acknowledged in {:.1} s", *drill.acknowledged.borrow(), began.elapsed().as_secs_f64());
+    verify::ledger(&drill.database, session, &ledger);
+    verify::rows(&drill.database, session);
+}
+
+/// Takes the session whenever some more checkpoints were acknowledged, and runs its agents; whom it took it from
+/// goes on as if nothing had happened.
+async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions: Vec<ExecutionId>) {
+    let mut acknowledged = drill.acknowledged.subscribe();
+    let mut runs = JoinSet::new();
+    while !drill.is_over() {
+        let next = *acknowledged.borrow() + fastrand::u64(30..200);
+        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
+        if drill.is_over() {
+            break;
+        }
+        if let Some(lease) = steal(&drill, session).await {
+            runs.spawn(own(Arc::clone(&drill), lease, executions.clone()));
+        }
+    }
+    while let Some(run) = runs.join_next().await {
+        run.expect("an owner's run");
+    }
+}
+
+/// `None` when another thief was faster.
+async fn steal(drill: &Drill, session: SessionId) -> Option<Lease> {
+    let request = ClaimRequest { lease: Duration::ZERO, ..claim_request("thief") };
+    match drill.store.claim(session, request).await.expect("an answer to the claim") {
+        Claim::Taken(claimed) => Some(claimed.lease),
+        Claim::Busy(_) => None,
+        other @ (Claim::Over { .. } | Claim::TooNew | Claim::Unknown) => panic!("{other:?}"),
+    }
+}
+
+/// Runs all agents of a session under one lease until it is lost or the drill is over.
+async fn own(drill: Arc<Drill>, lease: Lease, executions: Vec<ExecutionId>) {
+    let record = drill.store.load(lease.session_id).await.expect("the session");
+    let mut agents = JoinSet::new();
+    for execution in executions {
+        let committed = record.stages[0].executions.iter().find(|e| e.execution_id == execution).expect("it has begun");
+        agents.spawn(run_agent(Arc::clone(&drill), lease, execution, committed.checkpoint));
+    }
+    while let Some(agent) = agents.join_next().await {
+        agent.expect("an agent");
+    }
+}
+
+async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, committed: u32) {
+    let relay = Relay::start(drill.database.url()).await;
+    let name = Uuid::new_v4().to_string();
+    let options = ConnectOptions {
+        application_name: name.clone(),
+        pool_size: 2,
+        ..ConnectOptions::new(relay.url(drill.database.url()))
+    };
+    let store = Store::new(&options).expect("a pool");
+    let (mut number, mut refused) = (committed + 1, 0);
+    while refused < ZOMBIE_TRIES && !drill.is_over() {
+        let fault = Fault::random();
+        let answer = write(&drill, &store, (lease, execution, number), (fault, &relay, &name)).await;
+        match answer {
+            Ok(()) => {
+                number += 1;
+                drill.acknowledged.send_modify(|count| *count += 1);
+            }
+            Err(JournalError::LeaseLost { .. }) => refused += 1,
+            Err(JournalError::Ended | JournalError::Conflict(_) | JournalError::Away(_)) => return,
+        }
+    }
+}
+
+/// Writes one checkpoint under one fault, and notes what was said about it.
+async fn write(
+    drill: &Drill,
+    store: &Store,
+    (lease, execution, number): (Lease, ExecutionId, u32),
+    (fault, relay, name): (Fault, &Relay, &str),
+) -> Result<(), JournalError> {
+    let mut written = checkpoint(execution, number);
+    let id = written.id;
+    let answer = match fault {
+        Fault::Plain => store.append(lease, written).await,
+        Fault::Stalled => {
+            stall(&mut written, 20..220);
+            store.append(lease, written).await
+        }
+        Fault::ReplyLost => {
+            relay.swallow_reply_to(id);
+            store.append(lease, written).await
+        }
+        Fault::BackendKilled => {
+            let (answer, ()) = tokio::join!(store.append(lease, written), terminate(&drill.database, name));
+            answer
+        }
+        Fault::SentTwice => {
+            // Long enough for the second one to begin before the first one ends.
+            stall(&mut written, 10..30);
+            let (one, two) = tokio::join!(store.append(lease, written.clone()), drill.store.append(lease, written));
+            match (one, two) {
+                (Err(conflict @ JournalError::Conflict(_)), _) | (_, Err(conflict @ JournalError::Conflict(_))) => {
+                    Err(conflict)
+                }
+                // One of them may come after a takeover; the other one's success is then the truth.
+                (one, two) => one.or(two),
+            }
+        }
+    };
+    let told = Told { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
+    drill.ledger.lock().await.push(told);
+    answer
+}
+
+/// The trigger of [`STALLS`] sleeps on it.
+fn stall(checkpoint: &mut Checkpoint, millis: Range<u32>) {
+    checkpoint.entries.pop();
+    checkpoint.entries.push(Entry::Feedback { content: format!("stall 0.{:03}", fastrand::u32(millis)) });
+}

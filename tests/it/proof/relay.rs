@@ -1,0 +1,89 @@
+//! A relay between a store and the server that can swallow the reply to one checkpoint: it took effect, nobody knows.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+/// Ends with the value, and so do its connections.
+pub(super) struct Relay {
+    port: u16,
+    wanted: Arc<Mutex<Option<Uuid>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Relay {
+    pub(super) async fn start(database_url: &str) -> Self {
+        let server = address(database_url).to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("its number").port();
+        let wanted = Arc::new(Mutex::new(None));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, server, Arc::clone(&wanted)));
+        Self { port, wanted, _tasks: tasks }
+    }
+
+    /// The same database through the relay.
+    pub(super) fn url(&self, database_url: &str) -> String {
+        database_url.replacen(address(database_url), &format!("127.0.0.1:{}", self.port), 1)
+    }
+
+    /// The reply to the next statement that carries this id is lost with its connection.
+    pub(super) fn swallow_reply_to(&self, id: Uuid) {
+        *self.wanted.lock().unwrap() = Some(id);
+    }
+}
+
+/// `host:port` of a URL.
+fn address(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").expect("a URL");
+    let (server, _) = rest.split_once('/').expect("a database");
+    server.rsplit_once('@').map_or(server, |(_, address)| address)
+}
+
+async fn accept(listener: TcpListener, server: String, wanted: Arc<Mutex<Option<Uuid>>>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (Ok((client, _)), Ok(server)) = (listener.accept().await, TcpStream::connect(&server).await) else {
+            return;
+        };
+        let wanted = Arc::clone(&wanted);
+        connections.spawn(async move {
+            let (client_read, client_write) = client.into_split();
+            let (server_read, server_write) = server.into_split();
+            let lose = AtomicBool::new(false);
+            // Whoever ends first closes both sides.
+            tokio::select! {
+                () = requests(client_read, server_write, &wanted, &lose) => {}
+                () = replies(server_read, client_write, &lose) => {}
+            }
+        });
+    }
+}
+
+async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, wanted: &Mutex<Option<Uuid>>, lose: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        let bytes = &buffer[..count];
+        let found = wanted.lock().unwrap().take_if(|id| bytes.windows(16).any(|window| window == id.as_bytes()));
+        if found.is_some() {
+            lose.store(true, Ordering::SeqCst);
+        }
+        if to.write_all(bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn replies(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, lose: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        if lose.load(Ordering::SeqCst) || to.write_all(&buffer[..count]).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Alerts, sessions and checkpoints to write.
+
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tarsy::engine::ports::{
+    Checkpoint, Claim, ClaimRequest, Claimed, ExecutionBegin, Journal, Lease, ModelCallRecord, OpenRequest, Opened,
+    Place, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, ToolCallRecord,
+};
+use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
+use tarsy::investigation::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
+use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
+use tarsy::investigation::plan::{
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy,
+};
+use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy::store::Store;
+use uuid::Uuid;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+pub(crate) fn new_id() -> SessionId {
+    SessionId(Uuid::now_v7())
+}
+
+pub(crate) fn now() -> DateTime<Utc> {
+    Utc::now().duration_trunc(TimeDelta::microseconds(1)).unwrap()
+}
+
+pub(crate) fn received(alert_id: SessionId, body: &[u8]) -> Received {
+    Received {
+        alert_id,
+        body_sha256: Sha256::digest(body).into(),
+        body: Some(body.to_vec()),
+        headers: json!({"Tarsy-Alert-Type": "disk"}),
+        subject: "tarsy.alerts.high.disk".into(),
+        stream_sequence: 7,
+    }
+}
+
+pub(crate) fn alert(fingerprint: &str) -> Alert {
+    Alert {
+        source: "json".into(),
+        alert_type: "disk".into(),
+        title: "disk full on db-1".into(),
+        severity: Severity::High,
+        status: AlertStatus::Firing,
+        fingerprint: fingerprint.into(),
+        runbook_url: None,
+        text: "the disk of db-1 is full".into(),
+    }
+}
+
+pub(crate) fn provider() -> ProviderPlan {
+    ProviderPlan {
+        name: "recording".into(),
+        provider: "scripted".into(),
+        backend: "scripted".into(),
+        model: "script-1".into(),
+        api_key_env: String::new(),
+        base_url: String::new(),
+        transcript: String::new(),
+    }
+}
+
+pub(crate) fn plan() -> Plan {
+    Plan {
+        version: FORMAT_VERSION,
+        chain: "kubernetes".into(),
+        stages: vec![StagePlan {
+            name: "investigate".into(),
+            success_policy: SuccessPolicy::Any,
+            agents: vec![AgentPlan {
+                name: "analyst".into(),
+                strategy: Strategy::NativeThinking,
+                limits: Limits::default(),
+                providers: vec![provider()],
+                tools: vec![],
+                system_prompt: "be brief".into(),
+                user_prompt: "what happened?".into(),
+                conclusion_prompt: "conclude".into(),
+            }],
+        }],
+    }
+}
+
+pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenRequest {
+    OpenRequest {
+        alert_id,
+        alert: alert(fingerprint),
+        plan: plan(),
+        worker: WorkerId(Uuid::new_v4()),
+        worker_name: "w1".into(),
+        token: Uuid::new_v4(),
+        lease: LEASE,
+        session_timeout: Duration::from_secs(2400),
+        started: EventDraft::new(EventType::SessionStarted, "started", json!({"worker": "w1"})),
+    }
+}
+
+pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
+    ClaimRequest {
+        worker: WorkerId(Uuid::new_v4()),
+        worker_name: worker_name.into(),
+        token: Uuid::new_v4(),
+        lease: LEASE,
+        stream_sequence: None,
+    }
+}
+
+/// Receives and opens an alert; it must open a session.
+pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint: &str) -> Claimed {
+    let body = alert_id.to_string();
+    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Place::Undecided { deliveries: 1 }));
+    match store.open(open_request(alert_id, fingerprint)).await {
+        Ok(Opened::Session(claimed)) => claimed,
+        other => panic!("not opened: {other:?}"),
+    }
+}
+
+/// A session with one stage of `agents` running executions.
+pub(crate) async fn running_session(store: &Store, agents: u32) -> (Lease, Vec<ExecutionId>) {
+    let id = new_id();
+    let lease = open_session(store, id, &format!("fp-{id}")).await.lease;
+    store.step(lease, begin_stage(id, agents)).await.expect("the stage begins");
+    (lease, (1..=agents).map(|agent_no| ExecutionId::derive(id, 1, agent_no)).collect())
+}
+
+pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
+    let execution = |agent_no| ExecutionBegin {
+        execution_id: ExecutionId::derive(session, 1, agent_no),
+        agent_no,
+        agent: format!("analyst-{agent_no}"),
+        strategy: "native-thinking",
+        backend: "scripted".into(),
+        model: "script-1".into(),
+    };
+    SessionStep {
+        number: 1,
+        at: now(),
+        begin: Some(StageBegin {
+            stage_no: 1,
+            executions: (1..=agents).map(execution).collect(),
+            name: "investigate".into(),
+            success_policy: "any",
+        }),
+        end: None,
+        events: vec![EventDraft::new(EventType::StageStarted, "investigate", json!(null))],
+    }
+}
+
+/// Takes the session over, as if its lease had run out.
+pub(crate) async fn steal(
+    store: &Store,
+    database: &super::super::support::postgres::TestDatabase,
+    session: SessionId,
+) -> Claimed {
+    database.execute(&format!(
+        "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 s' WHERE session_id = '{session}'"
+    ));
+    match store.claim(session, claim_request("w2")).await {
+        Ok(Claim::Taken(claimed)) => claimed,
+        other => panic!("not taken: {other:?}"),
+    }
+}
+
+/// A checkpoint with one answer and one tool call. Its events name it in their metadata, its entry in its content.
+pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
+    let id = Uuid::new_v4();
+    let call = ToolCall { id: format!("c{number}"), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
+    let answer = Answer {
+        text: id.to_string(),
+        thinking: "hm".into(),
+        calls: vec![call.clone()],
+        usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
+        finish: "tool_calls".into(),
+        provider_data: Some(ProviderData {
+            provider: "google".into(),
+            model: "gemini".into(),
+            format: "parts".into(),
+            payload: (0..=255).collect(),
+        }),
+    };
+    Checkpoint {
+        execution_id,
+        number,
+        id,
+        iteration: number,
+        attempt: 1,
+        status: RunStatus::Running,
+        error: None,
+        at: now(),
+        entries: vec![Entry::Answer(answer.clone()), Entry::Feedback { content: format!("go on after {number}") }],
+        events: vec![
+            EventDraft::new(EventType::LlmThinking, "hm", json!({"checkpoint": id})),
+            EventDraft::new(EventType::LlmToolCall, "{}", json!({"checkpoint": id})),
+        ],
+        model_calls: vec![ModelCallRecord {
+            purpose: "iteration",
+            provider: provider(),
+            entries_upto: 1,
+            answer: Some(answer),
+            error: None,
+            duration: Duration::from_millis(12),
+        }],
+        tool_calls: vec![ToolCallRecord {
+            call,
+            state: "done",
+            result: Some("ok".into()),
+            error: None,
+            duration: Duration::from_millis(3),
+        }],
+    }
+}
+
+/// A checkpoint with one prompt and no event.
+pub(crate) fn prompt(execution_id: ExecutionId, number: u32, content: &str) -> Checkpoint {
+    Checkpoint {
+        entries: vec![Entry::Prompt { role: Role::User, content: content.into() }],
+        events: vec![],
+        model_calls: vec![],
+        tool_calls: vec![],
+        ..checkpoint(execution_id, number)
+    }
+}
+
+pub(crate) fn completed() -> SessionEnd {
+    SessionEnd {
+        status: RunStatus::Completed,
+        reason: StopReason::FinalAnswer,
+        final_analysis: Some("the disk filled up with logs".into()),
+        executive_summary: Some("Cause: logs".into()),
+        error: None,
+        at: now(),
+        event: EventDraft::new(EventType::SessionCompleted, "done", json!({"tokens": 16})),
+        dead_letter: None,
+    }
+}

@@ -1,0 +1,171 @@
+//! From a delivery to a place: received, opened, joined, ended, buried, settled.
+
+use serde_json::json;
+use tarsy::engine::ports::{
+    DeadLetter, DeadReason, Journal, JournalError, OpenRequest, Opened, Outbox, Place, Refusal, Sessions, Standing,
+};
+use tarsy::investigation::alert::{Alert, AlertStatus};
+use tarsy::investigation::timeline::TimelineEvent;
+use tarsy::store::{CancelAnswer, Found};
+
+use super::fixture::{alert, completed, new_id, open_request, open_session, received};
+use crate::support::postgres::TestDatabase;
+
+fn told(events: &[TimelineEvent]) -> Vec<(u32, &str, serde_json::Value)> {
+    events.iter().map(|e| (e.session_seq, e.event_type.as_str(), e.metadata.clone())).collect()
+}
+
+fn refusal(reason: DeadReason) -> Refusal {
+    Refusal { reason, detail: "byte 0 is not UTF-8".into() }
+}
+
+fn resolved(fingerprint: &str, request: OpenRequest) -> OpenRequest {
+    OpenRequest { alert: Alert { status: AlertStatus::Resolved, ..alert(fingerprint) }, ..request }
+}
+
+#[tokio::test]
+async fn each_delivery_is_counted_and_another_body_under_the_id_is_told() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 1 }));
+    assert_eq!(store.receive(received(id, b"two")).await, Ok(Place::UsedId));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 2 }));
+    assert!(database.holds("SELECT raw = 'one' AND stream_sequence = 7 FROM alerts"));
+}
+
+#[tokio::test]
+async fn an_alert_opens_a_session_and_says_so_ever_after() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 1 }));
+    let request = open_request(id, "fp");
+    let Ok(Opened::Session(claimed)) = store.open(request.clone()).await else { panic!("not opened") };
+    assert_eq!((claimed.lease.epoch, claimed.lease.token, claimed.attempts), (1, request.token, 0));
+    assert!(claimed.remaining.as_secs() > 2390 && claimed.remaining.as_secs() <= 2400, "{:?}", claimed.remaining);
+
+    // The reply was lost: the same request finds its own session. A rival's finds that it came second.
+    let Ok(Opened::Session(again)) = store.open(request).await else { panic!("not found again") };
+    assert_eq!(again.lease, claimed.lease);
+    assert_eq!(store.open(open_request(id, "fp")).await, Ok(Opened::Raced));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Opened));
+
+    let events = store.events(id, 0, 10).await.unwrap();
+    assert_eq!(told(&events), [(1, "session_started", json!({"worker": "w1"}))]);
+    assert_eq!(store.load(id).await.unwrap().plan, super::fixture::plan());
+}
+
+#[tokio::test]
+async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (open, late, over) = (new_id(), new_id(), new_id());
+    open_session(&store, open, "fp").await;
+    store.receive(received(late, b"late")).await.unwrap();
+    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Joined(open)));
+    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Joined(open)));
+    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Joined(open)));
+    store.receive(received(over, b"over")).await.unwrap();
+    assert_eq!(store.open(resolved("fp", open_request(over, "fp"))).await, Ok(Opened::Joined(open)));
+
+    let events = store.events(open, 1, 10).await.unwrap();
+    let joined = |alert| json!({"alert_id": alert, "severity": "high"});
+    assert_eq!(told(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", joined(over))]);
+    let own = store.events(late, 0, 10).await.unwrap();
+    assert_eq!(told(&own), [(1, "joined", json!({"joined_session_id": open}))]);
+    let standing = store.standing(late).await.unwrap();
+    assert_eq!(standing, Standing { over: true, settled: false, last_seq: 1, owes: None });
+    assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(open));
+}
+
+#[tokio::test]
+async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    store.receive(received(id, b"over")).await.unwrap();
+    let request = resolved("fp", open_request(id, "fp"));
+    assert_eq!(store.open(request.clone()).await, Ok(Opened::NotInvestigated));
+    assert_eq!(store.open(request).await, Ok(Opened::NotInvestigated));
+    assert_eq!(store.receive(received(id, b"over")).await, Ok(Place::Ended));
+    let events = store.events(id, 0, 10).await.unwrap();
+    assert_eq!(told(&events), [(1, "session_completed", json!({"stop_reason": "not_investigated"}))]);
+    assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 0);
+}
+
+#[tokio::test]
+async fn nobody_joins_a_session_that_is_being_cancelled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (open, late) = (new_id(), new_id());
+    let lease = open_session(&store, open, "fp").await.lease;
+    assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Asked);
+    store.receive(received(late, b"late")).await.unwrap();
+    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Raced));
+    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Undecided { deliveries: 2 }));
+    store.finish(lease, completed()).await.unwrap();
+    assert!(matches!(store.open(open_request(late, "fp")).await, Ok(Opened::Session(_))));
+}
+
+#[tokio::test]
+async fn a_buried_alert_owes_its_dead_letter_until_it_is_settled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    store.receive(received(id, b"\xff\0")).await.unwrap();
+    assert!(matches!(store.settled(id).await, Err(JournalError::Conflict(_))));
+    store.bury(id, refusal(DeadReason::Undecodable)).await.unwrap();
+    store.bury(id, refusal(DeadReason::Undecodable)).await.unwrap();
+    assert_eq!(store.receive(received(id, b"\xff\0")).await, Ok(Place::Dead(DeadReason::Undecodable)));
+    let owed = DeadLetter {
+        alert_id: id,
+        reason: DeadReason::Undecodable,
+        detail: "byte 0 is not UTF-8".into(),
+        body: b"\xff\0".to_vec(),
+        headers: json!({"Tarsy-Alert-Type": "disk"}),
+        subject: "tarsy.alerts.high.disk".into(),
+        stream_sequence: 7,
+        deliveries: 2,
+    };
+    let standing = store.standing(id).await.unwrap();
+    assert_eq!(standing, Standing { over: true, settled: false, last_seq: 1, owes: Some(owed) });
+    let events = store.events(id, 0, 10).await.unwrap();
+    assert_eq!(told(&events), [(1, "session_failed", json!({"dead_letter": "undecodable"}))]);
+
+    store.settled(id).await.unwrap();
+    store.settled(id).await.unwrap();
+    let standing = store.standing(id).await.unwrap();
+    assert_eq!(standing, Standing { over: true, settled: true, last_seq: 1, owes: None });
+    assert!(database.holds("SELECT raw IS NULL AND settled_at IS NOT NULL FROM alerts"));
+}
+
+#[tokio::test]
+async fn an_alert_that_is_somewhere_cannot_be_buried() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    open_session(&store, id, "fp").await;
+    assert!(matches!(store.bury(id, refusal(DeadReason::Empty)).await, Err(JournalError::Conflict(_))));
+    assert!(matches!(store.bury(new_id(), refusal(DeadReason::Empty)).await, Err(JournalError::Conflict(_))));
+}
+
+#[tokio::test]
+async fn an_id_is_found_by_either_end() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (a, b) = (new_id(), new_id());
+    open_session(&store, a, "fp-a").await;
+    open_session(&store, b, "fp-b").await;
+    assert_eq!(store.resolve(&a.short()).await.unwrap(), Found::One(a));
+    assert_eq!(store.resolve(&b.to_string()).await.unwrap(), Found::One(b));
+    let shared = &a.to_string()[..6];
+    assert_eq!(store.resolve(shared).await.unwrap(), Found::Many(vec![b, a]));
+    assert_eq!(store.resolve("ffffffffff").await.unwrap(), Found::None);
+    assert_eq!(store.resolve("%%%%%%%").await.unwrap(), Found::NoId);
+    let listed = store.list_sessions(10).await.unwrap();
+    assert_eq!(listed.iter().map(|s| s.session_id).collect::<Vec<_>>(), [b, a]);
+    let shown = store.show_session(a).await.unwrap().unwrap();
+    assert_eq!((shown.status.as_str(), shown.title.as_deref()), ("running", Some("disk full on db-1")));
+    assert_eq!(store.show_session(new_id()).await.unwrap(), None);
+}

@@ -1,0 +1,215 @@
+//! Who owns a session: claims, renewals, hand-backs, and writes of those who own it no more.
+
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::json;
+use tarsy::engine::ports::{
+    Claim, DeadReason, Journal, JournalError, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep, Sessions,
+    Standing,
+};
+use tarsy::store::CancelAnswer;
+use uuid::Uuid;
+
+use super::fixture::{LEASE, checkpoint, claim_request, completed, new_id, now, open_session, running_session, steal};
+use crate::support::postgres::TestDatabase;
+
+#[tokio::test]
+async fn a_claim_takes_what_is_free_and_nothing_else() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    assert_eq!(store.claim(id, claim_request("w2")).await, Ok(Claim::Unknown));
+    let first = open_session(&store, id, "fp").await;
+    let Ok(Claim::Busy(rest)) = store.claim(id, claim_request("w2")).await else { panic!("taken from its owner") };
+    assert!(rest <= LEASE && rest > LEASE - Duration::from_secs(10), "{rest:?}");
+
+    let second = steal(&store, &database, id).await;
+    assert_eq!((second.lease.epoch, second.attempts, second.cancel_requested), (2, 1, false));
+    assert_ne!(second.lease.token, first.lease.token);
+    let events = store.events(id, 1, 10).await.unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!((events[0].event_type.as_str(), events[0].content.as_str()), ("session_resumed", "lease of w1 expired"));
+    let metadata = json!({"worker": "w2", "epoch": 2, "previous_worker": "w1", "reason": "lease_expired"});
+    assert_eq!(events[0].metadata, metadata);
+
+    store.finish(second.lease, completed()).await.unwrap();
+    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Over { settled: false }));
+    store.settled(id).await.unwrap();
+    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Over { settled: true }));
+}
+
+#[tokio::test]
+async fn a_claim_whose_reply_was_lost_is_found_again() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    store.release(lease).await.unwrap();
+    let request = claim_request("w2");
+    let (Ok(Claim::Taken(one)), Ok(Claim::Taken(two))) =
+        (store.claim(id, request.clone()).await, store.claim(id, request).await)
+    else {
+        panic!("not taken")
+    };
+    assert_eq!(one.lease, two.lease);
+    assert_eq!(store.events(id, 1, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_of_a_newer_version_is_left_alone() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    store.release(lease).await.unwrap();
+    database.execute("UPDATE session_plans SET format_version = format_version + 1");
+    assert_eq!(store.claim(id, claim_request("w2")).await, Ok(Claim::TooNew));
+    assert!(database.holds("SELECT lease_epoch = 2 AND event_seq = 1 FROM alert_sessions"));
+}
+
+#[tokio::test]
+async fn a_session_that_was_handed_back_is_free_at_once_and_no_attempt_is_counted() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    store.release(lease).await.unwrap();
+    // Sent again after a lost reply.
+    store.release(lease).await.unwrap();
+    let Ok(Claim::Taken(claimed)) = store.claim(id, claim_request("w2")).await else { panic!("not free") };
+    assert_eq!((claimed.lease.epoch, claimed.attempts), (3, 0));
+    let resumed = store.events(id, 1, 10).await.unwrap().remove(0);
+    assert_eq!((resumed.content.as_str(), &resumed.metadata["reason"]), ("handed over by w1", &json!("handed_back")));
+    assert_eq!(store.release(lease).await, Err(JournalError::LeaseLost { held: 1, current: 3 }));
+}
+
+#[tokio::test]
+async fn deaths_are_counted_since_the_last_checkpoint_only() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    let id = lease.session_id;
+    assert_eq!(steal(&store, &database, id).await.attempts, 1);
+    let third = steal(&store, &database, id).await;
+    assert_eq!(third.attempts, 2);
+    store.append(third.lease, checkpoint(executions[0], 1)).await.unwrap();
+    assert_eq!(steal(&store, &database, id).await.attempts, 1);
+}
+
+#[tokio::test]
+async fn whoever_takes_a_session_over_learns_that_it_is_to_be_cancelled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    open_session(&store, id, "fp").await;
+    assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Asked);
+    assert!(steal(&store, &database, id).await.cancel_requested);
+}
+
+#[tokio::test]
+async fn a_takeover_past_the_deadline_has_no_time_left() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    open_session(&store, id, "fp").await;
+    database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp() - interval '1 min'");
+    assert_eq!(steal(&store, &database, id).await.remaining, Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
+    let metrics = PrometheusBuilder::new().build_recorder();
+    let _guard = metrics::set_default_local_recorder(&metrics);
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (old, executions) = running_session(&store, 1).await;
+    let new = steal(&store, &database, old.session_id).await.lease;
+    let before = store.events(old.session_id, 0, 100).await.unwrap();
+
+    let lost = Err(JournalError::LeaseLost { held: 1, current: 2 });
+    let step = SessionStep { number: 2, at: now(), begin: None, end: None, events: vec![] };
+    assert_eq!(store.append(old, checkpoint(executions[0], 1)).await, lost);
+    assert_eq!(store.step(old, step.clone()).await, lost);
+    assert_eq!(store.finish(old, completed()).await, lost);
+    assert_eq!(store.renew(vec![old], LEASE).await, Ok(vec![Renewal::Lost]));
+    // The right epoch alone is not enough: a database that was set back gives it twice.
+    let forged = Lease { token: Uuid::new_v4(), ..new };
+    let lost = Err(JournalError::LeaseLost { held: 2, current: 2 });
+    assert_eq!(store.append(forged, checkpoint(executions[0], 1)).await, lost);
+    assert_eq!(store.step(forged, step).await, lost);
+    assert_eq!(store.finish(forged, completed()).await, lost);
+    assert_eq!(store.renew(vec![forged], LEASE).await, Ok(vec![Renewal::Lost]));
+
+    assert_eq!(store.events(old.session_id, 0, 100).await.unwrap(), before);
+    assert_eq!(database.number("SELECT count(*) FROM entries"), 0);
+    for statement in ["checkpoint", "step", "finish", "renew"] {
+        let line = format!("tarsy_writes_refused_total{{statement=\"{statement}\"}} 2");
+        assert!(metrics.handle().render().contains(&line), "{line} not in\n{}", metrics.handle().render());
+    }
+    store.append(new, checkpoint(executions[0], 1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn one_locked_row_does_not_keep_the_other_leases_from_being_renewed() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut leases = Vec::new();
+    for number in 0..5 {
+        leases.push(open_session(&store, new_id(), &format!("fp-{number}")).await.lease);
+    }
+    store.finish(leases[3], completed()).await.unwrap();
+    steal(&store, &database, leases[2].session_id).await;
+    assert_eq!(store.request_cancel(leases[4].session_id).await.unwrap(), CancelAnswer::Asked);
+    let mut rival = database.connection();
+    let lock = format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{}' FOR UPDATE", leases[1].session_id);
+    rival.batch_execute(&lock).unwrap();
+    let renewed = |cancel_requested| Renewal::Renewed { last_seq: 1, cancel_requested };
+    assert_eq!(
+        store.renew(leases.clone(), Duration::from_secs(300)).await,
+        Ok(vec![renewed(false), Renewal::Locked, Renewal::Lost, Renewal::Ended, renewed(true)])
+    );
+    rival.batch_execute("ROLLBACK").unwrap();
+    let far = "SELECT count(*) FROM alert_sessions WHERE lease_expires_at > clock_timestamp() + interval '4 min'";
+    assert_eq!(database.number(far), 2);
+    assert_eq!(store.renew(vec![], LEASE).await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_is_its_last_event_and_ends_what_still_runs() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 2).await;
+    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
+    let end = SessionEnd {
+        status: RunStatus::Failed,
+        error: Some("too many deaths".into()),
+        dead_letter: Some(DeadReason::AttemptsExhausted),
+        ..completed()
+    };
+    store.finish(lease, end.clone()).await.unwrap();
+    // Sent again after a lost reply.
+    store.finish(lease, end).await.unwrap();
+    assert_eq!(store.append(lease, checkpoint(executions[0], 2)).await, Err(JournalError::Ended));
+
+    let id = lease.session_id;
+    let events = store.events(id, 4, 10).await.unwrap();
+    assert_eq!(
+        events.iter().map(|e| (e.session_seq, e.event_type.as_str())).collect::<Vec<_>>(),
+        [(5, "session_completed")]
+    );
+    assert_eq!(events[0].metadata, json!({"tokens": 16, "stop_reason": "final_answer"}));
+    let record = store.load(id).await.unwrap();
+    assert_eq!(record.stages[0].status, RunStatus::Failed);
+    assert!(record.stages[0].executions.iter().all(|e| e.status == RunStatus::Failed));
+
+    let Standing { over, settled, last_seq, owes } = store.standing(id).await.unwrap();
+    let owes = owes.unwrap();
+    assert_eq!((over, settled, last_seq), (true, false, 5));
+    assert_eq!((owes.reason, owes.detail.as_str()), (DeadReason::AttemptsExhausted, "too many deaths"));
+    assert_eq!(owes.body, id.to_string().into_bytes());
+    store.settled(id).await.unwrap();
+    assert_eq!(store.standing(id).await.unwrap(), Standing { over: true, settled: true, last_seq: 5, owes: None });
+    assert!(database.holds("SELECT raw IS NULL FROM alerts"));
+}

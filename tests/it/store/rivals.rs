@@ -1,0 +1,131 @@
+//! Alerts of one fingerprint that come at the same time, and at the end of the session they would join.
+
+use std::sync::Arc;
+
+use tarsy::engine::ports::{Claim, Journal, Opened, Sessions};
+use tarsy::investigation::ids::SessionId;
+use tarsy::store::{ConnectOptions, Store};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::fixture::{claim_request, completed, new_id, open_request, open_session, received};
+use crate::support::postgres::TestDatabase;
+
+fn wide_store(database: &TestDatabase, connections: usize) -> Store {
+    let options = ConnectOptions { pool_size: connections, ..ConnectOptions::new(database.url()) };
+    Store::new(&options).unwrap()
+}
+
+/// Opens `alerts` at the same moment; each comes back with what became of it.
+async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -> JoinSet<(SessionId, Opened)> {
+    for alert in alerts {
+        store.receive(received(*alert, alert.to_string().as_bytes())).await.unwrap();
+    }
+    let barrier = Arc::new(Barrier::new(alerts.len()));
+    let mut tasks = JoinSet::new();
+    for alert in alerts.iter().copied() {
+        let (store, request, barrier) = (store.clone(), open_request(alert, fingerprint), Arc::clone(&barrier));
+        tasks.spawn(async move {
+            barrier.wait().await;
+            (alert, store.open(request).await.unwrap())
+        });
+    }
+    tasks
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database, 32);
+    for round in 0..3 {
+        let fingerprint = format!("fp-{round}");
+        let alerts: Vec<SessionId> = (0..64).map(|_| new_id()).collect();
+        let places = open_together(&store, &fingerprint, &alerts).await.join_all().await;
+        let opened: Vec<SessionId> =
+            places.iter().filter(|(_, opened)| matches!(opened, Opened::Session(_))).map(|(alert, _)| *alert).collect();
+        assert_eq!(opened.len(), 1, "{places:?}");
+        let joined = places.iter().filter(|(_, place)| *place == Opened::Joined(opened[0])).count();
+        assert_eq!(joined, 63);
+        assert!(database.holds(&format!(
+            "SELECT count(*) = 64 AND max(session_seq) = 64 FROM timeline_events WHERE session_id = '{}'",
+            opened[0]
+        )));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_alert_delivered_sixteen_times_at_once_is_in_one_place() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database, 16);
+    for round in 0..10 {
+        let fingerprint = format!("fp-{round}");
+        let alert = new_id();
+        let places = open_together(&store, &fingerprint, &[alert; 16]).await.join_all().await;
+        let opened = places.iter().filter(|(_, place)| matches!(place, Opened::Session(_))).count();
+        let raced = places.iter().filter(|(_, place)| *place == Opened::Raced).count();
+        assert_eq!((opened, raced), (1, 15), "{places:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_at_the_end_of_a_session_joins_before_the_end_or_opens_anew() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database, 18);
+    let mut joined_before = 0;
+    for round in 0..20 {
+        let fingerprint = format!("fp-{round}");
+        let ending = new_id();
+        let lease = open_session(&store, ending, &fingerprint).await.lease;
+        let alerts: Vec<SessionId> = (0..16).map(|_| new_id()).collect();
+        let mut joins = open_together(&store, &fingerprint, &alerts).await;
+        let mut places = Vec::new();
+        for _ in 0..round % 8 {
+            places.push(joins.join_next().await.unwrap().unwrap());
+        }
+        store.finish(lease, completed()).await.unwrap();
+        places.extend(joins.join_all().await);
+
+        let anew: Vec<SessionId> =
+            places.iter().filter(|(_, place)| matches!(place, Opened::Session(_))).map(|(alert, _)| *alert).collect();
+        assert!(anew.len() <= 1, "{places:?}");
+        for (alert, place) in &places {
+            let expected = match place {
+                Opened::Session(_) => true,
+                Opened::Joined(session) => *session == ending || anew.contains(session),
+                Opened::NotInvestigated | Opened::Raced => false,
+            };
+            assert!(expected, "{alert} {place:?}");
+        }
+        let to_the_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        joined_before += to_the_old;
+        assert!(database.holds(&format!(
+            "SELECT count(*) = {} AND max(session_seq) = count(*) \
+             AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
+             FROM timeline_events WHERE session_id = '{ending}'",
+            to_the_old + 2
+        )));
+    }
+    assert!(joined_before > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_sixteen_claims_of_a_free_session_one_takes_it() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database, 16);
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    store.release(lease).await.unwrap();
+    let barrier = Arc::new(Barrier::new(16));
+    let mut tasks = JoinSet::new();
+    for _ in 0..16 {
+        let (store, barrier) = (store.clone(), Arc::clone(&barrier));
+        tasks.spawn(async move {
+            barrier.wait().await;
+            store.claim(id, claim_request("w2")).await.unwrap()
+        });
+    }
+    let claims = tasks.join_all().await;
+    assert_eq!(claims.iter().filter(|claim| matches!(claim, Claim::Taken(_))).count(), 1);
+    assert_eq!(claims.iter().filter(|claim| matches!(claim, Claim::Busy(_))).count(), 15);
+    assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'session_resumed'"), 1);
+}

@@ -1,0 +1,150 @@
+//! Checkpoints and steps: written once, whole, and without a gap in the numbers.
+
+use diesel::connection::SimpleConnection;
+use serde_json::json;
+use tarsy::engine::ports::{
+    ExecutionRecord, Journal, JournalError, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord,
+};
+use tarsy::investigation::entry::{Entry, Outcome, StopReason};
+use tarsy::investigation::timeline::{EventDraft, EventType};
+
+use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
+use crate::support::postgres::TestDatabase;
+
+#[tokio::test]
+async fn a_checkpoint_that_is_sent_twice_is_written_once() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    let one = checkpoint(executions[0], 1);
+    store.append(lease, one.clone()).await.unwrap();
+    store.append(lease, one.clone()).await.unwrap();
+    let (left, right) = (store.clone(), store.clone());
+    let two = checkpoint(executions[0], 2);
+    let (a, b) = tokio::join!(left.append(lease, two.clone()), right.append(lease, two.clone()));
+    assert_eq!((a, b), (Ok(()), Ok(())));
+    assert_eq!(
+        store.entries(lease.session_id, executions[0]).await.unwrap(),
+        [one.entries.clone(), two.entries.clone()].concat()
+    );
+    assert_eq!(store.events(lease.session_id, 0, 100).await.unwrap().len(), 6);
+    assert_eq!(database.number("SELECT count(*) FROM llm_interactions"), 2);
+    assert_eq!(database.number("SELECT count(*) FROM tool_interactions WHERE state = 'done'"), 2);
+
+    let second_writer = checkpoint(executions[0], 2);
+    assert!(matches!(store.append(lease, second_writer).await, Err(JournalError::Conflict(_))));
+}
+
+#[tokio::test]
+async fn a_refused_swap_takes_no_number() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    // Both wait for the session's row; the one that comes second must not draw numbers from its old snapshot.
+    let mut rival = database.connection();
+    rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
+    let one = checkpoint(executions[0], 1);
+    let sent = [tokio::spawn(send(store.clone(), lease, one.clone())), tokio::spawn(send(store.clone(), lease, one))];
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    tokio::time::timeout(std::time::Duration::from_secs(10), async {
+        while database.number(waiting) < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("both are waiting");
+    rival.batch_execute("ROLLBACK").unwrap();
+    for task in sent {
+        assert_eq!(task.await.unwrap(), Ok(()));
+    }
+    store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
+    let events = store.events(lease.session_id, 0, 100).await.unwrap();
+    assert_eq!(events.iter().map(|e| e.session_seq).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert!(database.holds("SELECT event_seq = 6 FROM alert_sessions"));
+}
+
+async fn send(
+    store: tarsy::store::Store,
+    lease: tarsy::engine::ports::Lease,
+    checkpoint: tarsy::engine::ports::Checkpoint,
+) -> Result<(), JournalError> {
+    store.append(lease, checkpoint).await
+}
+
+#[tokio::test]
+async fn events_of_parallel_agents_have_one_order_and_each_agent_its_own() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 2).await;
+    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
+    store.append(lease, checkpoint(executions[1], 1)).await.unwrap();
+    store.append(lease, prompt(executions[0], 2, "more")).await.unwrap();
+    store.append(lease, checkpoint(executions[0], 3)).await.unwrap();
+    let events = store.events(lease.session_id, 2, 100).await.unwrap();
+    let seen: Vec<_> = events
+        .iter()
+        .map(|e| (e.session_seq, e.agent.as_deref().unwrap(), e.sequence_number.unwrap(), e.iteration.unwrap()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (3, "analyst-1", 1, 1),
+            (4, "analyst-1", 2, 1),
+            (5, "analyst-2", 1, 1),
+            (6, "analyst-2", 2, 1),
+            (7, "analyst-1", 3, 3),
+            (8, "analyst-1", 4, 3),
+        ]
+    );
+    assert!(events.iter().all(|e| e.stage.as_deref() == Some("investigate") && e.attempt == Some(1)));
+    assert_eq!(store.events(lease.session_id, 3, 2).await.unwrap(), events[1..3]);
+}
+
+#[tokio::test]
+async fn a_step_that_is_sent_twice_is_written_once() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    store.step(lease, begin_stage(lease.session_id, 1)).await.unwrap();
+    let mut last = checkpoint(executions[0], 1);
+    last.status = RunStatus::Completed;
+    last.entries.push(Entry::Ended {
+        outcome: Outcome::Completed { analysis: "logs".into(), reason: StopReason::FinalAnswer },
+    });
+    store.append(lease, last).await.unwrap();
+    let end = SessionStep {
+        number: 2,
+        at: now(),
+        begin: None,
+        end: Some(StageEnd { stage_no: 1, status: RunStatus::Completed, error: None }),
+        events: vec![EventDraft::new(EventType::StageCompleted, "investigate", json!({"completed": 1}))],
+    };
+    store.step(lease, end.clone()).await.unwrap();
+    store.step(lease, end.clone()).await.unwrap();
+    let ahead = SessionStep { number: 4, ..end };
+    assert!(matches!(store.step(lease, ahead).await, Err(JournalError::Conflict(_))));
+
+    let record = SessionRecord {
+        plan: plan(),
+        step: 2,
+        stages: vec![StageRecord {
+            stage_no: 1,
+            status: RunStatus::Completed,
+            executions: vec![ExecutionRecord {
+                execution_id: executions[0],
+                agent_no: 1,
+                status: RunStatus::Completed,
+                checkpoint: 1,
+                analysis: Some("logs".into()),
+                error: None,
+            }],
+        }],
+    };
+    assert_eq!(store.load(lease.session_id).await.unwrap(), record);
+    let events = store.events(lease.session_id, 0, 10).await.unwrap();
+    let stages: Vec<_> = events.iter().map(|e| (e.event_type.as_str(), e.stage.as_deref())).collect();
+    assert_eq!(stages[1], ("stage_started", Some("investigate")));
+    assert_eq!(stages[4], ("stage_completed", Some("investigate")));
+    assert_eq!(events.len(), 5);
+}

@@ -1,0 +1,89 @@
+//! The other side of a drill's gates: a test hears who has arrived and decides when they go on.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A socket that everybody waits at. Only what is watched is held; every other gate opens by itself.
+#[derive(Debug)]
+pub(crate) struct Gatekeeper {
+    _directory: tempfile::TempDir,
+    socket: PathBuf,
+    watched: Arc<Mutex<Vec<String>>>,
+    arrivals: mpsc::Receiver<Arrived>,
+}
+
+/// Somebody who waits.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) gate: String,
+    stream: BufReader<UnixStream>,
+}
+
+impl Gatekeeper {
+    pub(crate) fn new(watched: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("gates");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let watched = Arc::new(Mutex::new(watched.iter().map(|gate| (*gate).to_owned()).collect::<Vec<_>>()));
+        let (sender, arrivals) = mpsc::channel(64);
+        let wanted = Arc::clone(&watched);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(meet(stream, Arc::clone(&wanted), sender.clone()));
+            }
+        });
+        Self { _directory: directory, socket, watched, arrivals }
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// From now on this gate is held, too.
+    pub(crate) fn watch(&self, gate: &str) {
+        self.watched.lock().unwrap().push(gate.to_owned());
+    }
+
+    /// From now on every gate opens by itself; who waits already goes on waiting.
+    pub(crate) fn open_all(&self) {
+        self.watched.lock().unwrap().clear();
+    }
+
+    /// The next one who waits at a watched gate.
+    pub(crate) async fn next(&mut self) -> Arrived {
+        tokio::time::timeout(PATIENCE, self.arrivals.recv()).await.expect("nobody arrives at a gate").unwrap()
+    }
+}
+
+async fn meet(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mpsc::Sender<Arrived>) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    if stream.read_line(&mut line).await.is_err() {
+        return;
+    }
+    let gate = line.split_whitespace().next().unwrap_or_default();
+    let arrived = Arrived { gate: gate.to_owned(), stream };
+    let held = watched.lock().unwrap().contains(&arrived.gate);
+    if held {
+        arrivals.send(arrived).await.ok();
+    } else {
+        arrived.open().await;
+    }
+}
+
+impl Arrived {
+    pub(crate) async fn open(mut self) {
+        self.stream.write_all(b"open\n").await.ok();
+    }
+
+    pub(crate) async fn fail(mut self) {
+        self.stream.write_all(b"fail\n").await.ok();
+    }
+}

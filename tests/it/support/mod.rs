@@ -1,0 +1,8 @@
+//! Servers, processes and signals that the tests share.
+
+pub(crate) mod gates;
+pub(crate) mod nats;
+pub(crate) mod postgres;
+pub(crate) mod process;
+pub(crate) mod proxy;
+pub(crate) mod stage;

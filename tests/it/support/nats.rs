@@ -1,0 +1,123 @@
+//! A nats-server of its own for each test.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests fail the test")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// A server process with a store directory of its own. Dropping it kills the process and removes the directory.
+#[derive(Debug)]
+pub(crate) struct NatsServer {
+    directory: TempDir,
+    settings: String,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl NatsServer {
+    /// Starts a server on a free port and waits until it says that it is ready.
+    pub(crate) async fn start() -> Self {
+        Self::start_with("").await
+    }
+
+    /// The same, with more lines for its configuration file.
+    pub(crate) async fn start_with(settings: &str) -> Self {
+        let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
+        let mut server = Self { directory, settings: settings.to_owned(), port: 0, process: None };
+        server.launch().await;
+        server
+    }
+
+    /// Where clients connect.
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills the process with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("the server can be killed");
+            process.wait().expect("the server has ended");
+        }
+    }
+
+    /// Starts it again on the same port with the same store, after `kill`.
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        self.launch().await;
+    }
+
+    async fn launch(&mut self) {
+        let binary =
+            std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+        let config = self.directory.path().join("nats.conf");
+        // Port -1 is a free one, chosen by the server.
+        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let store = self.directory.path().join("store");
+        let text = format!(
+            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", max_file_store: 4G }}\n{}\n",
+            store.display(),
+            self.settings
+        );
+        std::fs::write(&config, text).expect("the configuration can be written");
+
+        let mut process = dying_with_us(Path::new(&binary))
+            .arg("--config")
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("nats-server at {}: {error}", binary.display()));
+        let log = process.stderr.take().expect("its log");
+        self.process = Some(process);
+        let (ready, became_ready) = oneshot::channel();
+        std::thread::spawn(move || read_log(BufReader::new(log), ready));
+        let waited = tokio::time::timeout(READY_WITHIN, became_ready).await;
+        self.port = waited.expect("nats-server was ready in time").unwrap_or_else(|_| panic!("nats-server ended"));
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Sends the port when the server is ready, and reads on so that the server never waits for us.
+fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
+    let mut ready = Some(ready);
+    let mut port = 0;
+    for line in log.lines().map_while(Result::ok) {
+        if let Some((_, address)) = line.split_once("Listening for client connections on ") {
+            port = address.rsplit(':').next().and_then(|port| port.trim().parse().ok()).expect("a port");
+        }
+        if line.contains("[FTL]") {
+            eprintln!("nats-server: {line}");
+        }
+        if line.contains("Server is ready")
+            && let Some(ready) = ready.take()
+        {
+            // Nobody waits any more when the test has given up.
+            ready.send(port).ok();
+        }
+    }
+}
+
+/// A command that the kernel kills when this test does not live to kill it, where there is a tool for that.
+fn dying_with_us(binary: &Path) -> Command {
+    let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
+    if known.is_ok_and(|status| status.success()) {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(binary);
+        command
+    } else {
+        Command::new(binary)
+    }
+}

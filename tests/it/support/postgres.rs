@@ -1,0 +1,141 @@
+//! A database for each test, copied from a template that has the schema.
+//!
+//! The template is named by a hash of the migrations and made once, whoever comes first; copying it takes
+//! milliseconds. The server comes from the environment.
+
+use std::path::Path;
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Text};
+use sha2::{Digest, Sha256};
+use tarsy::store::{ConnectOptions, Store, migrate};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+const ADMIN_VARIABLE: &str = "TARSY_TEST_DATABASE_URL";
+const LOCK: i64 = 8_115_002_417;
+
+static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+
+/// A database that is dropped with the value.
+#[derive(Debug)]
+pub(crate) struct TestDatabase {
+    name: String,
+    url: String,
+}
+
+impl TestDatabase {
+    /// A fresh database with the present schema.
+    pub(crate) async fn create() -> Self {
+        let template = TEMPLATE.get_or_init(make_template).await;
+        Self::copy_of(template)
+    }
+
+    /// A fresh database without a schema.
+    pub(crate) fn empty() -> Self {
+        Self::copy_of("template0")
+    }
+
+    fn copy_of(template: &str) -> Self {
+        let name = format!("tarsy_t_{}", Uuid::now_v7().simple());
+        admin().batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("create a database");
+        Self { url: url_of(&name), name }
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A connection of its own, for looking and for meddling.
+    pub(crate) fn connection(&self) -> PgConnection {
+        PgConnection::establish(&self.url).expect("connect to the test's database")
+    }
+
+    /// A store with the defaults of a worker.
+    pub(crate) fn store(&self) -> Store {
+        Store::new(&ConnectOptions::new(&self.url)).expect("a pool")
+    }
+
+    /// Runs statements that return nothing.
+    pub(crate) fn execute(&self, sql: &str) {
+        self.connection().batch_execute(sql).expect(sql);
+    }
+
+    /// The one number of a query.
+    pub(crate) fn number(&self, sql: &str) -> i64 {
+        diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+    }
+
+    /// The one text of a query.
+    pub(crate) fn text(&self, sql: &str) -> String {
+        diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+    }
+
+    /// Whether a query says true.
+    pub(crate) fn holds(&self, sql: &str) -> bool {
+        diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let dropped = admin().batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        if !std::thread::panicking() {
+            dropped.expect("drop the test's database");
+        }
+    }
+}
+
+async fn make_template() -> String {
+    let template = format!("tarsy_template_{}", migrations_hash());
+    let making = format!("{template}_making");
+    let mut admin = admin();
+    diesel::sql_query("SELECT pg_advisory_lock($1)").bind::<BigInt, _>(LOCK).execute(&mut admin).expect("the lock");
+    let exists = format!("EXISTS (SELECT FROM pg_database WHERE datname = '{template}')");
+    let exists: bool = diesel::select(diesel::dsl::sql::<Bool>(&exists)).get_result(&mut admin).expect("a look");
+    if !exists {
+        // Renamed when it is whole: one that died in the middle is never copied.
+        admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
+        admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
+        migrate(&ConnectOptions::new(url_of(&making))).await.expect("migrate the template");
+        admin.batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}")).expect("rename the template");
+    }
+    template
+}
+
+fn migrations_hash() -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .expect("migrations")
+        .flat_map(|migration| std::fs::read_dir(migration.expect("migration").path()).expect("migration"))
+        .map(|file| file.expect("file").path())
+        .collect();
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        hash.update(file.file_name().expect("name").as_encoded_bytes());
+        hash.update(std::fs::read(&file).expect("sql"));
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn admin_url() -> String {
+    std::env::var(ADMIN_VARIABLE).unwrap_or_else(|_| panic!("{ADMIN_VARIABLE} is not set: run ./dev test"))
+}
+
+fn admin() -> PgConnection {
+    PgConnection::establish(&admin_url()).expect("connect to the test server")
+}
+
+/// The admin URL with another database.
+fn url_of(database: &str) -> String {
+    let admin = admin_url();
+    let (base, parameters) = admin.split_once('?').map_or((admin.as_str(), None), |(base, rest)| (base, Some(rest)));
+    let (server, _) = base.rsplit_once('/').expect("a URL with a database");
+    match parameters {
+        Some(parameters) => format!("{server}/{database}?{parameters}"),
+        None => format!("{server}/{database}"),
+    }
+}

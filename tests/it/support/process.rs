@@ -1,0 +1,195 @@
+//! tarsy's own roles as child processes, with their logs, and signals for them.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::sync::{Notify, mpsc};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const KEPT_LINES: usize = 400;
+
+/// The program under test.
+pub(crate) const TARSY: &str = env!("CARGO_BIN_EXE_tarsy");
+
+/// A running tarsy. Killed when it is dropped; its log is printed if the test fails.
+pub(crate) struct Tarsy {
+    name: String,
+    child: Child,
+    out: mpsc::Receiver<String>,
+    log: Arc<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    lines: Mutex<VecDeque<String>>,
+    grown: Notify,
+}
+
+impl Tarsy {
+    /// Starts `tarsy <args>` with these variables and no others of tarsy's.
+    pub(crate) fn spawn(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(TARSY);
+        for variable in
+            ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_TOOL_CALLS_FILE"]
+        {
+            command.env_remove(variable);
+        }
+        command.args(args).envs(env.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (sender, out) = mpsc::channel(4096);
+        let stdout = child.stdout.take().unwrap();
+        tokio::spawn(async move {
+            let mut reader = BufReader::new(stdout);
+            let mut line = Vec::new();
+            // A status line ends with a carriage return: whatever is there is worth a look.
+            while let Some(text) = next_piece(&mut reader, &mut line).await {
+                if sender.send(text).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let log = Arc::new(Log::default());
+        let (stderr, keep) = (child.stderr.take().unwrap(), Arc::clone(&log));
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = keep.lines.lock().unwrap();
+                if kept.len() == KEPT_LINES {
+                    kept.pop_front();
+                }
+                kept.push_back(line);
+                drop(kept);
+                keep.grown.notify_waiters();
+            }
+        });
+        Self { name: name.to_owned(), child, out, log }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("it has ended")
+    }
+
+    /// The address that the role says it is ready on.
+    pub(crate) async fn ready(&mut self) -> String {
+        let line = self.line_with("ready ").await;
+        line.trim().trim_start_matches("ready ").to_owned()
+    }
+
+    /// The next piece of standard output that contains `text`.
+    pub(crate) async fn line_with(&mut self, text: &str) -> String {
+        let found = tokio::time::timeout(PATIENCE, async {
+            loop {
+                let line = self.out.recv().await?;
+                if line.contains(text) {
+                    return Some(line);
+                }
+            }
+        });
+        match found.await {
+            Ok(Some(line)) => line,
+            Ok(None) => panic!("{} ended without \"{text}\"", self.name),
+            Err(_) => panic!("{} did not say \"{text}\" in time", self.name),
+        }
+    }
+
+    /// Returns when the log has a line with `text`.
+    pub(crate) async fn logged(&self, text: &str) -> String {
+        let found = async {
+            loop {
+                let grown = self.log.grown.notified();
+                if let Some(line) = self.log.lines.lock().unwrap().iter().find(|line| line.contains(text)) {
+                    return line.clone();
+                }
+                grown.await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{} never logs \"{text}\"", self.name))
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid().cast_signed()).unwrap(), signal).unwrap();
+    }
+
+    /// `kill -9`; returns when the process is gone.
+    pub(crate) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn cont(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// The exit code and what was still printed.
+    pub(crate) async fn finished(&mut self) -> (i32, String) {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status = status.unwrap_or_else(|_| panic!("{} does not end", self.name)).unwrap();
+        let mut rest = String::new();
+        while let Some(line) = self.out.recv().await {
+            rest.push_str(&line);
+        }
+        (status.code().unwrap_or(-1), rest)
+    }
+
+    /// What is on standard error so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lines.lock().unwrap().iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+impl Drop for Tarsy {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("--- log of {}\n{}", self.name, self.log());
+        }
+    }
+}
+
+async fn next_piece(reader: &mut (impl AsyncRead + Unpin), rest: &mut Vec<u8>) -> Option<String> {
+    let mut byte = [0];
+    loop {
+        if reader.read_exact(&mut byte).await.is_err() {
+            let last = std::mem::take(rest);
+            return (!last.is_empty()).then(|| String::from_utf8_lossy(&last).into_owned());
+        }
+        rest.push(byte[0]);
+        if matches!(byte[0], b'\n' | b'\r') {
+            return Some(String::from_utf8_lossy(&std::mem::take(rest)).into_owned());
+        }
+    }
+}
+
+/// Returns when a metric has this value: what is counted is counted just after the world can see it.
+pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f64) {
+    let reached = async {
+        while (metric(address, name, labels).await - value).abs() > f64::EPSILON {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{name}{{{labels}}} never is {value}"));
+}
+
+/// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.
+pub(crate) async fn metric(address: &str, name: &str, labels: &str) -> f64 {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut body = String::new();
+    stream.read_to_string(&mut body).await.unwrap();
+    let ours =
+        |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels));
+    body.lines().filter(ours).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+}

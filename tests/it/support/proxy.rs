@@ -1,0 +1,205 @@
+//! A proxy before Postgres that knows a worker's writes when it sees them: holds one back before the server has it, or
+//! holds the server's answer back after it is committed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What tells the writes of an investigation from every other statement.
+pub(crate) const WRITES: [(&str, &str); 5] = [
+    ("open", "a.place = 'undecided' FOR NO KEY UPDATE"),
+    ("step", "SET step = $1"),
+    ("checkpoint", "INSERT INTO entries"),
+    ("finish", "Epoch and token stay: a renewal"),
+    ("settled", "SET settled_at = coalesce(s.settled_at"),
+];
+const SSL_REQUEST: u32 = 80_877_103;
+const GSS_REQUEST: u32 = 80_877_104;
+
+/// On which side of a commit the connection is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The server has not seen the statement.
+    Before,
+    /// The server has committed it, the client does not know.
+    After,
+}
+
+/// A proxy on a free port.
+#[derive(Debug)]
+pub(crate) struct PostgresProxy {
+    port: u16,
+    server: String,
+    held: mpsc::Receiver<Held>,
+    end: CancellationToken,
+}
+
+/// A write that is held.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Which of [`WRITES`] it is.
+    pub(crate) statement: &'static str,
+    release: CancellationToken,
+}
+
+impl Held {
+    /// Lets it through.
+    pub(crate) fn release(self) {
+        self.release.cancel();
+    }
+}
+
+#[derive(Debug)]
+struct Plan {
+    hold: Option<(u32, Side)>,
+    seen: u32,
+}
+
+#[derive(Clone)]
+struct Shared {
+    plan: Arc<Mutex<Plan>>,
+    held: mpsc::Sender<Held>,
+    end: CancellationToken,
+}
+
+impl PostgresProxy {
+    /// Holds the `nth` write (from 1) that comes through on `side`; `None` holds nothing.
+    pub(crate) async fn start(database_url: &str, hold: Option<(u32, Side)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (sender, held) = mpsc::channel(4);
+        let end = CancellationToken::new();
+        let shared = Shared { plan: Arc::new(Mutex::new(Plan { hold, seen: 0 })), held: sender, end: end.clone() };
+        let address = address_of(database_url);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&address).await.unwrap();
+                tokio::spawn(relay(client, server, shared.clone()));
+            }
+        });
+        Self { port, server: database_url.to_owned(), held, end }
+    }
+
+    /// The database through the proxy.
+    pub(crate) fn url(&self) -> String {
+        self.server.replace(&address_of(&self.server), &format!("127.0.0.1:{}", self.port))
+    }
+
+    /// Returns when the planned write is held.
+    pub(crate) async fn held(&mut self) -> Held {
+        tokio::time::timeout(PATIENCE, self.held.recv()).await.expect("no such write").unwrap()
+    }
+
+    /// Drops every connection; what is held is never delivered.
+    pub(crate) fn cut(&self) {
+        self.end.cancel();
+    }
+}
+
+/// `host:port` of a URL.
+fn address_of(url: &str) -> String {
+    let rest = url.split_once("://").unwrap().1;
+    let authority = rest.split(['/', '?']).next().unwrap();
+    authority.rsplit('@').next().unwrap().to_owned()
+}
+
+async fn relay(client: TcpStream, server: TcpStream, shared: Shared) {
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    // The gate that answers wait at while a committed write is held.
+    let answers = Arc::new(Mutex::new(None));
+    let end = shared.end.clone();
+    tokio::select! {
+        () = requests(from_client, to_server, shared, Arc::clone(&answers)) => {}
+        () = responses(from_server, to_client, answers) => {}
+        () = end.cancelled() => {}
+    }
+}
+
+type Answers = Arc<Mutex<Option<(&'static str, CancellationToken, mpsc::Sender<Held>)>>>;
+
+/// Reads message by message, so that it knows which statement is about to run.
+async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared: Shared, answers: Answers) {
+    let mut started = false;
+    let mut writes: Vec<(Vec<u8>, &'static str)> = Vec::new();
+    while let Some(message) = read_message(&mut client, !started).await {
+        if !started && matches!(code(&message), SSL_REQUEST | GSS_REQUEST) {
+            // Passed on; a server without TLS says no.
+        } else {
+            started = true;
+        }
+        if message.first() == Some(&b'P') && started {
+            let mut parts = message[5..].splitn(3, |byte| *byte == 0);
+            let (name, text) = (parts.next().unwrap().to_vec(), parts.next().unwrap());
+            let text = String::from_utf8_lossy(text);
+            let known = WRITES.into_iter().find(|(_, marker)| text.contains(marker));
+            writes.extend(known.map(|(statement, _)| (name, statement)));
+        }
+        if message.first() == Some(&b'B') {
+            let mut parts = message[5..].splitn(3, |byte| *byte == 0);
+            let (_portal, name) = (parts.next().unwrap(), parts.next().unwrap());
+            if let Some((_, statement)) = writes.iter().find(|(known, _)| known == name) {
+                hold(&shared, &answers, statement).await;
+            }
+        }
+        if server.write_all(&message).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn hold(shared: &Shared, answers: &Answers, statement: &'static str) {
+    let side = {
+        let mut plan = shared.plan.lock().unwrap();
+        plan.seen += 1;
+        let (seen, hold) = (plan.seen, plan.hold);
+        hold.filter(|(nth, _)| *nth == seen).map(|(_, side)| side)
+    };
+    let release = CancellationToken::new();
+    match side {
+        None => {}
+        Some(Side::Before) => {
+            shared.held.send(Held { statement, release: release.clone() }).await.ok();
+            release.cancelled().await;
+        }
+        Some(Side::After) => *answers.lock().unwrap() = Some((statement, release, shared.held.clone())),
+    }
+}
+
+async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answers: Answers) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = server.read(&mut buffer).await {
+        // Answers to what ran before are through by now: the client waits for each answer before it goes on.
+        let held = answers.lock().unwrap().take();
+        if let Some((statement, release, sender)) = held {
+            sender.send(Held { statement, release: release.clone() }).await.ok();
+            release.cancelled().await;
+        }
+        if client.write_all(&buffer[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One message with its header; the first ones of a connection have no type.
+async fn read_message(client: &mut OwnedReadHalf, untyped: bool) -> Option<Vec<u8>> {
+    let mut message = vec![0; if untyped { 4 } else { 5 }];
+    client.read_exact(&mut message).await.ok()?;
+    let length = u32::from_be_bytes(message[message.len() - 4..].try_into().unwrap()) as usize;
+    let header = message.len();
+    message.resize(header + length - 4, 0);
+    client.read_exact(&mut message[header..]).await.ok()?;
+    Some(message)
+}
+
+fn code(message: &[u8]) -> u32 {
+    message.get(4..8).map_or(0, |code| u32::from_be_bytes(code.try_into().unwrap()))
+}

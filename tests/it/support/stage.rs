@@ -1,0 +1,230 @@
+//! A whole tarsy on real servers: what the tests of survival and delivery act on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tarsy::bus::{Followed, Follower, Nats, NewAlert, Options, Patience, Priority, SESSION_ID};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy::store::Store;
+use uuid::Uuid;
+
+use super::gates::Gatekeeper;
+use super::nats::NatsServer;
+use super::postgres::TestDatabase;
+use super::process::{TARSY, Tarsy};
+
+/// A dead worker is noticed after this time.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Servers, an LLM service, and a directory for everything that is counted.
+pub(crate) struct Stage {
+    pub(crate) nats: NatsServer,
+    pub(crate) database: TestDatabase,
+    pub(crate) gates: Gatekeeper,
+    pub(crate) llm: Tarsy,
+    llm_addr: String,
+    directory: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Everything but workers; the gates of `watched` are held.
+    pub(crate) async fn set(watched: &[&str]) -> Self {
+        let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+        let (gates, directory) = (Gatekeeper::new(watched), tempfile::tempdir().unwrap());
+        let mut stage = Self {
+            llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
+            llm_addr: String::new(),
+            nats,
+            database,
+            gates,
+            directory,
+        };
+        std::fs::write(stage.file("tarsy.yaml"), stage.config()).unwrap();
+        stage.start_llm_service("127.0.0.1:0").await;
+        let mut migrate = stage.tarsy("migrate", &["migrate"]);
+        assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
+        stage
+    }
+
+    fn config(&self) -> String {
+        format!(
+            "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n",
+            self.gates.socket().display(),
+            self.file("tool_calls").display(),
+            LEASE.as_secs(),
+        )
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Starts the LLM service, again on its former port if `listen` says so.
+    pub(crate) async fn start_llm_service(&mut self, listen: &str) {
+        let (calls, gates) = (self.file("model_calls"), self.gates.socket().to_owned());
+        let args = ["llm-service", "--pace", "0ms", "--listen", listen, "--calls-file", calls.to_str().unwrap()];
+        self.llm = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
+        self.llm_addr = self.llm.ready().await;
+    }
+
+    pub(crate) fn llm_addr(&self) -> &str {
+        &self.llm_addr
+    }
+
+    /// A worker on the stage's own database.
+    pub(crate) async fn worker(&self, name: &str) -> (Tarsy, String) {
+        self.worker_on(name, self.database.url()).await
+    }
+
+    /// A worker that reaches the database at `url`; with the address of its metrics.
+    pub(crate) async fn worker_on(&self, name: &str, url: &str) -> (Tarsy, String) {
+        let mut worker = Tarsy::spawn(name, &["worker", "--name", name], &self.env(url).each());
+        let address = worker.ready().await;
+        (worker, address)
+    }
+
+    /// Any command.
+    pub(crate) fn tarsy(&self, name: &str, args: &[&str]) -> Tarsy {
+        Tarsy::spawn(name, args, &self.env(self.database.url()).each())
+    }
+
+    fn env(&self, database_url: &str) -> Env {
+        Env([
+            ("NATS_URL", self.nats.url()),
+            ("DATABASE_URL", database_url.to_owned()),
+            ("TARSY_LLM_ADDR", self.llm_addr.clone()),
+            ("TARSY_CONFIG", self.file("tarsy.yaml").display().to_string()),
+        ])
+    }
+
+    /// A connection of the test's own.
+    pub(crate) async fn connect(&self) -> Nats {
+        let patience = Patience::Bounded(Duration::from_secs(5));
+        let options = Options { url: self.nats.url(), role: "test".to_owned(), credentials: None, patience };
+        Nats::connect(&options).await.unwrap()
+    }
+
+    /// Publishes the drill's alert; returns the id of its session.
+    pub(crate) async fn publish(&self) -> SessionId {
+        let session = SessionId(Uuid::now_v7());
+        let body = tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes().to_vec();
+        let headers = serde_json::json!({SESSION_ID: session.to_string()});
+        let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
+        self.connect().await.publish_alert(alert).await.unwrap();
+        session
+    }
+
+    /// What a watcher of the stream alone sees, from the first event on.
+    pub(crate) async fn follow(&self, session: SessionId) -> Timeline {
+        Timeline { follower: Follower::start::<Store>(&self.connect().await, session, 0, None), seen: Vec::new() }
+    }
+
+    /// How often each model call was asked for, by its index.
+    pub(crate) fn model_calls(&self) -> BTreeMap<String, u32> {
+        self.counted("model_calls", |line| line["index"].to_string())
+    }
+
+    /// How often each tool call was sent.
+    pub(crate) fn tool_calls(&self) -> BTreeMap<String, u32> {
+        self.counted("tool_calls", |line| format!("{} {}", line["tool"].as_str().unwrap(), line["arguments"]))
+    }
+
+    fn counted(&self, file: &str, key: impl Fn(&Value) -> String) -> BTreeMap<String, u32> {
+        let mut counts = BTreeMap::new();
+        for line in std::fs::read_to_string(self.file(file)).unwrap_or_default().lines() {
+            *counts.entry(key(&serde_json::from_str(line).unwrap())).or_default() += 1;
+        }
+        counts
+    }
+
+    /// What has to hold of every session that is over, however it got there: on the stream what is in the table, in
+    /// the table no gap, no row of an older epoch after a newer one, a journal without a gap.
+    pub(crate) async fn assert_whole(&self, session: SessionId, seen: &[TimelineEvent]) {
+        let store = Arc::new(self.database.store());
+        let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000).await.unwrap();
+        assert_eq!(seen, stored, "the stream is a copy of the table");
+        let numbers: Vec<u32> = seen.iter().map(|event| event.session_seq).collect();
+        assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
+        assert!(seen.last().unwrap().event_type.is_end());
+        let id = session.0;
+        for (what, sql) in [
+            (
+                "a row of a superseded epoch",
+                format!(
+                    "SELECT count(*) FROM (SELECT lease_epoch < max(lease_epoch) OVER (ORDER BY session_seq) AS bad \
+                 FROM timeline_events WHERE session_id = '{id}') x WHERE bad"
+                ),
+            ),
+            (
+                "a gap in a journal",
+                format!(
+                    "SELECT count(*) FROM (SELECT execution_id FROM entries WHERE session_id = '{id}' GROUP BY execution_id \
+                 HAVING count(*) <> max(entry_no)) x"
+                ),
+            ),
+            (
+                "an execution without its end",
+                format!(
+                    "SELECT count(*) FROM agent_executions e WHERE session_id = '{id}' AND (status = 'running' OR NOT EXISTS \
+                 (SELECT FROM entries n WHERE n.session_id = e.session_id AND n.execution_id = e.execution_id AND n.kind = 'ended'))"
+                ),
+            ),
+            (
+                "a session that is not settled",
+                format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{id}' AND settled_at IS NULL"),
+            ),
+        ] {
+            assert_eq!(self.database.number(&sql), 0, "{what}");
+        }
+    }
+}
+
+/// Owned variables, lent as pairs.
+struct Env([(&'static str, String); 4]);
+
+impl Env {
+    fn each(&self) -> [(&str, &str); 4] {
+        self.0.each_ref().map(|(name, value)| (*name, value.as_str()))
+    }
+}
+
+/// A timeline that is being followed.
+pub(crate) struct Timeline {
+    follower: Follower,
+    pub(crate) seen: Vec<TimelineEvent>,
+}
+
+impl Timeline {
+    /// The next piece, or a failed test.
+    pub(crate) async fn next(&mut self) -> Option<Followed> {
+        let next = tokio::time::timeout(PATIENCE, self.follower.next()).await;
+        let item = next.unwrap_or_else(|_| panic!("the timeline stands still after {:#?}", self.seen.last()))?;
+        if let Followed::Event(event) = &item {
+            self.seen.push(event.clone());
+        }
+        Some(item)
+    }
+
+    /// Follows to the first event of this type.
+    pub(crate) async fn until(&mut self, event_type: EventType) -> TimelineEvent {
+        loop {
+            match self.next().await {
+                Some(Followed::Event(event)) if event.event_type == event_type => return event,
+                Some(Followed::Event(_) | Followed::Delta(_)) => {}
+                None => panic!("no {event_type} before the end"),
+            }
+        }
+    }
+
+    /// Follows to the end.
+    pub(crate) async fn finish(&mut self) -> TimelineEvent {
+        while self.next().await.is_some() {}
+        self.seen.last().cloned().expect("an empty timeline")
+    }
+}

@@ -1,0 +1,325 @@
+//! Every place where a process can die.
+
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, stream};
+use tarsy::bus::Followed;
+use tarsy::engine::ports::RunStatus;
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+
+use crate::support::process::{Tarsy, metric};
+use crate::support::proxy::{PostgresProxy, Side};
+use crate::support::stage::{LEASE, Stage};
+
+/// Writes of the drill: open, stage begins, eight checkpoints, stage ends, finish, settled.
+const WRITES: u32 = 13;
+const MODEL_CALLS: usize = 4;
+const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs", "deployment_history"];
+/// The journal of an investigation that nobody disturbs, and of every other one.
+const JOURNAL: &str =
+    "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
+/// Stages at the same time: they mostly wait.
+const AT_ONCE: usize = 4;
+
+/// Where the owner is killed.
+#[derive(Clone, Debug)]
+enum Place {
+    Write(u32, Side),
+    Gate(String),
+}
+
+/// A line of the table.
+struct Row {
+    place: String,
+    model_calls_repeated: u32,
+    tool_calls_repeated: u32,
+    resumed_after: Option<Duration>,
+    events: usize,
+}
+
+fn places() -> Vec<Place> {
+    let writes = (1..=WRITES).flat_map(|n| [Place::Write(n, Side::Before), Place::Write(n, Side::After)]);
+    let answers =
+        (0..MODEL_CALLS).flat_map(|index| ["start", "middle", "end"].map(|part| format!("answer-{index}-{part}")));
+    let tools = TOOLS.iter().flat_map(|tool| ["start", "end"].map(|part| format!("tool-{tool}-{part}")));
+    writes.chain(answers.chain(tools).map(Place::Gate)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_killed_at_any_gate_is_survived_by_its_investigation() {
+    let mut rows: Vec<Row> = stream::iter(places()).map(kill_at).buffered(AT_ONCE).collect().await;
+    println!("{:<28} {:>12} {:>12} {:>10} {:>7}", "owner killed", "model again", "tools again", "resumed", "events");
+    for row in &rows {
+        let resumed = row.resumed_after.map_or_else(|| "-".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()));
+        println!(
+            "{:<28} {:>12} {:>12} {:>10} {:>7}",
+            row.place, row.model_calls_repeated, row.tool_calls_repeated, resumed, row.events
+        );
+    }
+    rows.retain(|row| row.model_calls_repeated > 1);
+    assert!(rows.is_empty(), "more than one model call was paid twice");
+}
+
+async fn kill_at(place: Place) -> Row {
+    let watched: Vec<&str> = if let Place::Gate(gate) = &place { vec![gate.as_str()] } else { vec![] };
+    let mut stage = Stage::set(&watched).await;
+    let hold = if let Place::Write(n, side) = &place { Some((*n, *side)) } else { None };
+    let mut proxy = PostgresProxy::start(stage.database.url(), hold).await;
+    let (mut first, _) = stage.worker_on("w1", &proxy.url()).await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+
+    let name = match &place {
+        Place::Write(n, side) => {
+            let held = proxy.held().await;
+            format!("{side:?} write {n}, {}", held.statement).to_lowercase()
+        }
+        Place::Gate(gate) => {
+            let arrived = stage.gates.next().await;
+            assert_eq!(&arrived.gate, gate);
+            stage.gates.open_all();
+            first.kill().await;
+            arrived.open().await;
+            gate.clone()
+        }
+    };
+    first.kill().await;
+    // What was held is lost for ever: the statement never arrived, or its answer did not.
+    proxy.cut();
+    stage.gates.open_all();
+    let killed = Instant::now();
+    let _second = stage.worker("w2").await;
+
+    let mut resumed_after = None;
+    while let Some(item) = timeline.next().await {
+        if matches!(&item, Followed::Event(event) if event.event_type == EventType::SessionResumed) {
+            resumed_after = Some(killed.elapsed());
+        }
+    }
+    let seen = std::mem::take(&mut timeline.seen);
+    let end = seen.last().expect("an end");
+    assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
+    settled(&stage, session).await;
+    stage.assert_whole(session, &seen).await;
+    assert_eq!(stage.database.text(&journal_of(session)), JOURNAL, "{name}");
+    let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
+    assert_eq!(faults, Vec::<String>::new(), "{name}");
+    let again = |counts: std::collections::BTreeMap<String, u32>| counts.values().map(|count| count - 1).sum();
+    let (models, tools) = (stage.model_calls(), stage.tool_calls());
+    assert_eq!((models.len(), tools.len()), (MODEL_CALLS, TOOLS.len()), "{name}");
+    assert!(tools.values().all(|count| *count <= 2), "{name}: {tools:?}");
+    Row {
+        place: name,
+        model_calls_repeated: again(models),
+        tool_calls_repeated: again(tools),
+        resumed_after,
+        events: seen.len(),
+    }
+}
+
+fn journal_of(session: SessionId) -> String {
+    format!("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE session_id = '{}'", session.0)
+}
+
+/// The end is on the stream before the session is settled.
+async fn settled(stage: &Stage, session: SessionId) {
+    let store = stage.database.store();
+    let patience = Instant::now();
+    while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {
+        assert!(patience.elapsed() < Duration::from_secs(20), "never settled");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
+    let mut stage = Stage::set(&[]).await;
+    // The fifth write is checkpoint B of the first iteration: held until another worker owns the session and runs the
+    // same tools, so that only the fence stands between the old worker and a row.
+    let mut proxy = PostgresProxy::start(stage.database.url(), Some((5, Side::Before))).await;
+    let (first, metrics) = stage.worker_on("w1", &proxy.url()).await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let held = proxy.held().await;
+    first.stop();
+    stage.gates.watch("tool-describe_pod-end");
+
+    let (_second, _) = stage.worker("w2").await;
+    let resumed = timeline.until(EventType::SessionResumed).await;
+    assert_eq!(resumed.metadata["epoch"], 2);
+    let waiting = stage.gates.next().await;
+    let epoch = format!("SELECT lease_epoch::bigint FROM alert_sessions WHERE session_id = '{}'", session.0);
+    assert_eq!(stage.database.number(&epoch), 2);
+    held.release();
+    first.cont();
+    first.logged("lease lost").await;
+    let refused = metric(&metrics, "tarsy_writes_refused_total", "").await;
+    assert!(refused >= 1.0, "{refused} refused writes are counted");
+    stage.gates.open_all();
+    waiting.open().await;
+
+    let mut epochs = Vec::new();
+    while let Some(item) = timeline.next().await {
+        if let Followed::Delta(delta) = item {
+            epochs.push(delta.epoch);
+        }
+    }
+    assert!(epochs.iter().all(|epoch| *epoch == 2), "{epochs:?}");
+    settled(&stage, session).await;
+    stage.assert_whole(session, &timeline.seen).await;
+    let stale = format!(
+        "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND lease_epoch = 1 AND session_seq >= {}",
+        session.0, resumed.session_seq
+    );
+    assert_eq!(stage.database.number(&stale), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_back() {
+    let mut stage = Stage::set(&["answer-1-middle"]).await;
+    let (first, metrics) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let stale = stage.gates.next().await;
+    first.stop();
+    let (_second, _) = stage.worker("w2").await;
+    assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
+    let waiting = stage.gates.next().await;
+    // The rest of the first worker's answer waits in its socket when it goes on.
+    stage.gates.open_all();
+    stale.open().await;
+    first.cont();
+    first.logged("lease lost").await;
+    assert!(metric(&metrics, "tarsy_writes_refused_total", "").await >= 1.0);
+    waiting.open().await;
+    while let Some(item) = timeline.next().await {
+        if let Followed::Delta(delta) = item {
+            assert_eq!(delta.epoch, 2, "{delta:?}");
+        }
+    }
+    settled(&stage, session).await;
+    stage.assert_whole(session, &timeline.seen).await;
+    assert_eq!(stage.database.text(&journal_of(session)), JOURNAL);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_a_sentence_is_shown_while_no_row_of_it_exists() {
+    let mut stage = Stage::set(&["answer-3-middle"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut watch = stage.tarsy("watch", &["watch", &session.to_string(), "--live", "always"]);
+    let waiting = stage.gates.next().await;
+    let half = watch.line_with("writing").await;
+    let finals = format!(
+        "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND event_type = 'final_analysis'",
+        session.0
+    );
+    assert_eq!(stage.database.number(&finals), 0);
+    let answers = format!("SELECT count(*) FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
+    assert_eq!(stage.database.number(&answers), 3);
+    waiting.open().await;
+    stage.gates.open_all();
+    let (code, rest) = watch.finished().await;
+    assert_eq!(code, 0);
+    assert!(rest.contains("Cause:"), "{rest}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words(half.split_once('…').unwrap().1.trim_start_matches([' ', '…']));
+    let analysis =
+        stage.database.text(&format!("SELECT final_analysis FROM alert_sessions WHERE session_id = '{}'", session.0));
+    assert!(shown.len() > 20 && words(&analysis).contains(&shown), "{shown:?} is no part of the analysis");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() {
+    let mut stage = Stage::set(&["answer-1-middle"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let waiting = stage.gates.next().await;
+    stage.gates.open_all();
+    // The worker has a piece of the answer: without one the service would just be away.
+    while !matches!(timeline.next().await.expect("a delta"), Followed::Delta(delta) if delta.iteration == 2) {}
+    stage.llm.kill().await;
+    drop(waiting);
+    let address = stage.llm_addr().to_owned();
+    stage.start_llm_service(&address).await;
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    settled(&stage, session).await;
+    stage.assert_whole(session, &timeline.seen).await;
+    let errors: Vec<_> = timeline.seen.iter().filter(|event| event.event_type == EventType::Error).collect();
+    assert_eq!(errors.len(), 1, "the broken stream is told: {errors:#?}");
+    assert_eq!(errors[0].metadata["kind"], "model");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_mcp_server_killed_in_the_middle_of_a_call_is_started_again() {
+    let mut stage = Stage::set(&["tool-query_range-start"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let waiting = stage.gates.next().await;
+    stage.gates.open_all();
+    // The gate's answer makes the server exit in the middle of the call.
+    waiting.fail().await;
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    settled(&stage, session).await;
+    stage.assert_whole(session, &timeline.seen).await;
+    let results = timeline.seen.iter().filter(|event| event.event_type == EventType::ToolResult);
+    assert!(results.clone().all(|event| event.metadata["is_error"] == false), "every call has its answer in the end");
+    let ranges: u32 =
+        stage.tool_calls().iter().filter(|(call, _)| call.starts_with("query_range")).map(|(_, n)| n).sum();
+    assert_eq!(ranges, 2, "the read-only call was sent once more");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminated_worker_hands_its_session_over() {
+    let mut stage = Stage::set(&["answer-1-middle"]).await;
+    let (mut first, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let waiting = stage.gates.next().await;
+    let (_second, _): (Tarsy, String) = stage.worker("w2").await;
+    first.terminate();
+    first.logged("SIGTERM").await;
+    stage.gates.open_all();
+    waiting.open().await;
+    let resumed = timeline.until(EventType::SessionResumed).await;
+    assert_eq!(resumed.metadata["reason"], "handed_back");
+    let began = Instant::now();
+    assert_eq!(first.finished().await.0, 0);
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    settled(&stage, session).await;
+    stage.assert_whole(session, &timeline.seen).await;
+    assert_eq!(stage.model_calls().values().sum::<u32>(), 4, "nothing was asked twice");
+    assert!(began.elapsed() < LEASE * 10);
+    let store = stage.database.store();
+    let summary = store.show_session(session).await.unwrap().unwrap();
+    assert_eq!((summary.status.as_str(), summary.epoch), (RunStatus::Completed.as_str(), 3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deadline_iterations_and_token_totals_survive_a_restart() {
+    let mut stage = Stage::set(&["answer-2-start"]).await;
+    let (mut first, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let waiting = stage.gates.next().await;
+    let deadline = format!("SELECT deadline_at::text FROM alert_sessions WHERE session_id = '{}'", session.0);
+    let before = stage.database.text(&deadline);
+    first.kill().await;
+    stage.gates.open_all();
+    waiting.open().await;
+    let _second = stage.worker("w2").await;
+    timeline.until(EventType::SessionResumed).await;
+    let end = timeline.finish().await;
+    assert_eq!(stage.database.text(&deadline), before);
+    // What the recording says its four answers cost: two of them were the first worker's.
+    let expected = serde_json::json!({
+        "stop_reason": "final_answer", "iterations": 4, "tool_calls": 5,
+        "input_tokens": 22990, "cached_tokens": 12288, "output_tokens": 814, "thinking_tokens": 680,
+    });
+    assert_eq!(end.metadata, expected);
+}

@@ -1,0 +1,5 @@
+//! What the terminal shows.
+
+mod binary;
+mod timeline;
+mod watch;

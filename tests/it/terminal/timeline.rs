@@ -1,0 +1,212 @@
+//! A whole investigation as it is printed: one story, in every style.
+
+use tarsy::cli::render::{Style, Timeline};
+use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::investigation::timeline::{Delta, DeltaKind, TimelineEvent};
+use uuid::Uuid;
+
+/// An investigation with everything in it: parallel calls, a takeover, a failed call, a cut result, escape codes.
+const OOM_KILLED: &str = include_str!("../../fixtures/timelines/oom_killed.jsonl");
+
+pub(super) fn story() -> Vec<TimelineEvent> {
+    OOM_KILLED.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn new(style: Style) -> Timeline {
+    Timeline::new(style, story()[0].session_id)
+}
+
+fn print(style: Style, events: &[TimelineEvent]) -> String {
+    let mut timeline = new(style);
+    let mut lines: Vec<_> = events.iter().flat_map(|event| timeline.event(event)).collect();
+    lines.extend(timeline.finish());
+    lines.join("\n")
+}
+
+fn narrow() -> Style {
+    Style { width: 80, ..Style::default() }
+}
+
+fn assert_fits(printed: &str, width: usize) {
+    let story_lines = printed.lines().count() - 1;
+    for line in printed.lines().take(story_lines) {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "{line}");
+        assert!(!line.contains('\u{1b}') && !line.contains("owned"), "{line:?}");
+    }
+}
+
+#[test]
+fn a_wide_terminal_shows_the_story() {
+    let printed = print(Style::default(), &story());
+    assert_fits(&printed, 120);
+    insta::assert_snapshot!("120_columns", printed);
+}
+
+#[test]
+fn a_narrow_terminal_shows_the_story() {
+    let printed = print(narrow(), &story());
+    assert_fits(&printed, 80);
+    insta::assert_snapshot!("80_columns", printed);
+}
+
+#[test]
+fn a_tiny_terminal_never_wraps() {
+    assert_fits(&print(Style { width: 40, ..Style::default() }, &story()), 40);
+}
+
+#[test]
+fn an_ascii_terminal_gets_ascii_only() {
+    let printed = print(Style { ascii: true, ..Style::default() }, &story());
+    assert!(printed.is_ascii());
+    insta::assert_snapshot!("ascii", printed);
+}
+
+#[test]
+fn colours_say_what_is_wrong_and_take_no_room() {
+    let printed = print(Style { color: true, ..Style::default() }, &story());
+    insta::assert_snapshot!("colour", printed.replace('\u{1b}', "␛"));
+    let mut plain = printed;
+    for code in ["0", "1", "2", "31", "32", "33"] {
+        plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(plain, print(Style::default(), &story()));
+}
+
+#[test]
+fn everything_that_is_folded_can_be_shown() {
+    let style = Style { thinking: true, verbose: true, utc: true, sources: true, ..Style::default() };
+    insta::assert_snapshot!("everything", print(style, &story()));
+}
+
+#[test]
+fn a_second_agent_brings_the_column_of_agents() {
+    let mut events = story();
+    for event in events.iter_mut().skip(9).filter(|event| event.agent.is_some()) {
+        event.agent = Some("database".to_owned());
+        event.execution_id = Some(ExecutionId(Uuid::from_u128(2)));
+    }
+    insta::assert_snapshot!("two_agents", print(Style::default(), &events[..12]));
+}
+
+#[test]
+fn an_end_without_an_analysis_says_why() {
+    let mut events = story();
+    let mut end = events.pop().unwrap();
+    end.event_type = "session_failed".to_owned().into();
+    end.content = "two model calls in a row took longer than 2m00s".to_owned();
+    end.metadata["stop_reason"] = "timeouts".into();
+    insta::assert_snapshot!("failed", print(narrow(), &[events[0].clone(), end]));
+}
+
+#[test]
+fn events_and_metadata_of_another_version_are_shown_as_they_are() {
+    let mut events = story();
+    for event in &mut events {
+        event.metadata = serde_json::Value::Null;
+    }
+    events[2].event_type = "of_a_later_version".to_owned().into();
+    insta::assert_snapshot!("without_metadata", print(Style::default(), &events));
+}
+
+#[test]
+fn every_other_event_has_its_symbol() {
+    let mut timeline = new(narrow());
+    let mut lines = Vec::new();
+    for (word, content) in [
+        ("stage_started", ""),
+        ("user_question", "Is it the sidecar?"),
+        ("code_execution", "```python\nprint(512 - 480)\n```\n\nOutput:\n```\n32\n```"),
+        ("url_context_result", "URL Context → Sources: docs (https://example.com)"),
+        ("provider_fallback", "google gave no answer twice: going on with anthropic"),
+        ("executive_summary", "Cause: heap limit\nEvidence: [9]"),
+        ("alert_resolved", "resolved at 14:05"),
+        ("session_timed_out", ""),
+        ("session_cancelled", "asked for by lea"),
+    ] {
+        let mut event = story()[2].clone();
+        event.event_type = word.to_owned().into();
+        event.content = content.to_owned();
+        event.metadata = serde_json::Value::Null;
+        event.truncated = word == "code_execution";
+        lines.extend(timeline.event(&event));
+    }
+    insta::assert_snapshot!("other_events", lines.join("\n"));
+}
+
+fn delta(kind: DeltaKind, offset: u64, text: &str) -> Delta {
+    let event = story()[2].clone();
+    Delta {
+        session_id: event.session_id,
+        execution_id: event.execution_id.unwrap(),
+        epoch: 1,
+        iteration: 1,
+        attempt: 1,
+        kind,
+        offset,
+        delta: text.to_owned(),
+    }
+}
+
+fn status(text: &str) -> Option<String> {
+    Some(format!("            {text}"))
+}
+
+#[test]
+fn a_half_sentence_is_shown_until_the_durable_event_replaces_it() {
+    let mut timeline = new(narrow());
+    assert_eq!(timeline.delta(&delta(DeltaKind::Thinking, 0, &"word ".repeat(320))), status("thinking… 400 tokens"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "Cause: the heap")), status("writing… Cause: the heap"));
+    assert_eq!(
+        timeline.delta(&delta(DeltaKind::Text, 15, &" limit leaves no room".repeat(4))),
+        status("writing… …leaves no room limit leaves no room limit leaves no room")
+    );
+    timeline.event(&story()[2]);
+    assert_eq!(timeline.status(), None);
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 15, " too late")), None);
+    let next = Delta { iteration: 2, ..delta(DeltaKind::Text, 0, "Next") };
+    assert_eq!(timeline.delta(&next), status("writing… Next"));
+}
+
+#[test]
+fn a_lower_offset_truncates_and_a_lost_delta_is_survived() {
+    let mut timeline = new(narrow());
+    timeline.delta(&delta(DeltaKind::Text, 0, "The pod was évicted"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 12, "killed")), status("writing… The pod was killed"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 500, "far away")), status("writing… far away"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "Again")), status("writing… Again"));
+}
+
+#[test]
+fn a_worker_that_lost_its_lease_is_not_heard() {
+    let mut timeline = new(narrow());
+    let second = Delta { epoch: 2, ..delta(DeltaKind::Text, 0, "Second") };
+    timeline.delta(&delta(DeltaKind::Text, 0, "First"));
+    assert_eq!(timeline.delta(&second), status("writing… Second"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 5, " worker")), None);
+    assert_eq!(timeline.status(), status("writing… Second"));
+
+    let mut timeline = new(narrow());
+    timeline.delta(&delta(DeltaKind::Text, 0, "First"));
+    let resumed = story().into_iter().find(|event| event.event_type.as_str() == "session_resumed").unwrap();
+    timeline.event(&resumed);
+    assert_eq!(timeline.status(), None);
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 5, " worker")), None);
+}
+
+#[test]
+fn raw_text_and_escape_codes_are_not_shown_live() {
+    let mut timeline = new(narrow());
+    assert_eq!(timeline.delta(&delta(DeltaKind::Raw, 0, "Action: k8s.get")), status("writing…"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 0, "\u{1b}[2Jgone\nnext")), status("writing… gone next"));
+    let other = Delta { session_id: SessionId(Uuid::from_u128(1)), ..delta(DeltaKind::Text, 0, "foreign") };
+    assert_eq!(timeline.delta(&other), None);
+}
+
+#[test]
+fn a_new_attempt_begins_anew() {
+    let mut timeline = new(narrow());
+    timeline.delta(&delta(DeltaKind::Text, 0, "First attempt"));
+    let second = Delta { attempt: 2, ..delta(DeltaKind::Text, 0, "Second") };
+    assert_eq!(timeline.delta(&second), status("writing… Second"));
+    assert_eq!(timeline.delta(&delta(DeltaKind::Text, 13, " late")), None);
+}
