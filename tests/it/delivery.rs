@@ -242,3 +242,30 @@ async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
     assert!(worker.log().contains("worker is drained"), "{}", worker.log());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_in_an_alert_is_seen_by_nobody_and_its_raw_body_is_forgotten() {
+    let stage = Stage::set(&[]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let producer = Producer::connect(&stage).await;
+    let session = SessionId(Uuid::now_v7()).to_string();
+    let body = b"login to db-3 failed with password=hunter2-and-more".to_vec();
+    producer.publish("tarsy.alerts.normal", &[("Tarsy-Session-Id", &session)], body).await;
+    let seen = investigated(&stage, SessionId::parse(&session).unwrap()).await;
+    assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
+    let told = serde_json::to_string(&seen).unwrap();
+    assert!(told.contains("db-3") && !told.contains("hunter2"), "{told}");
+    for (table, text) in [("alerts", "body || title"), ("entries", "content"), ("session_plans", "plan::text")] {
+        let rows = stage.database.number(&format!("SELECT count(*) FROM {table}"));
+        let leaks = stage.database.number(&format!("SELECT count(*) FROM {table} WHERE {text} LIKE '%hunter2%'"));
+        assert!(rows > 0 && leaks == 0, "{leaks} of {rows} rows of {table}");
+    }
+    // The raw body goes when the alert is settled, just after the end is on the stream.
+    let raw = "SELECT count(*) FROM alerts WHERE raw IS NOT NULL";
+    let forgotten = async {
+        while stage.database.number(raw) > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, forgotten).await.expect("the raw body is kept");
+}
