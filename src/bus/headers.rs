@@ -18,15 +18,20 @@ pub const ALERT_TYPE: &str = "Tarsy-Alert-Type";
 pub const FINGERPRINT: &str = "Tarsy-Fingerprint";
 /// A page that says what to do about it.
 pub const RUNBOOK_URL: &str = "Tarsy-Runbook-Url";
-/// Reserved: investigate whatever is known of the fingerprint. Nothing reads it yet.
+/// Begin another investigation although one of the fingerprint has completed within the cooldown: `true`.
 pub const FORCE: &str = "Tarsy-Force";
 /// The chain to use, whatever the alert type.
 pub const CHAIN: &str = "Tarsy-Chain";
+/// For people: the alert's name and what it is about.
+pub const TITLE: &str = "Tarsy-Title";
+/// Of an alert that was queued again on purpose: the session that it does again.
+pub const RETRY_OF: &str = "Tarsy-Retry-Of";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert and go into copies of it.
-pub const ALLOWED: [&str; 7] = [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TRACEPARENT];
+pub const ALLOWED: [&str; 9] =
+    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, TRACEPARENT];
 
 /// Of a dead letter: the reason's word.
 pub const DEAD_REASON: &str = "Tarsy-Dead-Reason";

@@ -33,7 +33,7 @@ pub use feed::{FeedSettings, JetStreamFeed};
 pub use follow::{Followed, Follower, NoHistory};
 pub use headers::{
     ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,
-    FORCE, RUNBOOK_URL, SESSION_ID, TRACEPARENT,
+    FORCE, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
 };
 pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, Priority, TIMELINE, control_subject, dead_letter_subject, live_subject,

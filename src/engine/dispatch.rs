@@ -207,6 +207,9 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             lease: self.settings.lease,
             session_timeout: self.settings.session_timeout,
             started,
+            cooldown: Duration::ZERO,
+            force: false,
+            retry_of: None,
         };
         let asked_at = Instant::now();
         match self.sessions.open(request).await? {
@@ -220,6 +223,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 self.ports.feed.poke(target);
                 self.settle(id).await.map(Some)
             }
+            Opened::Cooling(_) => self.settle(id).await.map(Some),
+            Opened::Closing(_) => Ok(Some(Answer::Nak(jittered(Duration::from_secs(2))))),
             Opened::NotInvestigated => self.settle(id).await.map(Some),
             Opened::Raced => Ok(None),
         }

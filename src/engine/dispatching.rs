@@ -73,6 +73,21 @@ impl Sessions for FakeSessions {
         self.ask("settled");
         Ok(())
     }
+    async fn spare(&self, _alert: SessionId) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
+        Ok(session == SessionId(Uuid::nil()))
+    }
+
+    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn requeued(&self, _alert: SessionId, _stream_sequence: u64) -> Result<(), JournalError> {
+        Ok(())
+    }
     async fn reachable(&self) -> bool {
         true
     }
@@ -211,7 +226,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-const NEW: Place = Place::Undecided { deliveries: 1 };
+const NEW: Place = Place::Undecided { attempts: 1 };
 
 #[tokio::test]
 async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {

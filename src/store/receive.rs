@@ -54,7 +54,7 @@ pub(super) fn place(row: ReceivedRow) -> Result<Place, JournalError> {
     }
     let unreadable = || JournalError::Conflict(format!("alert in unknown place {place:?}"));
     match place.as_str() {
-        "undecided" => Ok(Place::Undecided { deliveries: number::from_int(deliveries) }),
+        "undecided" => Ok(Place::Undecided { attempts: number::from_int(deliveries) }),
         "opened" => Ok(Place::Opened),
         "joined" => joined.map(|session| Place::Joined(SessionId(session))).ok_or_else(unreadable),
         "ended" => Ok(Place::Ended),

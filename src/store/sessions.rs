@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use crate::engine::ports::{
     Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Refusal, Renewal, Sessions,
-    Standing,
+    Standing, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -84,6 +84,22 @@ impl Sessions for Store {
         let write = Settle { session_id: session.0 };
         let settled: bool = self.run(move |connection| (&write).get_result(connection)).await?;
         if settled { Ok(()) } else { Err(JournalError::Conflict(format!("{session} is not over"))) }
+    }
+
+    async fn spare(&self, _alert: SessionId) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
+        Ok(self.request_cancel(session).await? == super::cancel::CancelAnswer::Asked)
+    }
+
+    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+        Ok(Vec::new())
+    }
+
+    async fn requeued(&self, _alert: SessionId, _stream_sequence: u64) -> Result<(), JournalError> {
+        Ok(())
     }
 
     async fn reachable(&self) -> bool {

@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::sessions::DeadLetter;
-use crate::investigation::ids::SessionId;
+use serde::{Deserialize, Serialize};
+
+use super::sessions::{DeadLetter, IdleAlert};
+use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::timeline::Delta;
 
 /// The broker cannot be reached, or does not answer in time.
@@ -40,4 +42,55 @@ pub trait Delivery: Send + Sync + 'static {
 
     /// Never again; `reason` is for the server's advisory.
     fn term(&self, reason: &str) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+}
+
+/// The stream of alerts, for the sweeper.
+pub trait Queue: Send + Sync + 'static {
+    /// Whether the message at `stream_sequence` is there and is this alert's.
+    fn holds(&self, alert: SessionId, stream_sequence: u64) -> impl Future<Output = Result<bool, BrokerAway>> + Send;
+
+    /// Queues an alert again under its id; returns its new sequence once the stream has acknowledged it.
+    fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerAway>> + Send;
+}
+
+/// What the stream of requests says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Somebody asks for this session to be cancelled.
+    Cancel(SessionId),
+    /// Requests may have been missed: read those of every running session.
+    Missed,
+}
+
+/// Requests to running sessions: stored by the broker, and heard while they are made.
+pub trait Requests: Send + Sync + 'static {
+    /// The next request to any session; the first answer is [`Request::Missed`], once the subscription stands. Cancel
+    /// safe. One task may listen.
+    fn next(&self) -> impl Future<Output = Request> + Send;
+
+    /// Whether this session was ever asked to cancel.
+    fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerAway>> + Send;
+}
+
+/// Says that a worker is there. Advisory: never used to decide who owns what.
+pub trait Presence: Send + Sync + 'static {
+    /// Never waits, may be lost.
+    fn announce(&self, worker: &WorkerNews);
+}
+
+/// What a worker says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerNews {
+    /// The process.
+    pub worker_id: WorkerId,
+    /// Its name for people.
+    pub name: String,
+    /// The program's version.
+    pub version: String,
+    /// Investigations that it can own at once.
+    pub slots: u32,
+    /// Those that it owns now.
+    pub sessions: Vec<SessionId>,
+    /// `claiming`, `paused` (something it needs is away) or `draining`.
+    pub state: String,
 }

@@ -34,8 +34,8 @@ pub struct Received {
 pub enum Place {
     /// Nowhere yet: decode it, then open, join or bury it.
     Undecided {
-        /// Deliveries so far, this one included.
-        deliveries: u32,
+        /// Deliveries that began to read it, this one included and those that were spared left out.
+        attempts: u32,
     },
     /// It opened the session that has its id.
     Opened,
@@ -129,6 +129,12 @@ pub struct OpenRequest {
     pub session_timeout: Duration,
     /// How the first event describes it.
     pub started: EventDraft,
+    /// How long a completed investigation of the fingerprint answers for later alerts that are no worse than its own.
+    pub cooldown: Duration,
+    /// The cooldown does not hold for this alert.
+    pub force: bool,
+    /// The session that this one does again.
+    pub retry_of: Option<SessionId>,
 }
 
 /// What became of an alert that was to open a session.
@@ -138,6 +144,10 @@ pub enum Opened {
     Session(Claimed),
     /// Linked to this open session.
     Joined(SessionId),
+    /// Answered for by this session, which completed less than the cooldown ago.
+    Cooling(SessionId),
+    /// The open session of the fingerprint is being cancelled: it takes nothing along, and no other can begin yet.
+    Closing(SessionId),
     /// Only resolved, and nobody investigates it: ended without a session.
     NotInvestigated,
     /// Another worker was faster: look at the alert's place again.
@@ -227,6 +237,21 @@ pub trait Sessions: Send + Sync + 'static {
     /// Marks it as settled and forgets the raw body. Idempotent.
     fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
 
+    /// This delivery of an undecided alert was no attempt to read it: something it needs was away, or another alert was
+    /// in the way. Idempotent only as far as [`Sessions::receive`] is: one call a delivery.
+    fn spare(&self, alert: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Asks for a session to be cancelled; its next renewal or claim brings it back. `false` when it is over or not known.
+    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<bool, JournalError>> + Send;
+
+    /// What nobody seems to take care of. Rows that a statement holds now are skipped, and what is found is not found
+    /// again by anybody for one `interval`.
+    fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, JournalError>> + Send;
+
+    /// A lost job was queued again under this sequence.
+    fn requeued(&self, alert: SessionId, stream_sequence: u64)
+    -> impl Future<Output = Result<(), JournalError>> + Send;
+
     /// One round trip: whether the store answers.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
 }
@@ -244,6 +269,45 @@ pub struct ClaimRequest {
     pub lease: Duration,
     /// The delivery's place in the stream, for the sweeper.
     pub stream_sequence: Option<u64>,
+}
+
+/// How far a sweep goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// Time between two sweeps.
+    pub interval: Duration,
+    /// What is over or lies about for less than this is left to whoever works on it.
+    pub patience: Duration,
+    /// At most so many of each kind.
+    pub limit: u32,
+}
+
+/// Something that a sweep found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// Past its deadline, and nobody's lease lives.
+    Overdue(SessionId),
+    /// Undecided, or open without a live lease: its job may be gone from the stream.
+    Idle(IdleAlert),
+    /// Over, and not settled.
+    Unsettled(SessionId),
+}
+
+/// An alert that waits for its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleAlert {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// Nobody has decided where it goes.
+    pub undecided: bool,
+    /// The subject it came on.
+    pub subject: String,
+    /// Allow-listed headers, as received.
+    pub headers: Value,
+    /// The body as received; `None` when it was too large to be kept.
+    pub body: Option<Vec<u8>>,
+    /// Where its job was in the stream of alerts.
+    pub stream_sequence: u64,
 }
 
 /// Whether something is over.

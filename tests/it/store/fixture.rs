@@ -97,6 +97,9 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         lease: LEASE,
         session_timeout: Duration::from_secs(2400),
         started: EventDraft::new(EventType::SessionStarted, "started", json!({"worker": "w1"})),
+        cooldown: Duration::ZERO,
+        force: false,
+        retry_of: None,
     }
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
 /// Receives and opens an alert; it must open a session.
 pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint: &str) -> Claimed {
     let body = alert_id.to_string();
-    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Place::Undecided { deliveries: 1 }));
+    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Place::Undecided { attempts: 1 }));
     match store.open(open_request(alert_id, fingerprint)).await {
         Ok(Opened::Session(claimed)) => claimed,
         other => panic!("not opened: {other:?}"),

@@ -28,9 +28,9 @@ async fn each_delivery_is_counted_and_another_body_under_the_id_is_told() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 1 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 1 }));
     assert_eq!(store.receive(received(id, b"two")).await, Ok(Place::UsedId));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 2 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 2 }));
     assert!(database.holds("SELECT raw = 'one' AND stream_sequence = 7 FROM alerts"));
 }
 
@@ -39,7 +39,7 @@ async fn an_alert_opens_a_session_and_says_so_ever_after() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { deliveries: 1 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 1 }));
     let request = open_request(id, "fp");
     let Ok(Opened::Session(claimed)) = store.open(request.clone()).await else { panic!("not opened") };
     assert_eq!((claimed.lease.epoch, claimed.lease.token, claimed.attempts), (1, request.token, 0));
@@ -103,7 +103,7 @@ async fn nobody_joins_a_session_that_is_being_cancelled() {
     assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Asked);
     store.receive(received(late, b"late")).await.unwrap();
     assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Raced));
-    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Undecided { deliveries: 2 }));
+    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Undecided { attempts: 2 }));
     store.finish(lease, completed()).await.unwrap();
     assert!(matches!(store.open(open_request(late, "fp")).await, Ok(Opened::Session(_))));
 }
