@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use deadpool_diesel::postgres::PoolError;
+use diesel::ConnectionError;
 use diesel::result::DatabaseErrorKind;
 
 use crate::engine::ports::JournalError;
@@ -9,15 +11,19 @@ use crate::engine::ports::JournalError;
 /// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The address cannot be understood: waiting does not help. Says what is wrong, without the address, which may hold
+    /// a password.
+    #[error("database address (DATABASE_URL): {0}")]
+    BadUrl(&'static str),
     /// No connection could be had in time.
     #[error("no database connection: {0}")]
-    Pool(#[from] deadpool_diesel::postgres::PoolError),
+    Pool(PoolError),
     /// The pool could not be set up.
     #[error("database pool: {0}")]
     Build(#[from] deadpool_diesel::postgres::BuildError),
     /// The server could not be reached.
     #[error("database connection: {0}")]
-    Connect(#[from] diesel::ConnectionError),
+    Connect(ConnectionError),
     /// The statement failed.
     #[error("database statement: {0}")]
     Statement(#[from] diesel::result::Error),
@@ -57,11 +63,57 @@ impl Error {
                     | DatabaseErrorKind::RestrictViolation
             ),
             Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
-            Self::Build(_)
+            Self::BadUrl(_)
+            | Self::Build(_)
             | Self::Migration(_)
             | Self::SchemaBehind(_)
             | Self::SchemaTooNew(_)
             | Self::Unreadable(_) => false,
+        }
+    }
+}
+
+/// What libpq says of an address that it cannot understand, and what we say of it. libpq quotes the address, and a
+/// password with a `%` in it is the commonest reason.
+const BAD_ADDRESSES: [(&str, &str); 14] = [
+    ("invalid percent-encoded token", "a % that begins no character code: write %25 for the % of a password"),
+    ("in percent-encoded value", "%00 is no character"),
+    ("use percent-encoded spaces", "a space: write %20"),
+    ("in connection info string", "neither a postgres:// URL nor key=value words"),
+    ("invalid connection option", "neither a postgres:// URL nor key=value words that libpq knows"),
+    ("invalid URI query parameter", "a parameter after the ? that libpq does not know"),
+    ("separator \"=\" in URI query parameter", "a parameter after the ? that is not key=value"),
+    ("in URI", "not a URL of the form postgres://user:password@host:port/database"),
+    ("for connection option", "an option with a value that is not a number"),
+    ("invalid port number", "a port that is no port"),
+    ("value: \"", "an option with a value that libpq does not know"),
+    ("could not match", "not as many ports as hosts"),
+    ("definition of service", "a service that the service file does not define"),
+    ("invalid require_auth", "a require_auth that libpq does not know"),
+];
+
+fn bad_address(error: &ConnectionError) -> Option<&'static str> {
+    match error {
+        ConnectionError::InvalidCString(_) => Some("a NUL byte"),
+        // What a server says may hold any words.
+        ConnectionError::BadConnection(said) if !said.starts_with("connection to server") => {
+            BAD_ADDRESSES.iter().find(|(libpq, _)| said.contains(libpq)).map(|(_, reason)| *reason)
+        }
+        _ => None,
+    }
+}
+
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        bad_address(&error).map_or_else(|| Self::Connect(error), Self::BadUrl)
+    }
+}
+
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(deadpool_diesel::Error::Connection(error)) => error.into(),
+            other => Self::Pool(other),
         }
     }
 }

@@ -30,6 +30,7 @@ mod sessions;
 mod standing;
 mod statement;
 mod step;
+mod sweep;
 
 pub use cancel::CancelAnswer;
 pub use connect::{ConnectOptions, Store};

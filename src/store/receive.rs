@@ -48,13 +48,13 @@ impl From<Received> for Receive {
 
 /// The place of an alert.
 pub(super) fn place(row: ReceivedRow) -> Result<Place, JournalError> {
-    let (same_body, place, deliveries, joined, dead_reason) = row;
+    let (same_body, place, attempts, joined, dead_reason) = row;
     if !same_body {
         return Ok(Place::UsedId);
     }
     let unreadable = || JournalError::Conflict(format!("alert in unknown place {place:?}"));
     match place.as_str() {
-        "undecided" => Ok(Place::Undecided { attempts: number::from_int(deliveries) }),
+        "undecided" => Ok(Place::Undecided { attempts: number::from_int(attempts) }),
         "opened" => Ok(Place::Opened),
         "joined" => joined.map(|session| Place::Joined(SessionId(session))).ok_or_else(unreadable),
         "ended" => Ok(Place::Ended),
@@ -70,3 +70,20 @@ pub(super) struct Bury {
 }
 
 statement!(Bury, "bury.sql", Text, [Text: reason, Text: detail, SqlUuid: alert_id]);
+
+/// Takes one attempt off an undecided alert.
+pub(super) struct Spare {
+    /// Random per call.
+    pub(super) id: Uuid,
+    pub(super) alert_id: Uuid,
+}
+
+statement!(Spare, "spare.sql", (), [SqlUuid: id, SqlUuid: alert_id]);
+
+/// Where the job of an alert is now.
+pub(super) struct Requeued {
+    pub(super) stream_sequence: i64,
+    pub(super) alert_id: Uuid,
+}
+
+statement!(Requeued, "requeued.sql", (), [BigInt: stream_sequence, SqlUuid: alert_id]);

@@ -48,6 +48,7 @@ diesel::table! {
         final_analysis -> Nullable<Text>,
         executive_summary -> Nullable<Text>,
         error -> Nullable<Text>,
+        retry_of -> Nullable<Uuid>,
     }
 }
 
@@ -73,6 +74,9 @@ diesel::table! {
         source -> Nullable<Text>,
         body -> Nullable<Text>,
         raw -> Nullable<Bytea>,
+        delivered_at -> Timestamptz,
+        swept_at -> Nullable<Timestamptz>,
+        attempts -> Int4,
     }
 }
 

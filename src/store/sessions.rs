@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::prelude::*;
+use uuid::Uuid;
 
 use crate::engine::ports::{
     Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Refusal, Renewal, Sessions,
@@ -16,10 +17,12 @@ use super::claim::TakeOver;
 use super::clean;
 use super::connect::Store;
 use super::fence::count;
+use super::number;
 use super::open::Open;
-use super::receive::{self, Bury, Receive, ReceivedRow};
+use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare};
 use super::renew::{Release, Renew};
 use super::standing::{self, ReadStanding, Settle, StandingRow};
+use super::sweep::{self, FindForgotten, ForgottenRow};
 
 /// Less than the time between two renewals: a stuck one is given up before the next is due.
 const RENEWAL_BOUND: Duration = Duration::from_secs(8);
@@ -86,7 +89,9 @@ impl Sessions for Store {
         if settled { Ok(()) } else { Err(JournalError::Conflict(format!("{session} is not over"))) }
     }
 
-    async fn spare(&self, _alert: SessionId) -> Result<(), JournalError> {
+    async fn spare(&self, alert: SessionId) -> Result<(), JournalError> {
+        let write = Spare { id: Uuid::new_v4(), alert_id: alert.0 };
+        self.run(move |connection| (&write).execute(connection)).await?;
         Ok(())
     }
 
@@ -94,12 +99,20 @@ impl Sessions for Store {
         Ok(self.request_cancel(session).await? == super::cancel::CancelAnswer::Asked)
     }
 
-    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
-        Ok(Vec::new())
+    /// Not sent again: the next sweep is due anyway.
+    async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+        let write = FindForgotten::new(sweep);
+        let rows: Vec<ForgottenRow> =
+            once(&self.pool, self.bound, Arc::new(move |connection: &mut _| (&write).get_results(connection))).await?;
+        rows.into_iter().map(sweep::swept).collect()
     }
 
-    async fn requeued(&self, _alert: SessionId, _stream_sequence: u64) -> Result<(), JournalError> {
-        Ok(())
+    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), JournalError> {
+        let write = Requeued { stream_sequence: number::big(stream_sequence), alert_id: alert.0 };
+        match self.run(move |connection| (&write).execute(connection)).await? {
+            0 => Err(JournalError::Conflict(format!("no alert {alert}"))),
+            _ => Ok(()),
+        }
     }
 
     async fn reachable(&self) -> bool {

@@ -144,11 +144,14 @@ mod tests {
             agrees::<crate::store::open::ReadPlace>(),
             agrees::<crate::store::receive::Bury>(),
             agrees::<crate::store::receive::Receive>(),
+            agrees::<crate::store::receive::Requeued>(),
+            agrees::<crate::store::receive::Spare>(),
             agrees::<crate::store::renew::Release>(),
             agrees::<crate::store::renew::Renew>(),
             agrees::<crate::store::standing::ReadStanding>(),
             agrees::<crate::store::standing::Settle>(),
             agrees::<crate::store::step::Step>(),
+            agrees::<crate::store::sweep::FindForgotten>(),
         ]);
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql");
         let files: BTreeSet<String> = std::fs::read_dir(directory)

@@ -102,8 +102,9 @@ async fn nobody_joins_a_session_that_is_being_cancelled() {
     let lease = open_session(&store, open, "fp").await.lease;
     assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Asked);
     store.receive(received(late, b"late")).await.unwrap();
-    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Raced));
+    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Closing(open)));
     assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Undecided { attempts: 2 }));
+    assert!(database.holds("SELECT count(*) = 1 AND max(event_seq) = 1 FROM alert_sessions, timeline_events"));
     store.finish(lease, completed()).await.unwrap();
     assert!(matches!(store.open(open_request(late, "fp")).await, Ok(Opened::Session(_))));
 }

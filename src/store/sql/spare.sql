@@ -1,0 +1,3 @@
+-- Sent again after a lost reply it finds its own id and takes nothing off.
+UPDATE alerts a SET attempts = greatest(a.attempts - 1, 0), last_delivery = $1
+WHERE a.alert_id = $2 AND a.place = 'undecided' AND a.last_delivery <> $1

@@ -1,0 +1,56 @@
+-- SKIP LOCKED: whoever holds a row takes care of it, and two sweeps at once share the rows. The order gives each row its
+-- turn when there are more than the limit. A session's mark is on the alert that opened it: the hot row stays narrow.
+WITH clock AS (
+  SELECT clock_timestamp() AS now
+), overdue AS (
+  SELECT a.alert_id
+  FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
+  WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock)
+    AND s.deadline_at <= (SELECT now FROM clock)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $2::bigint
+  FOR NO KEY UPDATE SKIP LOCKED
+), ownerless AS (
+  -- A lease that ran out a moment ago is left to the broker, which delivers the job again.
+  SELECT a.alert_id, a.swept_at
+  FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
+  WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock) - make_interval(secs => $1)
+    AND s.deadline_at > (SELECT now FROM clock)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+  FOR NO KEY UPDATE SKIP LOCKED
+), undecided AS (
+  SELECT a.alert_id, a.swept_at
+  FROM alerts a
+  WHERE a.settled_at IS NULL AND a.place = 'undecided'
+    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $3)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+  FOR NO KEY UPDATE SKIP LOCKED
+), finished AS (
+  SELECT a.alert_id, a.swept_at
+  FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
+  WHERE s.finished_at IS NOT NULL AND s.settled_at IS NULL
+    AND s.finished_at <= (SELECT now FROM clock) - make_interval(secs => $3)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+  FOR NO KEY UPDATE SKIP LOCKED
+), placed AS (
+  SELECT a.alert_id, a.swept_at
+  FROM alerts a
+  WHERE a.settled_at IS NULL AND a.place IN ('joined', 'ended', 'dead')
+    AND a.delivered_at <= (SELECT now FROM clock) - make_interval(secs => $3)
+    AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
+  ORDER BY a.swept_at NULLS FIRST LIMIT $2
+  FOR NO KEY UPDATE SKIP LOCKED
+), found AS (
+  SELECT 'overdue' AS kind, alert_id FROM overdue
+  UNION ALL
+  (SELECT 'idle', alert_id FROM (TABLE undecided UNION ALL TABLE ownerless) i ORDER BY swept_at NULLS FIRST LIMIT $2)
+  UNION ALL
+  (SELECT 'unsettled', alert_id FROM (TABLE placed UNION ALL TABLE finished) u ORDER BY swept_at NULLS FIRST LIMIT $2)
+)
+UPDATE alerts a SET swept_at = clock_timestamp()
+FROM found f WHERE a.alert_id = f.alert_id
+RETURNING f.kind, a.alert_id, a.place = 'undecided', a.subject, a.headers, CASE WHEN f.kind = 'idle' THEN a.raw END,
+          a.stream_sequence
