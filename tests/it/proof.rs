@@ -5,7 +5,7 @@
 //! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
 
 mod faults;
-mod relay;
+pub(crate) mod relay;
 mod verify;
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! A relay between a store and the server that can swallow the reply to one checkpoint: it took effect, nobody knows.
+//! A relay between a store and the server that can swallow the reply to one statement: it took effect, nobody knows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 /// Ends with the value, and so do its connections.
-pub(super) struct Relay {
+pub(crate) struct Relay {
     port: u16,
     wanted: Arc<Mutex<Option<Uuid>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Relay {
-    pub(super) async fn start(database_url: &str) -> Self {
+    pub(crate) async fn start(database_url: &str) -> Self {
         let server = address(database_url).to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("its number").port();
@@ -28,12 +28,12 @@ impl Relay {
     }
 
     /// The same database through the relay.
-    pub(super) fn url(&self, database_url: &str) -> String {
+    pub(crate) fn url(&self, database_url: &str) -> String {
         database_url.replacen(address(database_url), &format!("127.0.0.1:{}", self.port), 1)
     }
 
     /// The reply to the next statement that carries this id is lost with its connection.
-    pub(super) fn swallow_reply_to(&self, id: Uuid) {
+    pub(crate) fn swallow_reply_to(&self, id: Uuid) {
         *self.wanted.lock().unwrap() = Some(id);
     }
 }

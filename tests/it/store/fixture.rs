@@ -19,6 +19,8 @@ use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::Store;
 use uuid::Uuid;
 
+use crate::support::postgres::TestDatabase;
+
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 pub(crate) fn new_id() -> SessionId {
@@ -123,6 +125,31 @@ pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint
     }
 }
 
+/// An alert of the fingerprint was investigated: a session of its own, over with `end`.
+pub(crate) async fn investigated(store: &Store, fingerprint: &str, severity: Severity, end: SessionEnd) -> SessionId {
+    let id = new_id();
+    store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    let mut request = open_request(id, fingerprint);
+    request.alert.severity = severity;
+    let Ok(Opened::Session(claimed)) = store.open(request).await else { panic!("not opened") };
+    store.finish(claimed.lease, end).await.unwrap();
+    id
+}
+
+/// Returns once a statement of this application waits for a row.
+pub(crate) async fn until_blocked(database: &TestDatabase, application: &str) {
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
+         AND wait_event_type = 'Lock' AND datname = current_database()"
+    );
+    let blocked = async {
+        while database.number(&waiting) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("it waits for the row");
+}
+
 /// A session with one stage of `agents` running executions.
 pub(crate) async fn running_session(store: &Store, agents: u32) -> (Lease, Vec<ExecutionId>) {
     let id = new_id();
@@ -155,11 +182,7 @@ pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
 }
 
 /// Takes the session over, as if its lease had run out.
-pub(crate) async fn steal(
-    store: &Store,
-    database: &super::super::support::postgres::TestDatabase,
-    session: SessionId,
-) -> Claimed {
+pub(crate) async fn steal(store: &Store, database: &TestDatabase, session: SessionId) -> Claimed {
     database.execute(&format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 s' WHERE session_id = '{session}'"
     ));

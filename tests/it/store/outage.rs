@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::engine::ports::{Journal, JournalError, Outbox, Sessions};
-use tarsy::store::{ConnectOptions, Store};
+use tarsy::engine::ports::{Journal, JournalError, Outbox, Sessions, Sweep};
+use tarsy::store::{ConnectOptions, Error, Store, check_schema};
 use tokio::net::TcpListener;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::fixture::{checkpoint, new_id, received, running_session};
+use super::fixture::{checkpoint, new_id, received, running_session, until_blocked};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
@@ -42,16 +42,9 @@ async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_gets_throu
     let given_up = impatient.append(lease, checkpoint(executions[0], 1)).await;
     assert!(matches!(&given_up, Err(JournalError::Away(why)) if why.contains("lock timeout")), "{given_up:?}");
 
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'it''s patient' \
-                   AND wait_event_type = 'Lock' AND datname = current_database()";
     let writer = store.clone();
     let written = tokio::spawn(async move { writer.append(lease, checkpoint(executions[0], 1)).await });
-    let blocked = async {
-        while database.number(waiting) == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(10), blocked).await.expect("the write waits for the row");
+    until_blocked(&database, "it''s patient").await;
     rival.batch_execute("ROLLBACK").unwrap();
     assert_eq!(written.await.unwrap(), Ok(()));
     assert_eq!(store.events(lease.session_id, 2, 10).await.unwrap().len(), 2);
@@ -71,4 +64,53 @@ async fn connections_that_the_server_has_closed_are_replaced_without_a_word() {
     }
     assert!(store.reachable().await);
     assert_eq!(store.load(lease.session_id).await.unwrap().stages[0].executions[0].checkpoint, 3);
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_is_named() {
+    let database = TestDatabase::create().await;
+    let options = ConnectOptions { patience: Duration::ZERO, ..ConnectOptions::new(database.url()) };
+    let store = Store::new(&options).unwrap();
+    database.execute("ALTER TABLE alerts RENAME COLUMN attempts TO tries");
+    let refused = store.receive(received(new_id(), b"one")).await;
+    let why = "column a.attempts does not exist";
+    assert!(matches!(&refused, Err(JournalError::Away(said)) if said.contains(why)), "{refused:?}");
+    let sweep = Sweep { interval: Duration::ZERO, patience: Duration::ZERO, limit: 1 };
+    database.execute("ALTER TABLE alerts RENAME COLUMN swept_at TO cleaned_at");
+    let refused = store.sweep(sweep).await;
+    assert!(matches!(&refused, Err(JournalError::Away(said)) if said.contains("swept_at")), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_understood_is_told_at_once_and_without_the_password() {
+    let addresses = [
+        ("db.example.com", "neither a postgres:// URL nor key=value words"),
+        ("http://db.example.com/tarsy", "neither a postgres:// URL nor key=value words that libpq knows"),
+        ("host='db", "neither a postgres:// URL nor key=value words"),
+        ("postgres://u:s3cret%zz@h/db", "a % that begins no character code: write %25 for the % of a password"),
+        ("postgres://u:s3cret%00@h/db", "%00 is no character"),
+        ("postgres://u:s3cret@[::1/db", "not a URL of the form postgres://user:password@host:port/database"),
+        ("postgres://u:s3cret@h:port/db", "an option with a value that is not a number"),
+        ("postgres://u:s3cret@h:99999999/db", "a port that is no port"),
+        ("postgres://u@h/db?password=s3cret&shape=round", "a parameter after the ? that libpq does not know"),
+        ("postgres://u:s3cret@h/db?sslmode", "a parameter after the ? that is not key=value"),
+        ("postgres://u:s3cret@h/db?sslmode=maybe", "an option with a value that libpq does not know"),
+        ("host=h,i port=1,2,3 password=s3cret", "not as many ports as hosts"),
+        ("postgres://u:s3cret@h/d\0b", "a NUL byte"),
+    ];
+    for (url, reason) in addresses {
+        let options = ConnectOptions::new(url);
+        let error = check_schema(&options).await.unwrap_err();
+        assert!(matches!(error, Error::BadUrl(why) if why == reason), "{url}: {error}");
+        // A call does not wait for such a database either.
+        let began = Instant::now();
+        let answer = Store::new(&options).unwrap().receive(received(new_id(), b"one")).await;
+        let said = format!("database address (DATABASE_URL): {reason}");
+        assert_eq!(answer, Err(JournalError::Conflict(said)));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let away =
+        check_schema(&ConnectOptions::new(format!("postgres://u:s3cret@127.0.0.1:{port}/db"))).await.unwrap_err();
+    assert!(matches!(away, Error::Connect(_)) && !away.to_string().contains("s3cret"), "{away}");
 }

@@ -1,0 +1,284 @@
+//! A completed investigation answers for later alerts of its fingerprint, for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use serde_json::json;
+use tarsy::engine::ports::{Journal, OpenRequest, Opened, Outbox, Place, RunStatus, SessionEnd, Sessions, Standing};
+use tarsy::investigation::alert::{AlertStatus, Severity};
+use tarsy::investigation::ids::SessionId;
+use tarsy::store::{CancelAnswer, ConnectOptions, Store};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::fixture::{completed, investigated, new_id, open_request, open_session, received, until_blocked};
+use crate::support::postgres::TestDatabase;
+
+const COOLDOWN: Duration = Duration::from_secs(3600);
+
+fn request(alert: SessionId, severity: Severity) -> OpenRequest {
+    let mut request = OpenRequest { cooldown: COOLDOWN, ..open_request(alert, "fp") };
+    request.alert.severity = severity;
+    request
+}
+
+async fn open(store: &Store, request: OpenRequest) -> Opened {
+    let id = request.alert_id;
+    store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    store.open(request).await.unwrap()
+}
+
+/// The session of the fingerprint ended so long ago.
+fn age(database: &TestDatabase, session: SessionId, minutes: u32) {
+    database.execute(&format!(
+        "UPDATE alert_sessions SET finished_at = clock_timestamp() - interval '{minutes} min' \
+         WHERE session_id = '{session}'"
+    ));
+}
+
+#[tokio::test]
+async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let target = investigated(&store, "fp", Severity::High, completed()).await;
+    age(&database, target, 59);
+    let before = store.events(target, 0, 10).await.unwrap();
+    for severity in [Severity::High, Severity::Normal, Severity::Low] {
+        let late = new_id();
+        assert_eq!(open(&store, request(late, severity)).await, Opened::Cooling(target));
+        // Whoever asks again, this delivery or another one, learns the same.
+        assert_eq!(store.open(request(late, severity)).await, Ok(Opened::Cooling(target)));
+        assert_eq!(store.receive(received(late, late.to_string().as_bytes())).await, Ok(Place::Joined(target)));
+
+        let finished_at = database.text(&format!(
+            "SELECT to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
+             FROM alert_sessions WHERE session_id = '{target}'"
+        ));
+        let events = store.events(late, 0, 10).await.unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!((events[0].session_seq, events[0].event_type.as_str()), (1, "joined"));
+        let said = format!("the same was investigated 59 min ago: see session {}", target.short());
+        assert_eq!(events[0].content, said);
+        let metadata = json!({"joined_session_id": target, "reason": "cooldown", "finished_at": finished_at});
+        assert_eq!(events[0].metadata, metadata);
+        let standing = Standing { over: true, settled: false, last_seq: 1, owes: None };
+        assert_eq!(store.standing(late).await.unwrap(), standing);
+        assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(target));
+        store.settled(late).await.unwrap();
+    }
+    assert_eq!(store.events(target, 0, 10).await.unwrap(), before);
+    assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 1);
+}
+
+#[tokio::test]
+async fn an_alert_that_is_worse_or_forced_or_late_is_investigated() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let requests: [fn() -> OpenRequest; 3] = [
+        || request(new_id(), Severity::Critical),
+        || OpenRequest { force: true, ..request(new_id(), Severity::Low) },
+        || OpenRequest { cooldown: Duration::ZERO, ..request(new_id(), Severity::High) },
+    ];
+    for request in requests {
+        investigated(&store, "fp", Severity::High, completed()).await;
+        let Opened::Session(claimed) = open(&store, request()).await else { panic!("not investigated") };
+        store.finish(claimed.lease, completed()).await.unwrap();
+    }
+    database.execute("UPDATE alert_sessions SET finished_at = finished_at - interval '60 min'");
+    assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
+}
+
+#[tokio::test]
+async fn only_the_newest_investigation_that_came_to_an_analysis_answers() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let ended = |status| SessionEnd { status, ..completed() };
+    let ends = [
+        ended(RunStatus::Failed),
+        ended(RunStatus::Cancelled),
+        ended(RunStatus::TimedOut),
+        SessionEnd { final_analysis: None, ..completed() },
+        SessionEnd { final_analysis: Some(String::new()), ..completed() },
+    ];
+    for end in ends {
+        investigated(&store, "fp", Severity::Critical, end).await;
+    }
+    // Only resolved: over at once, without a session.
+    let mut resolved = request(new_id(), Severity::Critical);
+    resolved.alert.status = AlertStatus::Resolved;
+    assert_eq!(open(&store, resolved).await, Opened::NotInvestigated);
+
+    let high = new_id();
+    let Opened::Session(claimed) = open(&store, request(high, Severity::High)).await else { panic!("not opened") };
+    store.finish(claimed.lease, completed()).await.unwrap();
+    assert_eq!(open(&store, request(new_id(), Severity::High)).await, Opened::Cooling(high));
+    let low = investigated(&store, "fp", Severity::Low, completed()).await;
+    assert_eq!(open(&store, request(new_id(), Severity::Low)).await, Opened::Cooling(low));
+    assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
+}
+
+#[tokio::test]
+async fn what_is_only_resolved_ends_at_once_also_in_the_cooldown_and_beside_a_session_that_is_being_cancelled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let resolved = || {
+        let mut resolved = request(new_id(), Severity::High);
+        resolved.alert.status = AlertStatus::Resolved;
+        resolved
+    };
+    investigated(&store, "fp", Severity::High, completed()).await;
+    assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
+    let forced = new_id();
+    open_session(&store, forced, "fp").await;
+    assert_eq!(store.cancel(forced).await, Ok(true));
+    assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
+}
+
+#[tokio::test]
+async fn a_retry_names_the_session_that_it_does_again() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let first = investigated(&store, "fp", Severity::High, completed()).await;
+    let again = OpenRequest { retry_of: Some(first), force: true, ..request(new_id(), Severity::High) };
+    assert!(matches!(open(&store, again).await, Opened::Session(_)));
+    assert!(database.holds(&format!("SELECT count(*) = 1 FROM alert_sessions WHERE retry_of = '{first}'")));
+}
+
+#[tokio::test]
+async fn only_a_running_session_can_be_cancelled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    assert_eq!(store.cancel(id).await, Ok(false));
+    store.receive(received(id, b"one")).await.unwrap();
+    assert_eq!(store.cancel(id).await, Ok(false));
+    let Ok(Opened::Session(claimed)) = store.open(open_request(id, "fp")).await else { panic!("not opened") };
+    assert_eq!((store.cancel(id).await, store.cancel(id).await), (Ok(true), Ok(true)));
+    store.finish(claimed.lease, completed()).await.unwrap();
+    assert_eq!(store.cancel(id).await, Ok(false));
+}
+
+/// What may happen to the open session while an alert waits for its row.
+#[tokio::test]
+async fn a_session_that_changes_while_an_alert_waits_for_it_is_seen_as_it_is_then() {
+    let changes = [
+        ("status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs'", "cooling"),
+        ("status = 'failed', finished_at = clock_timestamp()", "session"),
+        ("cancel_requested_at = clock_timestamp()", "closing"),
+        ("event_seq = event_seq", "joined"),
+    ];
+    for (change, expected) in changes {
+        let database = TestDatabase::create().await;
+        let (target, late) = (new_id(), new_id());
+        open_session(&database.store(), target, "fp").await;
+        database.store().receive(received(late, b"late")).await.unwrap();
+        let options = ConnectOptions { application_name: "the waiting".into(), ..ConnectOptions::new(database.url()) };
+        let store = Store::new(&options).unwrap();
+        let mut rival = database.connection();
+        rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR NO KEY UPDATE").unwrap();
+        let opening = tokio::spawn(async move { store.open(request(late, Severity::High)).await.unwrap() });
+        until_blocked(&database, "the waiting").await;
+        rival.batch_execute(&format!("UPDATE alert_sessions SET {change}; COMMIT")).unwrap();
+        let opened = opening.await.unwrap();
+        let word = match opened {
+            Opened::Session(_) => "session",
+            Opened::Joined(session) if session == target => "joined",
+            Opened::Cooling(session) if session == target => "cooling",
+            Opened::Closing(session) if session == target => "closing",
+            _ => "wrong",
+        };
+        assert_eq!(word, expected, "after {change}");
+        assert!(database.number("SELECT count(*) FROM alert_sessions WHERE status = 'running'") <= 1);
+    }
+}
+
+/// Opens the alerts at the same moment; each comes back with what became of it.
+async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(SessionId, Opened)> {
+    for request in &requests {
+        store.receive(received(request.alert_id, request.alert_id.to_string().as_bytes())).await.unwrap();
+    }
+    let barrier = Arc::new(Barrier::new(requests.len()));
+    let mut tasks = JoinSet::new();
+    for request in requests {
+        let (store, barrier) = (store.clone(), Arc::clone(&barrier));
+        tasks.spawn(async move {
+            barrier.wait().await;
+            (request.alert_id, store.open(request).await.unwrap())
+        });
+    }
+    tasks
+}
+
+fn wide_store(database: &TestDatabase) -> Store {
+    Store::new(&ConnectOptions { pool_size: 18, ..ConnectOptions::new(database.url()) }).unwrap()
+}
+
+/// 16 alerts at the end of a session, one of them worse in every other round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_at_the_end_of_a_session_is_joined_or_answered_and_never_investigated_twice() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database);
+    let (mut joined, mut cooling) = (0, 0);
+    for round in 0..30 {
+        let fingerprint = format!("fp-{round}");
+        let ending = new_id();
+        let lease = open_session(&store, ending, &fingerprint).await.lease;
+        let worse = (round % 2 == 1).then_some(round % 16);
+        let requests = (0..16).map(|number| {
+            let severity = if worse == Some(number) { Severity::Critical } else { Severity::High };
+            let mut request = request(new_id(), severity);
+            request.alert.fingerprint.clone_from(&fingerprint);
+            request
+        });
+        let mut opening = open_together(&store, requests.collect()).await;
+        let mut places = Vec::new();
+        for _ in 0..round % 8 {
+            places.push(opening.join_next().await.unwrap().unwrap());
+        }
+        store.finish(lease, completed()).await.unwrap();
+        places.extend(opening.join_all().await);
+
+        let is_session = |place: &Opened| matches!(place, Opened::Session(_));
+        let anew: Vec<SessionId> = places.iter().filter(|(_, place)| is_session(place)).map(|(id, _)| *id).collect();
+        assert!(anew.len() <= usize::from(worse.is_some()), "{places:?}");
+        for (alert, place) in &places {
+            let right = match place {
+                Opened::Session(_) => true,
+                Opened::Joined(session) => *session == ending || anew.contains(session),
+                Opened::Cooling(session) => *session == ending,
+                Opened::Closing(_) | Opened::NotInvestigated | Opened::Raced => false,
+            };
+            assert!(right, "{alert} {place:?}");
+        }
+        let to_the_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        joined += to_the_old;
+        cooling += places.iter().filter(|(_, place)| *place == Opened::Cooling(ending)).count();
+        assert!(database.holds(&format!(
+            "SELECT count(*) = {} AND max(session_seq) = count(*) \
+             AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
+             FROM timeline_events WHERE session_id = '{ending}'",
+            to_the_old + 2
+        )));
+        assert!(database.holds(
+            "SELECT bool_and(place IN ('opened', 'joined')) AND bool_and(events = 1 OR place = 'opened') \
+             FROM alerts, LATERAL (SELECT count(*) AS events FROM timeline_events WHERE session_id = alert_id) t"
+        ));
+    }
+    assert!(joined > 0 && cooling > 0, "{joined} joined, {cooling} cooling");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_alert_delivered_sixteen_times_at_once_is_answered_once() {
+    let database = TestDatabase::create().await;
+    let store = wide_store(&database);
+    let target = investigated(&store, "fp", Severity::High, completed()).await;
+    for _ in 0..10 {
+        let alert = new_id();
+        let requests = (0..16).map(|_| OpenRequest { token: Uuid::new_v4(), ..request(alert, Severity::High) });
+        let places = open_together(&store, requests.collect()).await.join_all().await;
+        assert!(places.iter().all(|(_, place)| *place == Opened::Cooling(target)), "{places:?}");
+        assert_eq!(store.events(alert, 0, 10).await.unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,74 @@
+//! While a new version is rolled out, workers of the version before go on with the new schema. Their statements that
+//! have changed since are kept in `previous/`, as they were.
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use tarsy::engine::ports::{Opened, Outbox, Place, Sessions};
+
+use super::fixture::{new_id, open_request, received};
+use crate::support::postgres::TestDatabase;
+
+const PREPARED: [&str; 3] = [
+    concat!(
+        "PREPARE receive (uuid, uuid, bigint, bytea, text, jsonb, bytea) AS ",
+        include_str!("previous/receive.sql")
+    ),
+    concat!(
+        "PREPARE open (uuid, text, float8, float8, uuid, uuid, text, text, boolean, integer, jsonb, text, text, text, \
+         text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open.sql")
+    ),
+    concat!("PREPARE placed (uuid, uuid) AS ", include_str!("previous/placed.sql")),
+];
+
+#[derive(QueryableByName)]
+struct PlaceRow {
+    #[diesel(sql_type = Text)]
+    place: String,
+}
+
+#[tokio::test]
+async fn statements_of_the_version_before_run_on_this_schema() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut old = database.connection();
+    for statement in PREPARED {
+        old.batch_execute(statement).unwrap();
+    }
+    let plan = serde_json::to_string(&super::fixture::plan()).unwrap();
+    let mut open_old = |id, firing: bool| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', 'fp', 2400, 30, '{token}', '{token}', 'old', 'kubernetes', {firing}, 1, '{plan}', \
+             'disk', 'disk full', 'high', 'json', 'the disk is full', 'session_started', 'completed', 'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let receive_old = |id| {
+        let delivery = new_id();
+        database.execute(&format!(
+            "{}; EXECUTE receive ('{id}', '{delivery}', 7, sha256('one'), 'tarsy.alerts.high.disk', '{{}}', 'one')",
+            PREPARED[0]
+        ));
+    };
+
+    // Received and opened by the old one, seen by the new one.
+    let (first, second, third) = (new_id(), new_id(), new_id());
+    receive_old(first);
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Place::Undecided { attempts: 2 }));
+    receive_old(first);
+    assert_eq!(open_old(first, true), "opened");
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Place::Opened));
+    // And the other way round.
+    store.receive(received(second, b"one")).await.unwrap();
+    receive_old(second);
+    assert_eq!(open_old(second, true), "joined");
+    assert_eq!(store.open(open_request(second, "fp")).await, Ok(Opened::Joined(first)));
+    receive_old(third);
+    assert_eq!(store.open(open_request(third, "fp")).await, Ok(Opened::Joined(first)));
+    database.execute(&format!("{}; EXECUTE placed ('{first}', '{third}')", PREPARED[2]));
+    assert_eq!(store.events(first, 0, 10).await.unwrap().len(), 3);
+}

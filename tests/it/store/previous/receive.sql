@@ -1,0 +1,8 @@
+INSERT INTO alerts AS a (alert_id, last_delivery, stream_sequence, body_sha256, subject, headers, raw)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT ON CONSTRAINT alerts_pkey DO UPDATE
+SET deliveries = a.deliveries
+      + (a.body_sha256 = excluded.body_sha256 AND a.last_delivery <> excluded.last_delivery)::integer,
+    last_delivery = CASE WHEN a.body_sha256 = excluded.body_sha256 THEN excluded.last_delivery ELSE a.last_delivery END,
+    stream_sequence = CASE WHEN a.body_sha256 = excluded.body_sha256 THEN excluded.stream_sequence ELSE a.stream_sequence END
+RETURNING a.body_sha256 = $4 AS same_body, a.place, a.deliveries, a.joined_session_id, a.dead_reason

@@ -1,0 +1,244 @@
+//! What nobody takes care of is found, by one worker at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use serde_json::json;
+use tarsy::engine::ports::{
+    DeadReason, IdleAlert, Journal, OpenRequest, Opened, Received, Refusal, Sessions, Sweep, Swept,
+};
+use tarsy::investigation::alert::Severity;
+use tarsy::investigation::ids::SessionId;
+use tarsy::store::{ConnectOptions, Store};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
+use crate::support::postgres::TestDatabase;
+
+const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), patience: Duration::from_secs(60), limit: 100 };
+
+/// As if so many seconds had gone by since the last thing that happened.
+fn pass(database: &TestDatabase, seconds: u32) {
+    database.execute(&format!(
+        "UPDATE alerts SET received_at = received_at - i, delivered_at = delivered_at - i, swept_at = swept_at - i \
+         FROM (SELECT interval '{seconds} s' AS i) t; \
+         UPDATE alert_sessions SET lease_expires_at = lease_expires_at - i, deadline_at = deadline_at - i, \
+         finished_at = finished_at - i FROM (SELECT interval '{seconds} s' AS i) t"
+    ));
+}
+
+async fn sweep(store: &Store) -> Vec<Swept> {
+    let mut swept = store.sweep(SWEEP).await.unwrap();
+    swept.sort_by_key(id);
+    swept
+}
+
+fn id(swept: &Swept) -> SessionId {
+    match swept {
+        Swept::Overdue(id) | Swept::Unsettled(id) => *id,
+        Swept::Idle(idle) => idle.alert_id,
+    }
+}
+
+fn idle(alert_id: SessionId, undecided: bool, body: Option<&[u8]>) -> Swept {
+    Swept::Idle(IdleAlert {
+        alert_id,
+        undecided,
+        subject: "tarsy.alerts.high.disk".into(),
+        headers: json!({"Tarsy-Alert-Type": "disk"}),
+        body: body.map(<[u8]>::to_vec),
+        stream_sequence: 7,
+    })
+}
+
+#[tokio::test]
+async fn a_session_past_its_deadline_is_found_once_its_lease_has_run_out() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (dead, alive) = (new_id(), new_id());
+    open_session(&store, dead, "fp-dead").await;
+    let lease = open_session(&store, alive, "fp-alive").await.lease;
+    pass(&database, 2401);
+    store.renew(vec![lease], Duration::from_secs(30)).await.unwrap();
+    assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
+    assert_eq!(sweep(&store).await, []);
+    pass(&database, 15);
+    assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
+    pass(&database, 30);
+    assert_eq!(sweep(&store).await, [Swept::Overdue(dead), Swept::Overdue(alive)]);
+}
+
+#[tokio::test]
+async fn an_alert_without_a_place_and_a_session_without_an_owner_are_found_with_all_that_they_came_with() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (undecided, too_large, expired, handed_back) = (new_id(), new_id(), new_id(), new_id());
+    store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
+    store.receive(Received { body: None, ..received(too_large, b"large") }).await.unwrap();
+    open_session(&store, expired, "fp-expired").await;
+    let lease = open_session(&store, handed_back, "fp-handed-back").await.lease;
+    assert_eq!(sweep(&store).await, []);
+
+    // Handed back a moment ago: the broker delivers it again.
+    store.release(lease).await.unwrap();
+    pass(&database, 14);
+    assert_eq!(sweep(&store).await, []);
+    let text = |id: SessionId| id.to_string().into_bytes();
+    pass(&database, 1);
+    assert_eq!(sweep(&store).await, [idle(handed_back, false, Some(&text(handed_back)))]);
+    pass(&database, 29);
+    assert_eq!(sweep(&store).await, [idle(handed_back, false, Some(&text(handed_back)))]);
+    // The lease was for 30 s, and one interval of grace.
+    pass(&database, 1);
+    assert_eq!(sweep(&store).await, [idle(expired, false, Some(&text(expired)))]);
+    pass(&database, 15);
+    assert_eq!(
+        sweep(&store).await,
+        [
+            idle(undecided, true, Some(b"raw \xff\0")),
+            idle(too_large, true, None),
+            idle(expired, false, Some(&text(expired))),
+            idle(handed_back, false, Some(&text(handed_back))),
+        ]
+    );
+
+    // A delivery shows that the job is there; a new place of the job is told the next time.
+    pass(&database, 15);
+    store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
+    store.requeued(too_large, 8).await.unwrap();
+    store.finish(store_claim(&store, handed_back).await, completed()).await.unwrap();
+    store_claim(&store, expired).await;
+    let found = sweep(&store).await;
+    let [Swept::Idle(alert)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((alert.alert_id, alert.stream_sequence), (too_large, 8));
+}
+
+async fn store_claim(store: &Store, session: SessionId) -> tarsy::engine::ports::Lease {
+    match store.claim(session, super::fixture::claim_request("w2")).await {
+        Ok(tarsy::engine::ports::Claim::Taken(claimed)) => claimed.lease,
+        other => panic!("not taken: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_over_is_found_until_it_is_settled() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let over = investigated(&store, "fp", Severity::High, completed()).await;
+    let (cooling, buried, open, joined) = (new_id(), new_id(), new_id(), new_id());
+    store.receive(received(cooling, b"cooling")).await.unwrap();
+    let request = OpenRequest { cooldown: Duration::from_secs(60), ..open_request(cooling, "fp") };
+    assert_eq!(store.open(request).await, Ok(Opened::Cooling(over)));
+    store.receive(received(buried, b"\xff")).await.unwrap();
+    store.bury(buried, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    let lease = open_session(&store, open, "fp").await.lease;
+    store.receive(received(joined, b"joined")).await.unwrap();
+    assert_eq!(store.open(open_request(joined, "fp")).await, Ok(Opened::Joined(open)));
+
+    store.renew(vec![lease], Duration::from_secs(600)).await.unwrap();
+    pass(&database, 59);
+    assert_eq!(sweep(&store).await, []);
+    pass(&database, 1);
+    let all = [over, cooling, buried, joined].map(Swept::Unsettled);
+    assert_eq!(sweep(&store).await, all);
+    assert_eq!(sweep(&store).await, []);
+    for id in [over, buried, joined] {
+        store.settled(id).await.unwrap();
+    }
+    pass(&database, 15);
+    assert_eq!(sweep(&store).await, [Swept::Unsettled(cooling)]);
+    store.settled(cooling).await.unwrap();
+    pass(&database, 600);
+    // Its raw body was kept, whatever became of the alerts around it.
+    assert_eq!(sweep(&store).await, [idle(open, false, Some(open.to_string().as_bytes()))]);
+}
+
+/// `count` of each kind, all to be found.
+async fn forgotten(database: &TestDatabase, count: usize) -> usize {
+    let store = database.store();
+    for number in 0..count {
+        open_session(&store, new_id(), &format!("fp-{number}")).await;
+    }
+    database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
+    for number in 0..count {
+        let fingerprint = format!("fp-open-{number}");
+        open_session(&store, new_id(), &fingerprint).await;
+        let joining = new_id();
+        store.receive(received(joining, b"joining")).await.unwrap();
+        store.open(open_request(joining, &fingerprint)).await.unwrap();
+        store.receive(received(new_id(), b"undecided")).await.unwrap();
+        investigated(&store, "fp-over", Severity::High, completed()).await;
+    }
+    pass(database, 60);
+    count * 5
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_eight_sweepers_at_once_one_finds_each_thing() {
+    let database = TestDatabase::create().await;
+    let all = forgotten(&database, 20).await;
+    let store = Store::new(&ConnectOptions { pool_size: 8, ..ConnectOptions::new(database.url()) }).unwrap();
+    for _ in 0..10 {
+        let barrier = Arc::new(Barrier::new(8));
+        let mut sweepers = JoinSet::new();
+        for number in 0..8 {
+            let (store, barrier) = (store.clone(), Arc::clone(&barrier));
+            // Some take all they can get, some a few.
+            let limit = if number % 2 == 0 { 100 } else { 7 };
+            sweepers.spawn(async move {
+                barrier.wait().await;
+                store.sweep(Sweep { limit, ..SWEEP }).await.unwrap()
+            });
+        }
+        let mut found: BTreeMap<SessionId, u32> = BTreeMap::new();
+        let mut count = |swept: &[Swept]| swept.iter().for_each(|swept| *found.entry(id(swept)).or_default() += 1);
+        for swept in sweepers.join_all().await {
+            count(&swept);
+        }
+        // What was locked by all who could have had it is left for the next.
+        count(&store.sweep(SWEEP).await.unwrap());
+        assert_eq!((found.len(), found.values().max()), (all, Some(&1)));
+        assert_eq!(store.sweep(SWEEP).await, Ok(vec![]));
+        pass(&database, 15);
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_holds_is_passed_over_and_not_waited_for() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let all = forgotten(&database, 2).await;
+    for table in ["alerts WHERE place <> 'opened'", "alert_sessions"] {
+        let mut rival = database.connection();
+        rival.batch_execute(&format!("BEGIN; SELECT 1 FROM {table} FOR NO KEY UPDATE")).unwrap();
+        let free = timeout(Duration::from_secs(4), store.sweep(SWEEP)).await.expect("it does not wait").unwrap();
+        rival.batch_execute("ROLLBACK").unwrap();
+        let held = store.sweep(SWEEP).await.unwrap();
+        assert!(!free.is_empty() && !held.is_empty(), "{free:?} {held:?}");
+        assert_eq!(free.len() + held.len(), all);
+        pass(&database, 15);
+    }
+}
+
+#[tokio::test]
+async fn the_limit_holds_for_each_kind_and_everything_has_its_turn() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let all = forgotten(&database, 4).await;
+    let few = Sweep { limit: 3, ..SWEEP };
+    let mut found = BTreeMap::new();
+    for _ in 0..3 {
+        let swept = store.sweep(few).await.unwrap();
+        let overdue = swept.iter().filter(|s| matches!(s, Swept::Overdue(_))).count();
+        let idle = swept.iter().filter(|s| matches!(s, Swept::Idle(_))).count();
+        assert!(overdue <= 3 && idle <= 3 && swept.len() - overdue - idle <= 3, "{swept:?}");
+        found.extend(swept.iter().map(|swept| (id(swept), ())));
+        // What was found may be found again now, but not before what was not.
+        pass(&database, 15);
+    }
+    assert_eq!(found.len(), all);
+}
