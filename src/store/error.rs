@@ -93,14 +93,15 @@ const BAD_ADDRESSES: [(&str, &str); 14] = [
 ];
 
 fn bad_address(error: &ConnectionError) -> Option<&'static str> {
-    match error {
-        ConnectionError::InvalidCString(_) => Some("a NUL byte"),
-        // What a server says may hold any words.
-        ConnectionError::BadConnection(said) if !said.starts_with("connection to server") => {
-            BAD_ADDRESSES.iter().find(|(libpq, _)| said.contains(libpq)).map(|(_, reason)| *reason)
-        }
-        _ => None,
+    if matches!(error, ConnectionError::InvalidCString(_)) {
+        return Some("a NUL byte");
     }
+    let ConnectionError::BadConnection(said) = error else { return None };
+    if said.starts_with("connection to server") {
+        // What a server says may hold any words.
+        return None;
+    }
+    BAD_ADDRESSES.iter().find(|(libpq, _)| said.contains(libpq)).map(|(_, reason)| *reason)
 }
 
 impl From<ConnectionError> for Error {
@@ -111,9 +112,10 @@ impl From<ConnectionError> for Error {
 
 impl From<PoolError> for Error {
     fn from(error: PoolError) -> Self {
-        match error {
-            PoolError::Backend(deadpool_diesel::Error::Connection(error)) => error.into(),
-            other => Self::Pool(other),
+        if let PoolError::Backend(deadpool_diesel::Error::Connection(error)) = error {
+            error.into()
+        } else {
+            Self::Pool(error)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The proof drill: eight agents of one session write while owners steal it from each other, replies are lost, backends
-//! die and statements stall inside the server. Whatever happens, the store holds each checkpoint once, in order, and
-//! nothing of an owner after its successor has begun.
+//! die, statements stall inside the server, sessions are handed back and sweepers look at all of it. Whatever happens, the
+//! store holds each checkpoint once, in order, and nothing of an owner after its successor has begun.
 //!
 //! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
 
@@ -10,9 +10,10 @@ mod verify;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions};
+use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions, Sweep, Swept};
 use tarsy::investigation::entry::Entry;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::store::{ConnectOptions, Store};
@@ -49,6 +50,8 @@ struct Drill {
     goal: u64,
     acknowledged: watch::Sender<u64>,
     ledger: Mutex<Vec<Told>>,
+    /// Epochs that nobody had: each hand-back begins one.
+    handed_back: AtomicU32,
 }
 
 impl Drill {
@@ -69,7 +72,14 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     // A lease of no time at all: whoever asks takes the session, and no checkpoint keeps it.
     database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
     let (acknowledged, _) = watch::channel(0);
-    let drill = Arc::new(Drill { database, store, goal, acknowledged, ledger: Mutex::default() });
+    let drill = Arc::new(Drill {
+        database,
+        store,
+        goal,
+        acknowledged,
+        ledger: Mutex::default(),
+        handed_back: AtomicU32::new(0),
+    });
     let began = Instant::now();
 
     let mut owners = JoinSet::new();
@@ -77,6 +87,7 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     for _ in 0..OWNERS {
         owners.spawn(steal_again_and_again(Arc::clone(&drill), session, executions.clone()));
     }
+    owners.spawn(sweep_again_and_again(Arc::clone(&drill), session));
     while let Some(owner) = owners.join_next().await {
         owner.expect("an owner of the drill");
     }
@@ -86,7 +97,7 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     let ledger = drill.ledger.lock().await;
     println!("{} checkpoints acknowledged in {:.1} s", *drill.acknowledged.borrow(), began.elapsed().as_secs_f64());
     verify::ledger(&drill.database, session, &ledger);
-    verify::rows(&drill.database, session);
+    verify::rows(&drill.database, session, drill.handed_back.load(Ordering::SeqCst));
 }
 
 /// Takes the session whenever some more checkpoints were acknowledged, and runs its agents; whom it took it from
@@ -100,13 +111,50 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
         if drill.is_over() {
             break;
         }
-        if let Some(lease) = steal(&drill, session).await {
+        while let Some(lease) = steal(&drill, session).await {
             runs.spawn(own(Arc::clone(&drill), lease, executions.clone()));
+            if fastrand::u32(0..4) > 0 {
+                break;
+            }
+            // Somebody has to take it again, or nobody would write any more.
+            hand_back(&drill, lease).await;
         }
     }
     while let Some(run) = runs.join_next().await {
         run.expect("an owner's run");
     }
+}
+
+/// Hands the session back while its agents still write.
+async fn hand_back(drill: &Drill, lease: Lease) {
+    match drill.store.release(lease).await {
+        Ok(()) => {
+            drill.handed_back.fetch_add(1, Ordering::SeqCst);
+        }
+        Err(JournalError::LeaseLost { .. }) => {}
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Whatever goes on, a sweep finds the session without an owner, or somebody holds its row.
+async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
+    let mut acknowledged = drill.acknowledged.subscribe();
+    let sweep = Sweep { interval: Duration::ZERO, patience: Duration::ZERO, limit: 10 };
+    let mut found = 0;
+    while !drill.is_over() {
+        let next = *acknowledged.borrow() + 5;
+        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
+        match drill.store.sweep(sweep).await.expect("a sweep").as_slice() {
+            [] => {}
+            [Swept::Idle(alert)] => {
+                assert_eq!(alert.body.as_deref(), Some(session.to_string().as_bytes()));
+                found += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    println!("found by {found} sweeps");
+    assert!(found > 0, "no sweep found the session");
 }
 
 /// `None` when another thief was faster.
