@@ -112,6 +112,30 @@ pub const METRICS: &[Metric] = &[
         help: "until a checkpoint was committed, retries included",
     },
     Metric {
+        name: "tarsy_events_published_total",
+        kind: Kind::Counter,
+        label: None,
+        help: "timeline events that the stream has acknowledged",
+    },
+    Metric {
+        name: "tarsy_event_publish_duration_seconds",
+        kind: Kind::Seconds(STORE_BUCKETS),
+        label: None,
+        help: "until the stream has acknowledged a timeline event",
+    },
+    Metric {
+        name: "tarsy_nats_reconnects_total",
+        kind: Kind::Counter,
+        label: None,
+        help: "connections to NATS after the first one",
+    },
+    Metric {
+        name: "tarsy_claim_stalls_total",
+        kind: Kind::Counter,
+        label: None,
+        help: "times that claiming began anew because alerts waited beside free slots",
+    },
+    Metric {
         name: "tarsy_sessions_running",
         kind: Kind::Gauge,
         label: None,
