@@ -84,7 +84,7 @@ impl Default for Dedupe {
 
 impl Dedupe {
     pub(super) fn read(mut map: Map<'_>) -> Self {
-        let cooldown = map.duration("cooldown", 0, 30 * 24 * 3_600).unwrap_or(Self::default().cooldown);
+        let cooldown = map.duration("cooldown", 0, 30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
         map.finish();
         Self { cooldown }
     }

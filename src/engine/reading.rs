@@ -40,7 +40,7 @@ pub(super) enum Decision {
 
 /// What became of a body.
 enum Reading {
-    Understood(Understood),
+    Understood(Box<Understood>),
     Refused(Refusal),
     Panicked,
     /// The worker shuts down.
@@ -86,7 +86,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     async fn read_and_open(&self, received: &Received) -> Result<Decision, JournalError> {
         let id = received.alert_id;
         match self.read(received).await {
-            Reading::Understood(understood) => self.open(id, understood).await,
+            Reading::Understood(understood) => self.open(id, *understood).await,
             Reading::Refused(refusal) => {
                 self.sessions.bury(id, refusal).await?;
                 Ok(Decision::Placed)
@@ -108,7 +108,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             biased;
             () = self.drain.cancelled() => Reading::Stopped,
             read = tokio::time::timeout(2 * self.settings.lease, reading) => match read {
-                Ok(Ok(Ok(understood))) => Reading::Understood(understood),
+                Ok(Ok(Ok(understood))) => Reading::Understood(Box::new(understood)),
                 Ok(Ok(Err(refusal))) => Reading::Refused(refusal),
                 Ok(Err(panic)) => {
                     tracing::error!(session_id = %id, "reading an alert panicked: {panic}");
