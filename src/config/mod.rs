@@ -30,7 +30,7 @@ pub use servers::McpServer;
 pub use settings::Settings;
 pub use show::{describe, show};
 pub use template::{Template, TemplateError};
-pub use worker::{Masking, Worker};
+pub use worker::{Dedupe, Masking, Worker};
 
 /// The commented example that `config example` prints. Free of faults once the variables that it names are set.
 pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");
@@ -63,6 +63,8 @@ pub struct Config {
     pub defaults: Defaults,
     /// How a worker works.
     pub worker: Worker,
+    /// When an alert is taken for one that was investigated before.
+    pub dedupe: Dedupe,
     /// What nobody may see.
     pub masking: Masking,
 }

@@ -30,9 +30,11 @@ pub fn show(config: &Config) -> String {
                 .put("attempts", integer(worker.attempts))
                 .put("drain_timeout", duration(worker.drain_timeout))
                 .put("session_timeout", duration(worker.session_timeout))
+                .put("sweep_interval", duration(worker.sweep_interval))
                 .put("max_alert_bytes", text(&show_bytes(worker.max_alert_bytes)))
                 .yaml(),
         )
+        .put("dedupe", Section::default().put("cooldown", duration(config.dedupe.cooldown)).yaml())
         .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
     emit(&root.yaml())
 }

@@ -151,6 +151,7 @@ fn each_section_says_what_it_accepts() {
         "agent_chains: {a: {default: true, stages: [{agents: [{name: sre}]}]}, b: {stages: [{agents: [{name: sr}], success_policy: most}]}}\ndefaults: {chain: b}",
         "defaults: {mcp_servers: [k8s], iteration_timeout: 1ms}",
         "worker: {slots: 2, reserved_critical_slots: 2, max_alert_bytes: 1GB}",
+        "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h}",
         "masking: {variables: ['hunter2!']}",
         "worker: {lease: '${LEASE'}",
         "wroker: {}",
@@ -163,6 +164,15 @@ fn each_section_says_what_it_accepts() {
 fn variables_fill_numbers_and_durations() {
     let config = Config::parse("f", "worker: {slots: '${SLOTS:-7}', lease: '${LEASE:-3s}'}", &env).unwrap();
     assert_eq!(config.worker, Worker { slots: 7, lease: Duration::from_secs(3), ..Worker::default() });
+}
+
+#[test]
+fn the_cooldown_can_be_off_or_last_for_a_month() {
+    for (text, hours) in [("0", 0), ("0s", 0), ("720h", 720)] {
+        let config = Config::parse("f", &format!("dedupe: {{cooldown: {text}}}"), &env).unwrap();
+        assert_eq!(config.dedupe, Dedupe { cooldown: Duration::from_hours(hours) });
+    }
+    assert_eq!(Config::parse("f", "", &env).unwrap().dedupe.cooldown, Duration::from_hours(1));
 }
 
 #[test]

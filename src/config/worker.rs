@@ -1,4 +1,4 @@
-//! `worker` and `masking`: how a worker works, what is hidden.
+//! `worker`, `dedupe` and `masking`: how a worker works, which alerts are the same, what is hidden.
 
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct Worker {
     pub drain_timeout: Duration,
     /// How long a session may take altogether.
     pub session_timeout: Duration,
+    /// Time between two looks for what nobody takes care of. After four of them something is taken for forgotten.
+    pub sweep_interval: Duration,
     /// A larger body is a dead letter.
     pub max_alert_bytes: u64,
 }
@@ -32,6 +34,7 @@ impl Default for Worker {
             attempts: 5,
             drain_timeout: Duration::from_secs(45),
             session_timeout: Duration::from_secs(40 * 60),
+            sweep_interval: Duration::from_secs(15),
             max_alert_bytes: 512 * 1024,
         }
     }
@@ -55,6 +58,7 @@ impl Worker {
             attempts: map.get("attempts").and_then(|field| field.number(1, 100)).unwrap_or(built_in.attempts),
             drain_timeout: map.duration("drain_timeout", 0, 3_600).unwrap_or(built_in.drain_timeout),
             session_timeout: map.duration("session_timeout", 1, 7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
+            sweep_interval: map.duration("sweep_interval", 1, 600).unwrap_or(built_in.sweep_interval),
             max_alert_bytes: map
                 .get("max_alert_bytes")
                 .and_then(|field| field.bytes(1_024, 64 * 1024 * 1024))
@@ -62,6 +66,27 @@ impl Worker {
         };
         map.finish();
         worker
+    }
+}
+
+/// When an alert is taken for one that was investigated before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dedupe {
+    /// How long a completed investigation answers for later alerts of its fingerprint; zero for never.
+    pub cooldown: Duration,
+}
+
+impl Default for Dedupe {
+    fn default() -> Self {
+        Self { cooldown: Duration::from_secs(3_600) }
+    }
+}
+
+impl Dedupe {
+    pub(super) fn read(mut map: Map<'_>) -> Self {
+        let cooldown = map.duration("cooldown", 0, 30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
+        map.finish();
+        Self { cooldown }
     }
 }
 

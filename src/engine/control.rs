@@ -2,7 +2,10 @@
 //!
 //! The renewal task and the dispatcher write; the loops of the run read before everything that has an effect.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -42,6 +45,30 @@ pub enum HandBack {
     NotForUs(String),
 }
 
+impl HandBack {
+    /// The word in metrics.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::ModelAway(_) => "model_away",
+            Self::StoreAway(_) => "store_away",
+            Self::NotForUs(_) => "not_for_us",
+        }
+    }
+}
+
+/// Longer than any call to the store takes, its own retries included.
+pub const STORE_BOUND: Duration = Duration::from_secs(60);
+/// Beyond a step's own bound before it is taken for stuck.
+const STEP_MARGIN: Duration = Duration::from_secs(10);
+
+/// What a run is doing now: the instant by which each step has to be done.
+#[derive(Debug, Default)]
+struct Steps {
+    next: u64,
+    open: BTreeMap<u64, Instant>,
+}
+
 /// The reins of one run. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Control {
@@ -50,6 +77,8 @@ pub struct Control {
     drain: CancellationToken,
     renewed: Arc<Mutex<Instant>>,
     patience: Duration,
+    steps: Arc<Mutex<Steps>>,
+    progressed: Arc<AtomicBool>,
 }
 
 impl Control {
@@ -62,7 +91,43 @@ impl Control {
             drain,
             renewed: Arc::new(Mutex::new(asked_at)),
             patience,
+            steps: Arc::default(),
+            progressed: Arc::default(),
         }
+    }
+
+    /// Performs one step of the run. While it takes longer than its bound and a margin, the lease is not renewed.
+    pub async fn within<T>(&self, bound: Duration, step: impl Future<Output = T>) -> T {
+        let number = {
+            let mut steps = self.steps();
+            steps.next += 1;
+            let number = steps.next;
+            steps.open.insert(number, Instant::now() + bound + STEP_MARGIN);
+            number
+        };
+        // Taken out however the future ends.
+        let _open = OpenStep { control: self, number };
+        step.await
+    }
+
+    /// How long the run has been stuck in a step that outlived its own bound.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        let earliest = self.steps().open.values().min().copied()?;
+        Instant::now().checked_duration_since(earliest).filter(|late| !late.is_zero())
+    }
+
+    /// A checkpoint was committed.
+    pub fn progressed(&self) {
+        self.progressed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a checkpoint was committed in this run.
+    pub fn has_progressed(&self) -> bool {
+        self.progressed.load(Ordering::Relaxed)
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the run to stop; the first reason stays.
@@ -133,9 +198,36 @@ impl Control {
     }
 }
 
+struct OpenStep<'c> {
+    control: &'c Control,
+    number: u64,
+}
+
+impl Drop for OpenStep<'_> {
+    fn drop(&mut self) {
+        self.control.steps().open.remove(&self.number);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_outlives_its_bound_is_stuck_until_it_ends() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let (bound, quick) = (Duration::from_secs(30), Duration::from_secs(1));
+        let step = control.within(bound, std::future::pending::<()>());
+        let mut step = Box::pin(step);
+        assert!(futures_util::poll!(step.as_mut()).is_pending());
+        control.within(quick, async {}).await;
+        tokio::time::advance(bound + STEP_MARGIN).await;
+        assert_eq!(control.stuck_for(), None);
+        tokio::time::advance(quick).await;
+        assert_eq!(control.stuck_for(), Some(quick));
+        drop(step);
+        assert_eq!(control.stuck_for(), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_begins_without_a_recent_renewal() {

@@ -1,232 +1,22 @@
-//! Tests of the dispatcher: every place an alert can be in, and what the broker is told.
+//! What the store and the broker are asked, in which order, for every way a delivery can go.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::dispatch::{Dispatcher, Intake, Job, Settings, Understood};
+use super::control::Control;
+use super::desk::{Desk, LEASE, NEW, SETTLED, Silent, Told, words};
 use super::ports::*;
 use super::renewal::renew_leases;
 use super::running::{Run, Running};
-use super::testing::{FakeModel, Fakes, Scene, Turn, lock};
-use crate::engine::control::Control;
-use crate::investigation::alert::{Alert, AlertStatus, Severity};
+use super::testing::{FakeModel, Scene, Turn, lock};
 use crate::investigation::entry::StopReason;
-use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::plan::{Plan, Strategy};
-use crate::investigation::timeline::{EventDraft, EventType};
-
-/// A store with one alert in it, which writes down what it is asked.
-#[derive(Debug)]
-struct FakeSessions {
-    places: Mutex<Vec<Place>>,
-    opened: Mutex<Vec<Opened>>,
-    claim: Claim,
-    claim_takes: Mutex<Duration>,
-    released: Mutex<Result<(), JournalError>>,
-    renewed: Mutex<Vec<Instant>>,
-    standing: Standing,
-    asked: Mutex<Vec<String>>,
-}
-
-impl FakeSessions {
-    fn ask(&self, what: impl Into<String>) {
-        lock(&self.asked).push(what.into());
-    }
-}
-
-impl Sessions for FakeSessions {
-    async fn receive(&self, received: Received) -> Result<Place, JournalError> {
-        self.ask(format!("receive {}", received.alert_id.0.as_u128()));
-        Ok(lock(&self.places).remove(0))
-    }
-    async fn open(&self, _request: OpenRequest) -> Result<Opened, JournalError> {
-        self.ask("open");
-        Ok(lock(&self.opened).remove(0))
-    }
-    async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
-        self.ask(format!("bury {} {}", alert.0.as_u128(), refusal.reason.as_str()));
-        Ok(())
-    }
-    async fn claim(&self, _session: SessionId, _claim: ClaimRequest) -> Result<Claim, JournalError> {
-        self.ask("claim");
-        let takes = *lock(&self.claim_takes);
-        tokio::time::sleep(takes).await; // paused time
-        Ok(self.claim.clone())
-    }
-    async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, JournalError> {
-        lock(&self.renewed).push(Instant::now());
-        Ok(leases.iter().map(|_| Renewal::Renewed { last_seq: 1, cancel_requested: false }).collect())
-    }
-    async fn release(&self, _lease: Lease) -> Result<(), JournalError> {
-        self.ask("release");
-        lock(&self.released).clone()
-    }
-    async fn standing(&self, _session: SessionId) -> Result<Standing, JournalError> {
-        Ok(self.standing.clone())
-    }
-    async fn settled(&self, _session: SessionId) -> Result<(), JournalError> {
-        self.ask("settled");
-        Ok(())
-    }
-    async fn spare(&self, _alert: SessionId) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
-        Ok(session == SessionId(Uuid::nil()))
-    }
-
-    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
-        Ok(Vec::new())
-    }
-
-    async fn requeued(&self, _alert: SessionId, _stream_sequence: u64) -> Result<(), JournalError> {
-        Ok(())
-    }
-    async fn reachable(&self) -> bool {
-        true
-    }
-}
-
-#[derive(Debug)]
-struct Plain(Plan);
-
-impl Intake for Plain {
-    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
-        let body = received.body.as_deref().unwrap_or_default();
-        let text = std::str::from_utf8(body)
-            .map_err(|_| Refusal { reason: DeadReason::Undecodable, detail: String::new() })?
-            .to_owned();
-        let alert = Alert {
-            source: "text".to_owned(),
-            alert_type: "generic".to_owned(),
-            title: text.clone(),
-            severity: Severity::Normal,
-            status: AlertStatus::Firing,
-            fingerprint: "f".to_owned(),
-            runbook_url: None,
-            text,
-        };
-        let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
-        Ok(Understood { alert, plan: self.0.clone(), started })
-    }
-}
-
-/// Writes down what the broker is told.
-#[derive(Clone, Debug, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
-
-impl Delivery for Told {
-    async fn progress(&self) -> Result<(), BrokerAway> {
-        Ok(())
-    }
-    async fn ack(&self) -> Result<(), BrokerAway> {
-        lock(&self.0).push("ack".to_owned());
-        Ok(())
-    }
-    async fn nak(&self, delay: Duration) -> Result<(), BrokerAway> {
-        lock(&self.0).push(if delay.is_zero() { "nak now".to_owned() } else { "nak later".to_owned() });
-        Ok(())
-    }
-    async fn term(&self, reason: &str) -> Result<(), BrokerAway> {
-        lock(&self.0).push(format!("term {reason}"));
-        Ok(())
-    }
-}
-
-/// A broker that does not answer.
-#[derive(Debug)]
-struct Silent;
-
-impl Delivery for Silent {
-    async fn progress(&self) -> Result<(), BrokerAway> {
-        std::future::pending().await
-    }
-    async fn ack(&self) -> Result<(), BrokerAway> {
-        std::future::pending().await
-    }
-    async fn nak(&self, _delay: Duration) -> Result<(), BrokerAway> {
-        std::future::pending().await
-    }
-    async fn term(&self, _reason: &str) -> Result<(), BrokerAway> {
-        std::future::pending().await
-    }
-}
-
-struct Desk {
-    scene: Scene,
-    sessions: Arc<FakeSessions>,
-    dispatcher: Dispatcher<Fakes, FakeSessions, Plain, Told>,
-    told: Told,
-}
-
-const SETTLED: Standing = Standing { over: true, settled: false, last_seq: 3, owes: None };
-
-impl Desk {
-    fn new(places: Vec<Place>, opened: Vec<Opened>, claim: Claim, standing: Standing) -> Self {
-        let scene = Scene::new(Strategy::SingleCall, 1, vec![Turn::Says("Cause: x", vec![])]);
-        let sessions = Arc::new(FakeSessions {
-            places: Mutex::new(places),
-            opened: Mutex::new(opened),
-            claim,
-            claim_takes: Mutex::default(),
-            released: Mutex::new(Ok(())),
-            renewed: Mutex::default(),
-            standing,
-            asked: Mutex::default(),
-        });
-        let settings = Settings {
-            worker: WorkerId(Uuid::nil()),
-            worker_name: "w1".to_owned(),
-            lease: Duration::from_secs(30),
-            session_timeout: Duration::from_mins(40),
-            attempts: 5,
-            drain_timeout: Duration::from_secs(45),
-        };
-        let dispatcher = Dispatcher {
-            ports: scene.ports.clone(),
-            sessions: Arc::clone(&sessions),
-            intake: Arc::new(Plain(scene.disk().record.plan.clone())),
-            running: Arc::new(Running::default()),
-            settings: Arc::new(settings),
-            drain: CancellationToken::new(),
-        };
-        Self { scene, sessions, dispatcher, told: Told::default() }
-    }
-
-    async fn deliver(&self, body: &[u8]) {
-        let received = Received {
-            alert_id: self.scene.session,
-            body_sha256: [0; 32],
-            body: Some(body.to_vec()),
-            headers: json!({}),
-            subject: "tarsy.alerts.normal".to_owned(),
-            stream_sequence: 1,
-        };
-        let derived_id = SessionId(Uuid::from_u128(8));
-        self.dispatcher.handle(Job { received, fault: None, derived_id, delivery: self.told.clone() }).await;
-    }
-
-    fn outcome(&self) -> (Vec<String>, Vec<String>) {
-        (lock(&self.sessions.asked).clone(), lock(&self.told.0).clone())
-    }
-
-    fn claimed(&self) -> Claimed {
-        let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
-        Claimed { lease: self.scene.lease(), remaining, attempts, cancel_requested }
-    }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-const NEW: Place = Place::Undecided { attempts: 1 };
+use crate::investigation::ids::SessionId;
+use crate::investigation::plan::Strategy;
 
 #[tokio::test]
 async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {
@@ -246,14 +36,22 @@ async fn a_lost_race_looks_at_the_place_again() {
         SETTLED,
     );
     desk.deliver(b"disk full").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "receive 7", "settled"]), words(&["ack"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "spare 7", "receive 7", "settled"]), words(&["ack"])));
 }
 
 #[tokio::test]
 async fn another_body_under_a_used_id_is_buried_under_the_derived_id() {
     let desk = Desk::new(vec![Place::UsedId, NEW], vec![], Claim::Unknown, SETTLED);
     desk.deliver(b"other").await;
-    assert_eq!(desk.outcome().0, words(&["receive 7", "receive 8", "bury 8 used_id", "settled"]));
+    assert_eq!(
+        desk.outcome().0,
+        words(&[
+            "receive 7",
+            "receive 8",
+            "bury 8 used_id: id 00000000-0000-0000-0000-000000000007 came before, with another body",
+            "settled"
+        ])
+    );
 }
 
 #[tokio::test]
@@ -270,7 +68,7 @@ async fn what_is_no_text_is_buried_and_terminated_with_its_reason() {
     };
     let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, Standing { owes: Some(letter), ..SETTLED });
     desk.deliver(&[0xff]).await;
-    let asked = words(&["receive 7", "bury 7 undecodable", "settled"]);
+    let asked = words(&["receive 7", "bury 7 undecodable: no text", "settled"]);
     assert_eq!(desk.outcome(), (asked, words(&["term undecodable"])));
 }
 
@@ -301,7 +99,7 @@ async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
 async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() {
     let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
-    desk.dispatcher.drain.cancel();
+    *lock(&desk.sessions.cancels) = Some(desk.dispatcher.drain.clone());
     desk.deliver(b"x").await;
     assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak now"])));
 }
@@ -318,7 +116,7 @@ async fn a_hand_back_of_a_session_that_is_over_or_lost_does_not_give_the_message
         let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
         *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
         *lock(&desk.sessions.released) = Err(refusal);
-        desk.dispatcher.drain.cancel();
+        *lock(&desk.sessions.cancels) = Some(desk.dispatcher.drain.clone());
         desk.deliver(b"x").await;
         assert_eq!(desk.outcome(), (asked, told));
     }
@@ -348,7 +146,7 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal() {
     );
     let began = Instant::now();
     assert!(tokio::time::timeout(Duration::from_millis(3500), renewing).await.is_err());
-    let renewed: Vec<u64> = lock(&desk.sessions.renewed).iter().map(|at| (*at - began).as_secs()).collect();
+    let renewed: Vec<u64> = lock(&desk.sessions.renewed).iter().map(|(at, _)| (*at - began).as_secs()).collect();
     assert_eq!(renewed, [0, 1, 2, 3]);
 }
 
@@ -386,4 +184,103 @@ async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once(
         assert_eq!(end.dead_letter.is_some(), reason == StopReason::AttemptsExhausted);
         assert_eq!(*lock(&desk.scene.ports.model.calls), 0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broker_that_does_not_answer_holds_up_no_reading() {
+    let done = super::attention::attended(&Silent, LEASE, async {
+        tokio::time::sleep(LEASE).await; // paused time
+        7
+    });
+    assert_eq!(done.await, 7);
+}
+
+fn calling(turns: Vec<Turn>) -> Desk {
+    Desk::opening(Scene::new(Strategy::NativeThinking, 5, turns))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_attempt() {
+    let desk = calling(vec![Turn::Away]);
+    for _ in 0..5 {
+        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.claim) = Claim::Taken(desk.claimed());
+        desk.deliver(b"x").await;
+    }
+    let delays = lock(&desk.told.1).clone();
+    let bounds = [(5.0, 7.5), (5.0, 15.0), (10.0, 30.0), (20.0, 60.0), (40.0, 90.0)];
+    for (delay, (least, most)) in delays.iter().zip(bounds) {
+        assert!((least..=most).contains(&delay.as_secs_f64()), "{delays:?}");
+    }
+    assert_eq!(desk.sessions.asked().iter().filter(|asked| *asked == "release").count(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
+    let desk = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
+    *lock(&desk.sessions.renewal) = None;
+    let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
+    let renewing =
+        renew_leases(sessions, Arc::clone(&desk.dispatcher.running), feed, (LEASE, CancellationToken::new()));
+    tokio::select! {
+        () = renewing => {}
+        () = desk.deliver(b"x") => {}
+    }
+    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak later"])));
+    assert_eq!(*lock(&desk.scene.ports.model.calls), 1);
+    assert!(lock(&desk.scene.ports.tools.calls).is_empty(), "no tool call begins");
+    assert!(desk.scene.journal().iter().any(|entry| format!("{entry:?}").contains("look")), "the answer is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not() {
+    for (hurried, waited) in [(false, 45), (true, 0)] {
+        let desk = calling(vec![Turn::NeverAnswers]);
+        *lock(&desk.sessions.cancels) = None;
+        let began = Instant::now();
+        let signals = async {
+            super::desk::until(|| *lock(&desk.scene.ports.model.calls) == 1).await;
+            desk.dispatcher.drain.cancel();
+            if hurried {
+                desk.dispatcher.hurry.cancel();
+            }
+        };
+        tokio::join!(desk.deliver(b"x"), signals);
+        assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak now"])));
+        assert_eq!(began.elapsed().as_secs(), waited);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_stuck_in_a_step_is_neither_renewed_nor_progressed_and_loses_its_lease() {
+    let desk = Desk::new(vec![], vec![], Claim::Unknown, SETTLED);
+    let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
+    let running = Arc::new(Running::default());
+    let delivery = Arc::new(desk.told.clone());
+    let _entered = running.insert(Run { lease: desk.scene.lease(), control: control.clone(), delivery });
+    let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
+    let renewing = renew_leases(sessions, Arc::clone(&running), feed, (LEASE, CancellationToken::new()));
+    let began = Instant::now();
+    let stuck = control.within(Duration::from_secs(25), control.lost());
+    tokio::select! {
+        () = renewing => {}
+        () = stuck => {}
+    }
+    let renewed: Vec<u64> = lock(&desk.sessions.renewed).iter().map(|(at, _)| (*at - began).as_secs()).collect();
+    assert_eq!(renewed, [0, 10, 20, 30], "25 s and a margin of 10 s");
+    assert_eq!(lock(&desk.told.0).len(), renewed.len(), "progress is told with each renewal and not without");
+    assert_eq!(began.elapsed().as_secs(), 70, "a lease later the reins are taken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_run_whose_lease_is_lost_gives_its_slot_free() {
+    let desk = calling(vec![]);
+    let taken = async {
+        super::desk::until(|| desk.dispatcher.running.get(desk.scene.session).is_some()).await;
+        desk.dispatcher.running.get(desk.scene.session).unwrap().control.lose();
+    };
+    // A disk that never answers its first write.
+    desk.scene.disk().death = super::testing::Death::Before(1);
+    tokio::join!(desk.deliver(b"x"), taken);
+    assert_eq!(desk.outcome(), (words(&["receive 7", "open"]), words(&[])));
 }

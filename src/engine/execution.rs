@@ -8,7 +8,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::control::{Broken, Control, HandBack};
+use super::control::{Broken, Control, HandBack, STORE_BOUND};
 use super::ports::{
     Checkpoint, ExecutionRecord, Feed, Journal, JournalError, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
     RunStatus, ToolCallRecord,
@@ -98,8 +98,9 @@ impl<W: World> Execution<W> {
         self.iteration_began = Instant::now();
         let (timeout, provider) = (request.timeout, request.provider.clone());
         let deltas = Deltas::new(self);
+        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
         let reply = tokio::select! {
-            reply = tokio::time::timeout(timeout, self.ports.model.generate(request, |kind, text| deltas.send(kind, text))) => reply,
+            reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
             () = self.control.stopped() => return Ok(()),
             () = self.control.lost() => return Err(Broken::LeaseLost),
         };
@@ -174,7 +175,8 @@ impl<W: World> Execution<W> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
         loop {
-            match self.ports.journal.append(self.lease, checkpoint.clone()).await {
+            let write = self.ports.journal.append(self.lease, checkpoint.clone());
+            match self.control.within(STORE_BOUND, write).await {
                 Ok(()) => break,
                 Err(JournalError::Away(error)) => {
                     tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
@@ -190,6 +192,7 @@ impl<W: World> Execution<W> {
             }
         }
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
+        self.control.progressed();
         self.checkpoint = checkpoint.number;
         let told = !checkpoint.events.is_empty();
         for entry in checkpoint.entries {

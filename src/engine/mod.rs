@@ -1,18 +1,32 @@
 //! The engine: drives the core over ports. It owns the loop, time and tasks; it knows no database and no broker.
 
+mod attention;
+pub mod background;
 pub mod control;
 pub mod dispatch;
 mod execution;
+pub mod hesitation;
+mod leased;
 pub mod planner;
 pub mod ports;
+pub mod presence;
+pub mod probes;
+mod reading;
 pub mod renewal;
+pub mod requests;
 pub mod running;
 pub mod session;
+mod settle;
+pub mod sweeper;
 mod toolbatch;
 pub mod world;
 
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
 mod dispatching;
+#[cfg(test)]
+mod readings;
 #[cfg(test)]
 mod survival;
 #[cfg(test)]

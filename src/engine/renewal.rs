@@ -13,7 +13,7 @@ use crate::investigation::entry::StopReason;
 /// Renews every third of the lease until `end` is cancelled.
 ///
 /// A lost lease takes the reins of its run and says nothing to the broker. A failed renewal changes nothing: the runs
-/// find out by themselves when it was too long ago.
+/// find out by themselves when it was too long ago. A run whose present step has outlived its own bound is left out.
 pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
     sessions: Arc<S>,
     running: Arc<Running<D>>,
@@ -31,7 +31,7 @@ pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
 }
 
 async fn renew<S: Sessions, D: Delivery, F: Feed>(sessions: &S, running: &Running<D>, feed: &F, lease: Duration) {
-    let runs = running.all();
+    let runs: Vec<Run<D>> = running.all().into_iter().filter(|run| may_live_on(run, lease)).collect();
     if runs.is_empty() {
         return;
     }
@@ -55,6 +55,20 @@ async fn renew<S: Sessions, D: Delivery, F: Feed>(sessions: &S, running: &Runnin
         }
         Err(_) => tracing::warn!("the broker did not confirm in time that sessions are worked on"),
     }
+}
+
+/// Not so of a run that is stuck in a step: somebody else shall go on with its session. Once its lease has run out, its
+/// reins are taken.
+fn may_live_on<D>(run: &Run<D>, lease: Duration) -> bool {
+    let Some(stuck_for) = run.control.stuck_for() else { return true };
+    if stuck_for <= lease / 3 {
+        let session_id = run.lease.session_id;
+        tracing::error!(%session_id, "a step has outlived its own bound: the lease is left to run out");
+    }
+    if stuck_for > lease {
+        run.control.lose();
+    }
+    false
 }
 
 /// Whether the broker is to be told that the session is being worked on.

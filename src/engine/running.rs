@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use super::control::Control;
 use super::ports::Lease;
 use crate::investigation::ids::SessionId;
@@ -12,6 +14,7 @@ use crate::investigation::ids::SessionId;
 #[derive(Debug)]
 pub struct Running<D> {
     runs: Mutex<BTreeMap<SessionId, Run<D>>>,
+    entered: Notify,
 }
 
 /// One session of this process.
@@ -53,7 +56,7 @@ impl<D> Clone for Run<D> {
 
 impl<D> Default for Running<D> {
     fn default() -> Self {
-        Self { runs: Mutex::new(BTreeMap::new()) }
+        Self { runs: Mutex::new(BTreeMap::new()), entered: Notify::new() }
     }
 }
 
@@ -62,6 +65,7 @@ impl<D> Running<D> {
     pub fn insert(&self, run: Run<D>) -> Entered<'_, D> {
         let lease = run.lease;
         self.lock().insert(lease.session_id, run);
+        self.entered.notify_one();
         self.gauge();
         Entered { running: self, lease }
     }
@@ -86,6 +90,16 @@ impl<D> Running<D> {
     /// All runs, in order of their sessions.
     pub fn all(&self) -> Vec<Run<D>> {
         self.lock().values().cloned().collect()
+    }
+
+    /// The run of a session, if it runs here.
+    pub fn get(&self, session: SessionId) -> Option<Run<D>> {
+        self.lock().get(&session).cloned()
+    }
+
+    /// Returns when a run was added since the last call returned. One task may wait. Cancel safe.
+    pub async fn entered(&self) {
+        self.entered.notified().await;
     }
 
     fn gauge(&self) {

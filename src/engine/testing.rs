@@ -27,6 +27,10 @@ pub(super) enum Turn {
     TimesOut,
     NeverAnswers,
     Panics,
+    /// Nobody answers: the service is away.
+    Away,
+    /// After so many seconds, text and calls.
+    Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
 }
 
 #[derive(Debug)]
@@ -50,7 +54,13 @@ impl Model for FakeModel {
         let failed = |timeout| {
             Err(ModelError::Failed { code: "max_retries".to_owned(), message: "provider broke".to_owned(), timeout })
         };
-        match self.turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![])) {
+        let mut turn = self.turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![]));
+        if let Turn::Slowly(secs, text, calls) = turn {
+            tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
+            turn = Turn::Says(text, calls);
+        }
+        match turn {
+            Turn::Away => Err(ModelError::Away("nobody answers".to_owned())),
             Turn::Fails => failed(false),
             Turn::Misconfigured => {
                 let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
@@ -59,7 +69,7 @@ impl Model for FakeModel {
             Turn::TimesOut => failed(true),
             Turn::NeverAnswers => std::future::pending().await,
             Turn::Panics => panic!("an answer that nobody expected"),
-            Turn::Says(text, calls) => {
+            Turn::Says(text, calls) | Turn::Slowly(_, text, calls) => {
                 deltas(DeltaKind::Text, text);
                 let call = |(id, tool): (&str, &str)| ToolCall {
                     id: id.to_owned(),

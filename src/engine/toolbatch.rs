@@ -36,9 +36,10 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     let limit = execution.state.plan().limits.max_tool_result_tokens;
     let timeout = execution.iteration_remaining();
     let tools = &*execution.ports.tools;
+    let rounds = u32::try_from(calls.len().div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
     let all = stream::iter(calls).map(|call| one(tools, call, limit, timeout)).buffered(AT_ONCE).collect::<Vec<_>>();
     let ran = tokio::select! {
-        ran = all => ran,
+        ran = execution.control.within(timeout.saturating_mul(rounds), all) => ran,
         () = execution.control.stopped() => return Ok(()),
         () = execution.control.lost() => return Err(Broken::LeaseLost),
     };

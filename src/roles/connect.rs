@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
-use crate::bus::{Nats, Options, Patience, TopologySettings};
+use crate::bus::{self, Nats, Options, Patience, TopologySettings};
 use crate::config::Config;
 use crate::store::{ConnectOptions, Error, check_schema};
 
@@ -25,6 +25,12 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
+/// An address that cannot be right, whoever is away: no waiting mends it. Never holds the address itself, which may
+/// hold a password.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadAddress(pub String);
+
 /// Between two looks at a database that is away.
 const DATABASE_RETRY: Duration = Duration::from_secs(3);
 const COMMAND_PATIENCE: Duration = Duration::from_secs(5);
@@ -41,22 +47,32 @@ impl Addresses {
     /// The broker, for a role: waits as long as it takes.
     ///
     /// # Errors
-    /// When the server is too old or cannot be named.
+    /// When the server is too old; [`BadAddress`] when the address cannot be read.
     pub async fn nats_for_role(&self, role: &str) -> anyhow::Result<Nats> {
         self.nats(role, Patience::Endless).await
     }
 
     async fn nats(&self, role: &str, patience: Patience) -> anyhow::Result<Nats> {
         let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials: None, patience };
-        Ok(Nats::connect(&options).await?)
+        match Nats::connect(&options).await {
+            Ok(nats) => Ok(nats),
+            // With endless patience only an address that cannot be read is refused.
+            Err(bus::Error::Refused { source, .. }) if patience == Patience::Endless => {
+                bail!(BadAddress(format!("NATS_URL or --nats-url is no address of a NATS server: {source}")))
+            }
+            Err(error) => bail!(error),
+        }
     }
 
     /// How to reach the database.
     ///
     /// # Errors
-    /// When no database is named.
+    /// [`BadAddress`] when no database is named.
     pub fn database(&self, application_name: &str) -> anyhow::Result<ConnectOptions> {
-        let url = self.database_url.as_deref().context("no database: set DATABASE_URL or --database-url")?;
+        let url = self.database_url.as_deref().filter(|url| !url.trim().is_empty());
+        let Some(url) = url else {
+            bail!(BadAddress("no database: set DATABASE_URL or --database-url".to_owned()));
+        };
         Ok(ConnectOptions { application_name: application_name.to_owned(), ..ConnectOptions::new(url) })
     }
 }
@@ -64,16 +80,41 @@ impl Addresses {
 /// Waits until the database answers with the schema of this version.
 ///
 /// # Errors
-/// When the schema is another version's.
+/// When the schema is another version's; [`BadAddress`] when the address cannot be read.
 pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
     loop {
         match check_schema(options).await {
             Ok(()) => return Ok(()),
             Err(error @ (Error::SchemaBehind(_) | Error::SchemaTooNew(_))) => bail!(error),
+            Err(Error::Connect(error)) if is_malformed(&error.to_string()) => {
+                let form = "postgres://user:password@host:port/database";
+                bail!(BadAddress(format!(
+                    "DATABASE_URL or --database-url is no address of a database, such as {form}"
+                )));
+            }
             Err(error) => tracing::warn!(error = one_line(&error), "waiting for the database"),
         }
         tokio::time::sleep(DATABASE_RETRY).await; // pacing of retries
     }
+}
+
+/// Whether libpq complains about the connection string itself. It repeats the string, so its words are not shown.
+fn is_malformed(error: &str) -> bool {
+    const COMPLAINTS: [&str; 10] = [
+        "in connection info string",
+        "invalid connection option",
+        "IPv6 host address",
+        "in URI",
+        "URI query parameter",
+        "percent-encoded",
+        "invalid port number",
+        "could not match",
+        "invalid integer value",
+        " value: \"",
+    ];
+    // What a server says is another matter.
+    let answered = error.contains("connection to server") || error.contains("FATAL");
+    !answered && COMPLAINTS.iter().any(|complaint| error.contains(complaint))
 }
 
 /// libpq wraps its messages and ends them with a line break.

@@ -38,5 +38,7 @@ pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
     };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     config.worker.lease = LEASE;
+    // A drill that is run again is a new investigation.
+    config.dedupe.cooldown = Duration::ZERO;
     Ok(config)
 }

@@ -10,6 +10,7 @@ use crate::engine::dispatch::{Intake, Understood};
 use crate::engine::planner::{self, PlanError};
 use crate::engine::ports::{DeadReason, Received, Refusal, Tools};
 use crate::investigation::alert::{Alert, Severity};
+use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, IntakeError, normalise};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::Plan;
@@ -57,7 +58,9 @@ impl<T: Tools> Intake for ConfiguredIntake<T> {
         let tools = self.tools.list(&planner::servers_of(&self.config, &route)).await;
         let plan = planner::plan(&self.config, &route, &alert, &tools).map_err(unplanned)?;
         let started = self.started(&alert, &plan);
-        Ok(Understood { alert, plan, started })
+        let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
+        let retry_of = header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id));
+        Ok(Understood { alert, plan, started, force, retry_of })
     }
 }
 
@@ -73,12 +76,18 @@ fn hints(received: &Received) -> Hints {
         alert_type: header(received, bus::ALERT_TYPE),
         fingerprint: header(received, bus::FINGERPRINT),
         runbook_url: header(received, bus::RUNBOOK_URL),
+        title: header(received, bus::TITLE),
         priority: severity,
     }
 }
 
 fn header(received: &Received, name: &str) -> Option<String> {
     received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
+}
+
+fn is_yes(word: &str) -> bool {
+    let word = word.trim();
+    word == "1" || word.eq_ignore_ascii_case("true")
 }
 
 fn refused(error: IntakeError) -> Refusal {

@@ -9,25 +9,48 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A token that SIGTERM and SIGINT cancel, and with `with_parent` the end of standard input.
+/// What signals ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Signals {
+    /// The first one: finish what is under way, then end.
+    pub end: CancellationToken,
+    /// The second one: do not wait for it.
+    pub now: CancellationToken,
+}
+
+/// SIGTERM and SIGINT, and with `with_parent` the end of standard input, which counts as a first signal only.
 ///
 /// # Errors
 /// When the process cannot listen to signals, or standard input is no pipe.
-pub fn on_end(with_parent: bool) -> anyhow::Result<CancellationToken> {
-    let token = CancellationToken::new();
+pub fn on_signals(with_parent: bool) -> anyhow::Result<Signals> {
+    let signals = Signals::default();
     let parent = with_parent.then(parent).transpose()?;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
-    let cancel = token.clone();
+    let asked = signals.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: shutting down"),
             _ = interrupt.recv() => tracing::info!("SIGINT: shutting down"),
             () = gone(parent) => tracing::info!("standard input has ended: shutting down"),
         }
-        cancel.cancel();
+        asked.end.cancel();
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::warn!("another signal: calls under way are not waited for");
+        asked.now.cancel();
     });
-    Ok(token)
+    Ok(signals)
+}
+
+/// A token that the first signal cancels.
+///
+/// # Errors
+/// As [`on_signals`].
+pub fn on_end(with_parent: bool) -> anyhow::Result<CancellationToken> {
+    on_signals(with_parent).map(|signals| signals.end)
 }
 
 /// Standard input, without a thread that would wait in a read until the process ends.

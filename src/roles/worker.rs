@@ -1,26 +1,37 @@
 //! `tarsy worker`: claims alerts and investigates them.
 
+mod start;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::connect::{Addresses, topology, wait_for_schema};
+use self::start::{Reached, reach};
+use super::connect::Addresses;
 use super::intake::ConfiguredIntake;
-use super::shutdown::say_ready;
+use super::pending::{JetStreamQueue, WorkerPresence};
+use super::shutdown::{Signals, say_ready};
 use super::tools;
-use crate::bus::{ClaimSettings, Claims, FeedSettings, Flow, JetStreamFeed, Job as Claimed, JobDelivery, Nats};
+use crate::bus::{ClaimSettings, Claims, Flow, JetStreamFeed, Job as Claimed, JobDelivery};
 use crate::config::Config;
+use crate::engine::background::Background;
 use crate::engine::dispatch::{Dispatcher, Job, Settings};
-use crate::engine::ports::{Model, Refusal, Sessions};
+use crate::engine::hesitation::Hesitation;
+use crate::engine::ports::Refusal;
+use crate::engine::presence::{Identity, announce};
+use crate::engine::probes::{Probes, State, probe};
 use crate::engine::renewal::renew_leases;
+use crate::engine::requests::hear_requests;
 use crate::engine::running::Running;
+use crate::engine::sweeper::Sweeper;
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
 use crate::llm::client::Client;
@@ -53,19 +64,19 @@ impl World for Production {
 
 type WorkerDispatcher = Dispatcher<Production, Store, ConfiguredIntake<Servers>, JobDelivery>;
 
-/// Between two looks at the store and the LLM service.
-const PROBE_EVERY: Duration = Duration::from_secs(2);
-/// Beside the drain timeout: for the last checkpoint, hand-back and answer.
+/// Beside the drain timeout, and after a second signal: for the last checkpoint, hand-back and answer.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
-/// Works until `shutdown` is cancelled, then lets current calls finish and hands its sessions back.
+/// Works until the first signal, then lets current calls finish and hands its sessions back.
 ///
 /// # Errors
-/// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit.
-pub async fn run(options: Options, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit, a part of
+/// the worker has broken.
+pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::Result<()> {
     let metrics = Metrics::install().context("metrics")?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
+    tracing::info!(%address, "metrics and probes are served");
     let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
     // Metrics and health outlive the drain.
     let last = CancellationToken::new();
@@ -75,12 +86,14 @@ pub async fn run(options: Options, config: Config, shutdown: CancellationToken) 
     telemetry.spawn(async move { upkeep.keep_up(stop).await });
 
     let result = tokio::select! {
-        started = start(&options, &config) => {
-            let worker = started?;
-            say_ready(address)?;
-            worker.work(config, ready, shutdown).await
-        }
-        () = shutdown.cancelled() => Ok(()),
+        reached = reach(&options, &config, &ready) => match reached {
+            Ok(reached) => {
+                say_ready(address)?;
+                Worker { name: options.name.clone(), reached }.work(config, ready, signals).await
+            }
+            Err(error) => Err(error),
+        },
+        () = signals.end.cancelled() => Ok(()),
     };
     last.cancel();
     telemetry.close();
@@ -91,107 +104,149 @@ pub async fn run(options: Options, config: Config, shutdown: CancellationToken) 
 /// A worker that has reached everything it needs.
 struct Worker {
     name: String,
-    nats: Nats,
-    store: Arc<Store>,
-    feed: Arc<JetStreamFeed<Store>>,
-    model: Arc<Client>,
-    tools: Arc<Servers>,
-}
-
-async fn start(options: &Options, config: &Config) -> anyhow::Result<Worker> {
-    let database = options.addresses.database(&format!("tarsy worker {}", options.name))?;
-    let model = Arc::new(Client::connect(&options.addresses.llm_addr)?);
-    let nats = options.addresses.nats_for_role("worker").await?;
-    nats.verify_topology(&topology(config)).await?;
-    wait_for_schema(&database).await?;
-    let store = Arc::new(Store::new(&database)?);
-    let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
-    let tools = Arc::new(tools::start(config, &CancellationToken::new())?);
-    Ok(Worker { name: options.name.clone(), nats, store, feed, model, tools })
+    reached: Reached,
 }
 
 impl Worker {
-    async fn work(
-        self,
-        config: Config,
-        ready: watch::Sender<Readiness>,
-        shutdown: CancellationToken,
-    ) -> anyhow::Result<()> {
-        let worker = &config.worker;
-        let (slots, drain_timeout) = (usize::try_from(worker.slots)?, worker.drain_timeout);
-        let settings = ClaimSettings {
+    async fn work(self, config: Config, ready: watch::Sender<Readiness>, signals: Signals) -> anyhow::Result<()> {
+        let worker = config.worker.clone();
+        let slots = usize::try_from(worker.slots)?;
+        let claiming = ClaimSettings {
             reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
             max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
             ..ClaimSettings::default()
         };
-        let lease = worker.lease;
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
-        let dispatcher = self.dispatcher(config, shutdown.clone())?;
+        // Its own: a broken part drains the worker, too.
+        let drain = signals.end.child_token();
+        let Self { name, reached } = self;
+        let dispatcher = dispatcher(&name, &reached, config, (drain.clone(), signals.now.clone()));
+        let Reached { nats, requests, store, feed, model, tools } = reached;
+        let background = Background::default();
         let (flow, flows) = watch::channel(Flow::Pause);
-        let mut claims = Claims::start(&self.nats, settings, Arc::new(Semaphore::new(slots)), flows);
-        let (store, feed) = (Arc::clone(&self.store), Arc::clone(&self.feed));
-        let end = CancellationToken::new();
-        let background = TaskTracker::new();
-        background.spawn(renew_leases(store, Arc::clone(&dispatcher.running), feed, (lease, end.clone())));
-        background.spawn(probe(Arc::clone(&self.store), Arc::clone(&self.model), flow, (ready, shutdown.clone())));
-        tracing::info!(worker = self.name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
+        let mut claims = Claims::start(&nats, claiming, Arc::new(Semaphore::new(slots)), flows);
+
+        let (lease, running, end) = (worker.lease, &dispatcher.running, background.end());
+        let renewing = renew_leases(Arc::clone(&store), Arc::clone(running), Arc::clone(&feed), (lease, end.clone()));
+        background.spawn("renewal", renewing);
+        let hearing = hear_requests(Arc::new(requests), Arc::clone(&store), Arc::clone(running), (lease, end.clone()));
+        background.spawn("requests", hearing);
+        let sweeper = Sweeper {
+            ports: dispatcher.ports.clone(),
+            sessions: Arc::clone(&store),
+            queue: Arc::new(JetStreamQueue::new(&nats)),
+            running: Arc::clone(running),
+            settings: Arc::clone(&dispatcher.settings),
+            interval: worker.sweep_interval,
+        };
+        background.spawn("sweeper", sweeper.run(end.clone()));
+        let (state, states) = watch::channel(State::Paused(Vec::new()));
+        let link = nats.clone();
+        let probes = Probes { sessions: store, model, broker: move || link.link().connected };
+        background.spawn("probe", probe(probes, state, (drain.clone(), end.clone())));
+        background.spawn("state", obey(states.clone(), (flow, ready), end.clone()));
+        let identity = Identity {
+            worker: dispatcher.settings.worker,
+            name: name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            slots: worker.slots,
+        };
+        let presence = Arc::new(WorkerPresence::new(&nats));
+        background.spawn("presence", announce(presence, identity, Arc::clone(running), (states, end)));
+        tracing::info!(worker = name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
 
         let jobs = TaskTracker::new();
-        loop {
-            tokio::select! {
-                job = claims.next() => match job {
-                    Some(job) => { jobs.spawn(handle(dispatcher.clone(), job)); }
-                    None => anyhow::bail!("the claim loop has ended"),
-                },
-                () = shutdown.cancelled() => break,
-            }
-        }
-        jobs.close();
-        // Beside each other: what still comes out of the queue is given back while sessions finish their calls.
-        let waited = tokio::time::timeout(drain_timeout + DRAIN_MARGIN, jobs.wait());
-        let ((), drained) = tokio::join!(claims.stop(), waited);
-        if drained.is_err() {
-            tracing::warn!("sessions are left to their leases: {}", jobs.len());
-        }
-        end.cancel();
-        background.close();
-        background.wait().await;
-        self.feed.close().await;
-        if let Err(error) = self.nats.flush().await {
+        let broken = take_jobs(&mut claims, &jobs, (&dispatcher, &background)).await;
+        drain.cancel();
+        drained(claims, jobs, (worker.drain_timeout, &signals.now)).await;
+        let broken = background.finish().await.or(broken);
+        feed.close().await;
+        if let Err(error) = nats.flush().await {
             // The sessions are free all the same: the store knows.
             tracing::warn!("the last answers to the broker may be lost: {error}");
         }
-        self.tools.close().await;
+        tools.close().await;
         tracing::info!("worker is drained");
-        Ok(())
+        match broken {
+            None => Ok(()),
+            Some(task) => bail!("the worker had to stop: its task \"{task}\" has broken"),
+        }
     }
+}
 
-    fn dispatcher(&self, config: Config, drain: CancellationToken) -> anyhow::Result<WorkerDispatcher> {
-        let worker = config.worker.clone();
-        let settings = Settings {
-            worker: WorkerId(Uuid::new_v4()),
-            worker_name: self.name.clone(),
-            lease: worker.lease,
-            session_timeout: worker.session_timeout,
-            attempts: worker.attempts,
-            drain_timeout: worker.drain_timeout,
-        };
-        let mask = tools::mask(&config);
-        let intake = ConfiguredIntake::new(Arc::new(config), Arc::clone(&self.tools), mask, self.name.clone());
-        let ports = Ports {
-            model: Arc::clone(&self.model),
-            tools: Arc::clone(&self.tools),
-            journal: Arc::clone(&self.store),
-            feed: Arc::clone(&self.feed),
-        };
-        Ok(Dispatcher {
-            ports,
-            sessions: Arc::clone(&self.store),
-            intake: Arc::new(intake),
-            running: Arc::new(Running::default()),
-            settings: Arc::new(settings),
-            drain,
-        })
+/// Takes alerts until the worker drains; returns the part of it that has broken.
+async fn take_jobs(
+    claims: &mut Claims,
+    jobs: &TaskTracker,
+    (dispatcher, background): (&WorkerDispatcher, &Background),
+) -> Option<&'static str> {
+    loop {
+        tokio::select! {
+            job = claims.next() => match job {
+                Some(job) => { jobs.spawn(handle(dispatcher.clone(), job)); }
+                None => return Some("claims"),
+            },
+            task = background.broken() => return Some(task),
+            () = dispatcher.drain.cancelled() => return None,
+        }
+    }
+}
+
+/// Waits for the sessions, while what still comes out of the queue is given back beside them.
+async fn drained(claims: Claims, jobs: TaskTracker, (drain_timeout, now): (Duration, &CancellationToken)) {
+    let began = Instant::now();
+    metrics::gauge!("tarsy_draining").set(1.0);
+    jobs.close();
+    let patience = async {
+        tokio::select! {
+            () = tokio::time::sleep(drain_timeout) => {} // the drain timeout itself
+            () = now.cancelled() => {}
+        }
+        tokio::time::sleep(DRAIN_MARGIN).await;
+    };
+    let waited = async {
+        tokio::select! {
+            () = jobs.wait() => {}
+            () = patience => tracing::warn!("sessions are left to their leases: {}", jobs.len()),
+        }
+    };
+    tokio::join!(claims.stop(), waited);
+    metrics::histogram!("tarsy_drain_duration_seconds").record(began.elapsed().as_secs_f64());
+}
+
+fn dispatcher(
+    name: &str,
+    reached: &Reached,
+    config: Config,
+    (drain, hurry): (CancellationToken, CancellationToken),
+) -> WorkerDispatcher {
+    let worker = &config.worker;
+    let settings = Settings {
+        worker: WorkerId(Uuid::new_v4()),
+        worker_name: name.to_owned(),
+        lease: worker.lease,
+        session_timeout: worker.session_timeout,
+        attempts: worker.attempts,
+        cooldown: config.dedupe.cooldown,
+        drain_timeout: worker.drain_timeout,
+    };
+    let mask = tools::mask(&config);
+    let intake = ConfiguredIntake::new(Arc::new(config), Arc::clone(&reached.tools), mask, name.to_owned());
+    let ports = Ports {
+        model: Arc::clone(&reached.model),
+        tools: Arc::clone(&reached.tools),
+        journal: Arc::clone(&reached.store),
+        feed: Arc::clone(&reached.feed),
+    };
+    Dispatcher {
+        ports,
+        sessions: Arc::clone(&reached.store),
+        intake: Arc::new(intake),
+        running: Arc::new(Running::default()),
+        settings: Arc::new(settings),
+        hesitation: Arc::new(Hesitation::default()),
+        drain,
+        hurry,
     }
 }
 
@@ -204,40 +259,37 @@ async fn handle(dispatcher: WorkerDispatcher, claimed: Claimed) {
     drop(slot);
 }
 
-/// Claims nothing while the store or the LLM service is away: a claimed alert would only go back to the queue.
-async fn probe(
-    store: Arc<Store>,
-    model: Arc<Client>,
-    flow: watch::Sender<Flow>,
-    (ready, shutdown): (watch::Sender<Readiness>, CancellationToken),
+/// Tells the claim loop and the readiness probe what the worker does.
+async fn obey(
+    mut states: watch::Receiver<State>,
+    (flow, ready): (watch::Sender<Flow>, watch::Sender<Readiness>),
+    end: CancellationToken,
 ) {
     loop {
-        let looked = shutdown.run_until_cancelled(async { tokio::join!(store.reachable(), model.serving()) });
-        let Some((store_answers, model_serves)) = looked.await else {
-            ready.send_replace(Readiness::NotReady("draining".to_owned()));
-            return;
+        let (wanted, readiness) = match &*states.borrow_and_update() {
+            State::Claiming => (Flow::Claim, Readiness::Ready),
+            State::Paused(away) if away.is_empty() => (Flow::Pause, Readiness::NotReady("starting".to_owned())),
+            State::Paused(away) => (Flow::Pause, Readiness::NotReady(format!("{} away", away.join(", ")))),
+            State::Draining => (Flow::Pause, Readiness::NotReady("draining".to_owned())),
         };
-        let away: Vec<&str> = [(store_answers, "database"), (model_serves, "llm-service")]
-            .into_iter()
-            .filter(|(up, _)| !up)
-            .map(|(_, name)| name)
-            .collect();
-        let present =
-            if away.is_empty() { Readiness::Ready } else { Readiness::NotReady(format!("{} away", away.join(", "))) };
-        let wanted = if away.is_empty() { Flow::Claim } else { Flow::Pause };
         flow.send_if_modified(|flow| std::mem::replace(flow, wanted) != wanted);
-        if ready.send_replace(present.clone()) != present {
-            match present {
-                Readiness::Ready => tracing::info!("claims alerts"),
-                Readiness::NotReady(why) => tracing::warn!(why, "claims nothing"),
-            }
-        }
+        ready.send_replace(readiness);
         tokio::select! {
-            () = tokio::time::sleep(PROBE_EVERY) => {} // pacing of probes
-            () = shutdown.cancelled() => {
-                ready.send_replace(Readiness::NotReady("draining".to_owned()));
+            () = end.cancelled() => return,
+            changed = states.changed() => if changed.is_err() {
+                // The probe is gone, and with it the worker's right to claim.
+                flow.send_replace(Flow::Pause);
+                end.cancelled().await;
                 return;
-            }
+            },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sweeper_and_bus_mean_the_same_header() {
+        assert_eq!(crate::engine::sweeper::SESSION_ID, crate::bus::SESSION_ID);
     }
 }

@@ -70,6 +70,42 @@ pub const METRICS: &[Metric] = &[
         help: "investigations ended",
     },
     Metric {
+        name: "tarsy_alerts_joined_total",
+        kind: Kind::Counter,
+        label: label("reason", &["open", "cooldown"]),
+        help: "alerts that an open session took along, or that one answers for that completed within the cooldown",
+    },
+    Metric {
+        name: "tarsy_sessions_released_total",
+        kind: Kind::Counter,
+        label: label("reason", &["drain", "model_away", "store_away", "not_for_us"]),
+        help: "investigations handed back for another worker to go on with",
+    },
+    Metric {
+        name: "tarsy_sessions_lost_total",
+        kind: Kind::Counter,
+        label: None,
+        help: "investigations that another worker took over while this one had not handed them back",
+    },
+    Metric {
+        name: "tarsy_sweeps_total",
+        kind: Kind::Counter,
+        label: label("found", &["overdue", "requeued", "settled"]),
+        help: "things that nobody took care of and that a sweep has done",
+    },
+    Metric {
+        name: "tarsy_drain_duration_seconds",
+        kind: Kind::Seconds(TOOL_BUCKETS),
+        label: None,
+        help: "from the signal to stop until the last session was handed back",
+    },
+    Metric {
+        name: "tarsy_draining",
+        kind: Kind::Gauge,
+        label: None,
+        help: "1 while this worker lets its last calls finish and hands its sessions back",
+    },
+    Metric {
         name: "tarsy_writes_refused_total",
         kind: Kind::Counter,
         label: label("statement", REFUSABLE),

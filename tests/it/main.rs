@@ -18,6 +18,7 @@ mod journals;
 mod llm;
 mod mcp;
 mod proof;
+mod start;
 mod store;
 mod support;
 mod survive;

@@ -14,7 +14,7 @@ use tracing::level_filters::LevelFilter;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
-use crate::roles::connect::Addresses;
+use crate::roles::connect::{Addresses, BadAddress};
 use crate::telemetry::logs;
 
 /// Runs a command to its end.
@@ -43,6 +43,10 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     outcome.or_else(|error| {
         if let Some(faults) = error.downcast_ref::<Faults>() {
             write_error(&faults.to_string());
+            return Ok(Exit::BadConfiguration);
+        }
+        if error.is::<BadAddress>() {
+            write_error(&format!("tarsy: {}", told(&error)));
             return Ok(Exit::BadConfiguration);
         }
         if !is_role && is_unread(&error) { Ok(Exit::Unread) } else { Err(error) }

@@ -22,7 +22,7 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     }
     let name = args.name.unwrap_or_else(default_name);
     let options = worker::Options { addresses: addresses(global), name, listen: args.listen };
-    worker::run(options, config, shutdown::on_end(args.with_parent)?).await?;
+    worker::run(options, config, shutdown::on_signals(args.with_parent)?).await?;
     Ok(Exit::Done)
 }
 

@@ -25,6 +25,8 @@ pub struct Hints {
     pub fingerprint: Option<String>,
     /// A page that says what to do.
     pub runbook_url: Option<String>,
+    /// For people: the alert's name and what it is about.
+    pub title: Option<String>,
     /// How it was queued: the severity of a body that does not say one.
     pub priority: Option<Severity>,
 }
@@ -84,7 +86,9 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         .map_or_else(|| fingerprint::of_body(body), fingerprint::bounded);
     Ok(Alert {
         source: reading.source.to_owned(),
-        title: said(Some(&reading.title), MAX_TITLE_CHARS).unwrap_or_else(|| name.clone()),
+        title: said(hints.title.as_deref(), MAX_TITLE_CHARS)
+            .or_else(|| said(Some(&reading.title), MAX_TITLE_CHARS))
+            .unwrap_or_else(|| name.clone()),
         alert_type: name,
         severity: reading.severity.or(hints.priority).unwrap_or_default(),
         status: if reading.resolved { AlertStatus::Resolved } else { AlertStatus::Firing },

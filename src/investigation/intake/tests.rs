@@ -157,10 +157,12 @@ fn hints_win_over_the_body_but_a_priority_does_not() {
         alert_type: Some("disk".to_owned()),
         fingerprint: Some(" f ".to_owned()),
         runbook_url: Some("https://r.example".to_owned()),
+        title: Some("disk of db-1\nis full".to_owned()),
         priority: Some(Severity::Low),
     };
     let expected = Alert {
         alert_type: "disk".to_owned(),
+        title: "disk of db-1 is full".to_owned(),
         fingerprint: "f".to_owned(),
         runbook_url: Some("https://r.example".to_owned()),
         ..target_down(AlertStatus::Firing)

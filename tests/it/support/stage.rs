@@ -54,7 +54,8 @@ impl Stage {
     fn config(&self) -> String {
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
-             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n",
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n\
+             dedupe:\n  cooldown: 0s\n",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
             LEASE.as_secs(),

@@ -1,0 +1,316 @@
+//! Fakes of the store, the broker and the intake for everything that delivers: each writes down what it is asked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::dispatch::{Dispatcher, Intake, Job, Settings, Understood};
+use super::hesitation::Hesitation;
+use super::ports::*;
+use super::running::Running;
+use super::testing::{Fakes, Scene, Turn, lock};
+use crate::investigation::alert::{Alert, AlertStatus, Severity};
+use crate::investigation::ids::{SessionId, WorkerId};
+use crate::investigation::plan::{Plan, Strategy};
+use crate::investigation::timeline::{EventDraft, EventType};
+
+/// A store with one alert in it.
+#[derive(Debug)]
+pub(super) struct FakeSessions {
+    pub(super) places: Mutex<Vec<Place>>,
+    pub(super) opened: Mutex<Vec<Opened>>,
+    pub(super) claim: Mutex<Claim>,
+    pub(super) claim_takes: Mutex<Duration>,
+    pub(super) released: Mutex<Result<(), JournalError>>,
+    /// `None`: no renewal succeeds.
+    pub(super) renewal: Mutex<Option<Renewal>>,
+    /// When, and how many leases.
+    pub(super) renewed: Mutex<Vec<(Instant, usize)>>,
+    pub(super) standing: Standing,
+    pub(super) swept: Mutex<Vec<Vec<Swept>>>,
+    /// A statement that finds the store away.
+    pub(super) away: Mutex<Option<&'static str>>,
+    /// Cancelled by the statement that opens.
+    pub(super) cancels: Mutex<Option<CancellationToken>>,
+    pub(super) requests: Mutex<Vec<OpenRequest>>,
+    pub(super) asked: Mutex<Vec<String>>,
+}
+
+impl FakeSessions {
+    pub(super) fn new(places: Vec<Place>, claim: Claim, standing: Standing) -> Self {
+        Self {
+            places: Mutex::new(places),
+            opened: Mutex::default(),
+            claim: Mutex::new(claim),
+            claim_takes: Mutex::default(),
+            released: Mutex::new(Ok(())),
+            renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, cancel_requested: false })),
+            renewed: Mutex::default(),
+            standing,
+            swept: Mutex::default(),
+            away: Mutex::default(),
+            cancels: Mutex::default(),
+            requests: Mutex::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    pub(super) fn asked(&self) -> Vec<String> {
+        lock(&self.asked).clone()
+    }
+
+    fn ask(&self, what: &'static str, about: impl std::fmt::Display) -> Result<(), JournalError> {
+        lock(&self.asked).push(format!("{what} {about}").trim().to_owned());
+        if *lock(&self.away) == Some(what) {
+            return Err(JournalError::Away("gone".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn number(id: SessionId) -> u128 {
+    id.0.as_u128()
+}
+
+impl Sessions for FakeSessions {
+    async fn receive(&self, received: Received) -> Result<Place, JournalError> {
+        self.ask("receive", number(received.alert_id))?;
+        Ok(lock(&self.places).remove(0))
+    }
+
+    async fn open(&self, request: OpenRequest) -> Result<Opened, JournalError> {
+        self.ask("open", "")?;
+        lock(&self.requests).push(request);
+        if let Some(token) = lock(&self.cancels).as_ref() {
+            token.cancel();
+        }
+        Ok(lock(&self.opened).remove(0))
+    }
+
+    async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
+        self.ask("bury", format!("{} {}: {}", number(alert), refusal.reason.as_str(), refusal.detail))
+    }
+
+    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, JournalError> {
+        let about =
+            claim.stream_sequence.map_or_else(|| format!("{} without a job", number(session)), |_| String::new());
+        self.ask("claim", about)?;
+        let takes = *lock(&self.claim_takes);
+        tokio::time::sleep(takes).await; // paused time
+        Ok(lock(&self.claim).clone())
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, JournalError> {
+        lock(&self.renewed).push((Instant::now(), leases.len()));
+        let renewal = lock(&self.renewal).ok_or_else(|| JournalError::Away("gone".to_owned()))?;
+        Ok(leases.iter().map(|_| renewal).collect())
+    }
+
+    async fn release(&self, _lease: Lease) -> Result<(), JournalError> {
+        self.ask("release", "")?;
+        lock(&self.released).clone()
+    }
+
+    async fn standing(&self, _session: SessionId) -> Result<Standing, JournalError> {
+        Ok(self.standing.clone())
+    }
+
+    async fn settled(&self, _session: SessionId) -> Result<(), JournalError> {
+        self.ask("settled", "")
+    }
+
+    async fn spare(&self, alert: SessionId) -> Result<(), JournalError> {
+        self.ask("spare", number(alert))
+    }
+
+    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
+        self.ask("cancel", number(session))?;
+        Ok(true)
+    }
+
+    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+        self.ask("sweep", "")?;
+        let mut swept = lock(&self.swept);
+        Ok(if swept.is_empty() { Vec::new() } else { swept.remove(0) })
+    }
+
+    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), JournalError> {
+        self.ask("requeued", format!("{} as {stream_sequence}", number(alert)))
+    }
+
+    async fn reachable(&self) -> bool {
+        *lock(&self.away) != Some("reachable")
+    }
+}
+
+/// Takes a body as it stands, in its own time.
+#[derive(Debug)]
+pub(super) struct Plain {
+    plan: Plan,
+}
+
+impl Intake for Plain {
+    /// `panic` does, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
+    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
+        let body = received.body.as_deref().unwrap_or_default();
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Refusal { reason: DeadReason::Undecodable, detail: "no text".to_owned() })?
+            .to_owned();
+        match text.as_str() {
+            "panic" => panic!("a body that nobody expected"),
+            "hang" => std::future::pending().await,
+            "slow" => tokio::time::sleep(Duration::from_secs(45)).await, // paused time
+            _ => {}
+        }
+        let force = text == "forced";
+        let retry_of = force.then(|| SessionId(Uuid::from_u128(3)));
+        let alert = Alert {
+            source: "text".to_owned(),
+            alert_type: "generic".to_owned(),
+            title: text.clone(),
+            severity: Severity::Normal,
+            status: AlertStatus::Firing,
+            fingerprint: "f".to_owned(),
+            runbook_url: None,
+            text,
+        };
+        let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
+        Ok(Understood { alert, plan: self.plan.clone(), started, force, retry_of })
+    }
+}
+
+/// Writes down what the broker is told. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told(pub(super) Arc<Mutex<Vec<String>>>, pub(super) Arc<Mutex<Vec<Duration>>>);
+
+impl Delivery for Told {
+    async fn progress(&self) -> Result<(), BrokerAway> {
+        lock(&self.0).push("progress".to_owned());
+        Ok(())
+    }
+    async fn ack(&self) -> Result<(), BrokerAway> {
+        lock(&self.0).push("ack".to_owned());
+        Ok(())
+    }
+    async fn nak(&self, delay: Duration) -> Result<(), BrokerAway> {
+        lock(&self.0).push(if delay.is_zero() { "nak now".to_owned() } else { "nak later".to_owned() });
+        lock(&self.1).push(delay);
+        Ok(())
+    }
+    async fn term(&self, reason: &str) -> Result<(), BrokerAway> {
+        lock(&self.0).push(format!("term {reason}"));
+        Ok(())
+    }
+}
+
+/// A broker that does not answer.
+#[derive(Debug)]
+pub(super) struct Silent;
+
+impl Delivery for Silent {
+    async fn progress(&self) -> Result<(), BrokerAway> {
+        std::future::pending().await
+    }
+    async fn ack(&self) -> Result<(), BrokerAway> {
+        std::future::pending().await
+    }
+    async fn nak(&self, _delay: Duration) -> Result<(), BrokerAway> {
+        std::future::pending().await
+    }
+    async fn term(&self, _reason: &str) -> Result<(), BrokerAway> {
+        std::future::pending().await
+    }
+}
+
+/// One worker's delivery side, and an alert for it.
+pub(super) struct Desk {
+    pub(super) scene: Scene,
+    pub(super) sessions: Arc<FakeSessions>,
+    pub(super) dispatcher: Dispatcher<Fakes, FakeSessions, Plain, Told>,
+    pub(super) told: Told,
+}
+
+pub(super) const SETTLED: Standing = Standing { over: true, settled: false, last_seq: 3, owes: None };
+pub(super) const NEW: Place = Place::Undecided { attempts: 1 };
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+
+impl Desk {
+    pub(super) fn new(places: Vec<Place>, opened: Vec<Opened>, claim: Claim, standing: Standing) -> Self {
+        let scene = Scene::new(Strategy::SingleCall, 1, vec![Turn::Says("Cause: x", vec![])]);
+        let desk = Self::of(scene, FakeSessions::new(places, claim, standing));
+        *lock(&desk.sessions.opened) = opened;
+        desk
+    }
+
+    /// A new alert that opens the scene's session.
+    pub(super) fn opening(scene: Scene) -> Self {
+        let desk = Self::of(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
+        *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
+        desk
+    }
+
+    fn of(scene: Scene, sessions: FakeSessions) -> Self {
+        let sessions = Arc::new(sessions);
+        let settings = Settings {
+            worker: WorkerId(Uuid::nil()),
+            worker_name: "w1".to_owned(),
+            lease: LEASE,
+            session_timeout: Duration::from_mins(40),
+            attempts: 5,
+            cooldown: Duration::from_hours(1),
+            drain_timeout: Duration::from_secs(45),
+        };
+        let dispatcher = Dispatcher {
+            ports: scene.ports.clone(),
+            sessions: Arc::clone(&sessions),
+            intake: Arc::new(Plain { plan: scene.disk().record.plan.clone() }),
+            running: Arc::new(Running::default()),
+            settings: Arc::new(settings),
+            hesitation: Arc::new(Hesitation::default()),
+            drain: CancellationToken::new(),
+            hurry: CancellationToken::new(),
+        };
+        Self { scene, sessions, dispatcher, told: Told::default() }
+    }
+
+    pub(super) async fn deliver(&self, body: &[u8]) {
+        let received = Received {
+            alert_id: self.scene.session,
+            body_sha256: [0; 32],
+            body: Some(body.to_vec()),
+            headers: json!({}),
+            subject: "tarsy.alerts.normal".to_owned(),
+            stream_sequence: 1,
+        };
+        let derived_id = SessionId(Uuid::from_u128(8));
+        self.dispatcher.handle(Job { received, fault: None, derived_id, delivery: self.told.clone() }).await;
+    }
+
+    /// What the store and the broker were asked.
+    pub(super) fn outcome(&self) -> (Vec<String>, Vec<String>) {
+        (self.sessions.asked(), lock(&self.told.0).clone())
+    }
+
+    pub(super) fn claimed(&self) -> Claimed {
+        let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
+        Claimed { lease: self.scene.lease(), remaining, attempts, cancel_requested }
+    }
+}
+
+pub(super) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Returns when `reached` holds; paused time goes by meanwhile.
+pub(super) async fn until(reached: impl Fn() -> bool) {
+    let polling = async {
+        while !reached() {
+            tokio::time::sleep(Duration::from_millis(1)).await; // paused time
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), polling).await.expect("it never came");
+}

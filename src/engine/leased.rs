@@ -1,0 +1,113 @@
+//! A session that this worker owns: from its claim to the answer to the message that brought it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::control::{Broken, Control, HandBack};
+use super::dispatch::{Answer, Dispatcher, Intake, jittered};
+use super::ports::{Claimed, Delivery, Feed, JournalError, Sessions};
+use super::running::Run;
+use super::session::{end_now, investigate};
+use super::world::World;
+use crate::investigation::entry::StopReason;
+
+/// A run whose lease is lost ends at its next await. After this time it is taken for stuck and dropped.
+const LOST_GRACE: Duration = Duration::from_secs(30);
+
+impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
+    /// Runs a claimed session and answers its latest delivery, which may not be the one that brought it.
+    pub(super) async fn run(&self, (claimed, asked_at): (Claimed, Instant), delivery: &Arc<D>) -> Answer {
+        let (lease, session) = (claimed.lease, claimed.lease.session_id);
+        // The store's answer may have been on its way for longer than the lease lasts.
+        let control = Control::new(asked_at, self.settings.lease.mul_f64(2.0 / 3.0), self.drain.clone());
+        let entered = self.running.insert(Run { lease, control: control.clone(), delivery: Arc::clone(delivery) });
+        let ended = self.drive(&claimed, &control).await;
+        let latest = entered.leave().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
+        if !matches!(ended, Err(Broken::HandBack(HandBack::ModelAway(_)))) {
+            self.hesitation.forget(session);
+        }
+        let answer = match ended {
+            Ok(()) => self.settle_or_later(session, &latest).await,
+            Err(Broken::LeaseLost) => {
+                metrics::counter!("tarsy_sessions_lost_total").increment(1);
+                tracing::warn!(session_id = %session, epoch = lease.epoch, "lease lost");
+                Answer::Nothing
+            }
+            // The lease has to run out: a hand-back would be no attempt, and the same call would be paid for ever.
+            Err(Broken::Panicked) => Answer::Nak(jittered(self.settings.lease)),
+            Err(Broken::HandBack(reason)) => self.hand_back((&claimed, &control), &reason, &latest).await,
+        };
+        self.answer(session, &latest, answer).await;
+        Answer::Nothing
+    }
+
+    async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Broken> {
+        let (lease, remaining) = (claimed.lease, claimed.remaining);
+        self.ports.feed.poke(lease.session_id);
+        let end = if claimed.cancel_requested {
+            Some(StopReason::Cancelled)
+        } else if remaining.is_zero() {
+            Some(StopReason::Deadline)
+        } else {
+            (claimed.attempts >= self.settings.attempts).then_some(StopReason::AttemptsExhausted)
+        };
+        if let Some(reason) = end {
+            return end_now(&self.ports, lease, reason).await;
+        }
+        let deadline = async {
+            tokio::time::sleep(remaining).await; // the deadline itself
+            control.stop(StopReason::Deadline);
+            std::future::pending::<()>().await;
+        };
+        let drained = async {
+            self.drain.cancelled().await;
+            tokio::select! {
+                () = tokio::time::sleep(self.settings.drain_timeout) => {} // the drain timeout itself
+                () = self.hurry.cancelled() => {}
+            }
+        };
+        let stuck = async {
+            control.lost().await;
+            tokio::time::sleep(LOST_GRACE).await; // how long a stuck run keeps its slot
+        };
+        tokio::select! {
+            ended = investigate(self.ports.clone(), lease, control.clone()) => ended,
+            () = deadline => Ok(()),
+            () = drained => Err(Broken::HandBack(HandBack::Drain)),
+            () = stuck => Err(Broken::LeaseLost),
+        }
+    }
+
+    /// The store first: whoever gets the message next must find the session free.
+    async fn hand_back(&self, (claimed, control): (&Claimed, &Control), reason: &HandBack, delivery: &D) -> Answer {
+        let session_id = claimed.lease.session_id;
+        match self.sessions.release(claimed.lease).await {
+            Ok(()) => {
+                metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str()).increment(1);
+                tracing::info!(%session_id, "session handed back: {reason}");
+            }
+            // Another worker has the message, too.
+            Err(error @ JournalError::LeaseLost { .. }) => {
+                metrics::counter!("tarsy_sessions_lost_total").increment(1);
+                tracing::warn!(%session_id, "not handed back: {error}");
+                return Answer::Nothing;
+            }
+            // The end was committed, only the answer to it was lost.
+            Err(JournalError::Ended) => return self.settle_or_later(session_id, delivery).await,
+            Err(error @ (JournalError::Conflict(_) | JournalError::Away(_))) => {
+                tracing::warn!(%session_id, "session was to be handed back ({reason}), its lease has to run out: {error}");
+                return Answer::Nak(jittered(self.settings.lease));
+            }
+        }
+        match reason {
+            HandBack::Drain => Answer::Nak(Duration::ZERO),
+            HandBack::StoreAway(_) => Answer::Nak(jittered(Duration::from_secs(2))),
+            HandBack::ModelAway(_) => {
+                Answer::Nak(jittered(self.hesitation.delay(session_id, control.has_progressed())))
+            }
+            HandBack::NotForUs(_) => Answer::Nak(jittered(Duration::from_secs(30))),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How a worker begins and ends beside neighbours that are away, and with addresses that cannot be right.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::process::Tarsy;
+use crate::support::stage::Stage;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Nobody listens there.
+const NOWHERE: &str = "127.0.0.1:1";
+
+/// An address for a listener that has to be known before it is there.
+fn free_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Status and body of a probe; `None` while nobody listens.
+async fn probe(address: &str, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.trim().to_owned()))
+}
+
+/// Returns when `/readyz` says this.
+async fn is_ready(address: &str, expected: (u16, &str)) {
+    let mut last = None;
+    let asked = async {
+        loop {
+            last = probe(address, "/readyz").await;
+            if last.as_ref().is_some_and(|(status, body)| (*status, body.as_str()) == expected) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let reached = tokio::time::timeout(PATIENCE, asked).await;
+    assert!(reached.is_ok(), "/readyz never says {expected:?}, but {last:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_cannot_be_read_ends_a_worker_at_once_and_shows_no_secret() {
+    let nats = format!("nats://{NOWHERE}");
+    let database = format!("postgres://tarsy:s3cret@{NOWHERE}/tarsy");
+    let cases = [
+        ("DATABASE_URL", "postgres//tarsy:s3cret@db/tarsy"),
+        ("DATABASE_URL", "http://tarsy:s3cret@db/tarsy"),
+        ("DATABASE_URL", "postgres://tarsy:s3cret@db:port/tarsy"),
+        ("DATABASE_URL", "postgres://tarsy:s3cret@db/tarsy?sslmod=require"),
+        ("DATABASE_URL", "postgres://tarsy:s3cret@db/tarsy?sslmode=s3cret"),
+        ("DATABASE_URL", ""),
+        ("NATS_URL", "nats://tarsy:s3cret@nats:port"),
+        ("TARSY_LLM_ADDR", "https://llm:443"),
+    ];
+    for (name, value) in cases {
+        let mut env = vec![("NATS_URL", nats.as_str()), ("DATABASE_URL", database.as_str())];
+        env.retain(|(other, _)| *other != name);
+        env.push((name, value));
+        let began = Instant::now();
+        let mut worker = Tarsy::spawn("w1", &["worker"], &env);
+        let (code, _) = worker.finished().await;
+        let log = worker.log();
+        assert_eq!(code, 78, "{name}={value}\n{log}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{name}={value} took {:?}", began.elapsed());
+        let about = if name == "TARSY_LLM_ADDR" { "llm service address" } else { name };
+        assert!(log.contains(about) && !log.contains("s3cret"), "{name}={value}\n{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_waits_for_what_is_away_and_says_for_what() {
+    let mut stage = Stage::set(&[]).await;
+    stage.nats.kill();
+    let (listen, nats, llm) = (free_address(), stage.nats.url(), stage.llm_addr().to_owned());
+    let nowhere = format!("postgres://tarsy:s3cret@{NOWHERE}/tarsy");
+    let alone = [("NATS_URL", nats.as_str()), ("DATABASE_URL", nowhere.as_str())];
+    let mut lonely = Tarsy::spawn("lonely", &["worker", "--listen", &listen], &alone);
+    is_ready(&listen, (503, "waiting for nats, database")).await;
+    assert_eq!(probe(&listen, "/healthz").await, Some((200, "ok".to_owned())));
+    lonely.logged("waiting for nats").await;
+    lonely.logged("waiting for the database").await;
+    assert!(!lonely.log().contains("s3cret"), "{}", lonely.log());
+    lonely.terminate();
+    assert_eq!(lonely.finished().await.0, 0, "{}", lonely.log());
+
+    let (listen, url) = (free_address(), stage.database.url().to_owned());
+    let config = stage.file("tarsy.yaml").display().to_string();
+    let env = [
+        ("NATS_URL", nats.as_str()),
+        ("DATABASE_URL", url.as_str()),
+        ("TARSY_LLM_ADDR", llm.as_str()),
+        ("TARSY_CONFIG", config.as_str()),
+    ];
+    let mut worker = Tarsy::spawn("w1", &["worker", "--listen", &listen], &env);
+    is_ready(&listen, (503, "waiting for nats")).await;
+    stage.nats.restart().await;
+    assert_eq!(worker.ready().await, listen);
+    is_ready(&listen, (200, "ok")).await;
+    stage.nats.kill();
+    is_ready(&listen, (503, "nats away")).await;
+    stage.nats.restart().await;
+    is_ready(&listen, (200, "ok")).await;
+    let session = stage.publish().await;
+    stage.follow(session).await.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_hands_back_in_the_middle_of_a_call_and_the_exit_code_is_0() {
+    let mut stage = Stage::set(&["answer-1-middle"]).await;
+    let (mut first, probes) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let waiting = stage.gates.next().await;
+    let (_second, _) = stage.worker("w2").await;
+    first.terminate();
+    is_ready(&probes, (503, "draining")).await;
+    // The call of the first worker stays where it is.
+    stage.gates.open_all();
+    let began = Instant::now();
+    first.terminate();
+    let (code, _) = first.finished().await;
+    assert_eq!(code, 0, "{}", first.log());
+    assert!(began.elapsed() < Duration::from_secs(20), "the drain timeout is 45 s: {:?}", began.elapsed());
+    assert!(first.log().contains("session handed back: draining"), "{}", first.log());
+    let mut timeline = stage.follow(session).await;
+    timeline.finish().await;
+    waiting.open().await;
+    stage.assert_whole(session, &timeline.seen).await;
+}
