@@ -56,10 +56,7 @@ impl Addresses {
         let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials: None, patience };
         match Nats::connect(&options).await {
             Ok(nats) => Ok(nats),
-            // With endless patience only an address that cannot be read is refused.
-            Err(bus::Error::Refused { source, .. }) if patience == Patience::Endless => {
-                bail!(BadAddress(format!("NATS_URL or --nats-url is no address of a NATS server: {source}")))
-            }
+            Err(error @ bus::Error::Url { .. }) => bail!(BadAddress(format!("{error}: set NATS_URL or --nats-url"))),
             Err(error) => bail!(error),
         }
     }
@@ -86,35 +83,11 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
         match check_schema(options).await {
             Ok(()) => return Ok(()),
             Err(error @ (Error::SchemaBehind(_) | Error::SchemaTooNew(_))) => bail!(error),
-            Err(Error::Connect(error)) if is_malformed(&error.to_string()) => {
-                let form = "postgres://user:password@host:port/database";
-                bail!(BadAddress(format!(
-                    "DATABASE_URL or --database-url is no address of a database, such as {form}"
-                )));
-            }
+            Err(error @ Error::BadUrl(_)) => bail!(BadAddress(error.to_string())),
             Err(error) => tracing::warn!(error = one_line(&error), "waiting for the database"),
         }
         tokio::time::sleep(DATABASE_RETRY).await; // pacing of retries
     }
-}
-
-/// Whether libpq complains about the connection string itself. It repeats the string, so its words are not shown.
-fn is_malformed(error: &str) -> bool {
-    const COMPLAINTS: [&str; 10] = [
-        "in connection info string",
-        "invalid connection option",
-        "IPv6 host address",
-        "in URI",
-        "URI query parameter",
-        "percent-encoded",
-        "invalid port number",
-        "could not match",
-        "invalid integer value",
-        " value: \"",
-    ];
-    // What a server says is another matter.
-    let answered = error.contains("connection to server") || error.contains("FATAL");
-    !answered && COMPLAINTS.iter().any(|complaint| error.contains(complaint))
 }
 
 /// libpq wraps its messages and ends them with a line break.

@@ -5,7 +5,6 @@ pub mod drill;
 pub mod intake;
 pub mod llm_service;
 pub mod migrate;
-mod pending;
 pub mod shutdown;
 pub mod tools;
 pub mod worker;

@@ -17,10 +17,11 @@ use uuid::Uuid;
 use self::start::{Reached, reach};
 use super::connect::Addresses;
 use super::intake::ConfiguredIntake;
-use super::pending::{JetStreamQueue, WorkerPresence};
 use super::shutdown::{Signals, say_ready};
 use super::tools;
-use crate::bus::{ClaimSettings, Claims, Flow, JetStreamFeed, Job as Claimed, JobDelivery};
+use crate::bus::{
+    ClaimSettings, Claims, Flow, JetStreamFeed, JetStreamQueue, Job as Claimed, JobDelivery, WorkerPresence,
+};
 use crate::config::Config;
 use crate::engine::background::Background;
 use crate::engine::dispatch::{Dispatcher, Job, Settings};

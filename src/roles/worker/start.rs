@@ -9,12 +9,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::bus::{Error, FeedSettings, JetStreamFeed, Nats};
+use crate::bus::{ControlRequests, Error, FeedSettings, JetStreamFeed, Nats};
 use crate::config::Config;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{BadAddress, topology, wait_for_schema};
-use crate::roles::pending::ControlRequests;
 use crate::roles::tools;
 use crate::store::Store;
 use crate::telemetry::http::Readiness;
