@@ -145,9 +145,10 @@ impl Claimer {
         Ok(got)
     }
 
-    /// Waits at every priority until one alert has come.
+    /// Waits at every priority that has room until one alert has come, or a slot more makes room.
     async fn wait_everywhere(&mut self) -> Result<(), Break> {
         let heartbeat = self.parts.settings.expires / 4;
+        let slots = Arc::clone(&self.parts.slots);
         loop {
             for priority in Priority::ALL {
                 if self.room(priority) > 0 && !self.requests.has(priority) {
@@ -161,7 +162,14 @@ impl Claimer {
                     self.ask(priority, request, patience).await?;
                 }
             }
-            let answer = self.answer().await?;
+            let answer = tokio::select! {
+                biased;
+                Ok(slot) = slots.acquire() => {
+                    drop(slot);
+                    return Ok(());
+                }
+                answer = self.answer() => answer?,
+            };
             if self.deal_with(answer, true).await? {
                 return Ok(());
             }
