@@ -53,10 +53,10 @@ async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() 
     let claims = claims_of(&stage, &critical).await;
     let all = count + 7 + CRITICAL;
     if to_end {
-        let sql = format!("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL");
+        let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         let patience = Duration::from_secs(3600);
         let whole = i64::try_from(all).unwrap();
-        eventually_within(patience, "all are over", async || stage.database.number(&sql) == whole).await;
+        eventually_within(patience, "all are over", async || stage.database.number(sql) == whole).await;
     }
     let took = began.elapsed();
     stop.cancel();

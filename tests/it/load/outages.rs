@@ -125,6 +125,6 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     let address = stage.llm_addr().to_owned();
     stage.start_llm_service(&address).await;
     let changes = all_is_well(&stage, SESSIONS).await;
-    println!("{SESSIONS} sessions without a model for {:.1?}: {changes} hand-overs, all completed", outage);
+    println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes} hand-overs, all completed");
     assert!(changes <= 3 * SESSIONS, "{changes} hand-overs: sessions were claimed while the model was away");
 }

@@ -4,6 +4,7 @@
 //! milliseconds. The server comes from the environment.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -19,11 +20,12 @@ const LOCK: i64 = 8_115_002_417;
 static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 
 /// A database that is dropped with the value.
-#[derive(Debug)]
 pub(crate) struct TestDatabase {
     name: String,
     url: String,
     admin: String,
+    /// For looking, again and again.
+    looking: Mutex<Option<PgConnection>>,
 }
 
 impl TestDatabase {
@@ -47,7 +49,7 @@ impl TestDatabase {
         let name = format!("tarsy_t_{}", Uuid::now_v7().simple());
         let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
         PgConnection::establish(&admin).expect("connect").batch_execute(&sql).expect("create a database");
-        Self { url: url_of(&admin, &name), name, admin }
+        Self { url: url_of(&admin, &name), name, admin, looking: Mutex::default() }
     }
 
     /// Where it is.
@@ -72,17 +74,30 @@ impl TestDatabase {
 
     /// The one number of a query.
     pub(crate) fn number(&self, sql: &str) -> i64 {
-        diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
     }
 
     /// The one text of a query.
     pub(crate) fn text(&self, sql: &str) -> String {
-        diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
     }
 
     /// Whether a query says true.
     pub(crate) fn holds(&self, sql: &str) -> bool {
-        diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
+    }
+
+    /// Keeps the connection for the next look; a second one is made when the server was away since the last look.
+    fn look<T>(&self, sql: &str, query: impl Fn(&mut PgConnection) -> QueryResult<T>) -> T {
+        let mut kept = self.looking.lock().unwrap();
+        if let Some(answer) = kept.as_mut().and_then(|connection| query(connection).ok()) {
+            return answer;
+        }
+        let connection = kept.insert(self.connection());
+        query(connection).expect(sql)
     }
 }
 
