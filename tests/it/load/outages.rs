@@ -1,5 +1,5 @@
 //! The broker, the database and the LLM service go away under running investigations and come back.
-//! `TARSY_LOAD_OUTAGE_SECS=60` makes the outage of the LLM service a long one.
+//! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service long ones.
 
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,25 @@ fn most_checkpoints(stage: &Stage) -> i64 {
     stage.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
 }
 
-/// All over, in order, whole; returns how often sessions changed hands.
-async fn all_is_well(stage: &Stage, count: usize) -> usize {
+/// How often sessions changed hands.
+#[derive(Debug, PartialEq, Eq)]
+struct Changes {
+    handed_back: usize,
+    /// The only ones that count an attempt.
+    expired: usize,
+}
+
+const NONE: Changes = Changes { handed_back: 0, expired: 0 };
+
+/// All over, in order, whole.
+async fn all_is_well(stage: &Stage, count: usize) -> Changes {
     ended(stage, count).await;
     stage.queue_is_empty().await;
     let timelines = stage.assert_all_whole().await;
     assert_all_completed(stage, count);
-    timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed).count()
+    let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
+    let (handed_back, expired): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "handed_back");
+    Changes { handed_back: handed_back.len(), expired: expired.len() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,7 +74,7 @@ async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt(
     works_on(&stage, before).await;
     stage.nats.restart().await;
     publish_many(&stage, 2).await;
-    assert_eq!(all_is_well(&stage, SESSIONS + 2).await, 0, "nobody had to take a session over");
+    assert_eq!(all_is_well(&stage, SESSIONS + 2).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -76,7 +88,7 @@ async fn investigations_outlive_the_loss_of_all_streams() {
     stage.migrate().await;
     // The new stream gives the sequences of the lost alerts to others.
     publish_many(&stage, SESSIONS).await;
-    assert_eq!(all_is_well(&stage, 2 * SESSIONS).await, 0, "nobody had to take a session over");
+    assert_eq!(all_is_well(&stage, 2 * SESSIONS).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,14 +100,16 @@ async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     let crashed = Instant::now();
     for worker in &workers {
         worker.logged("database away").await;
-        worker.logged("store is away").await;
     }
+    let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", 0));
+    tokio::time::sleep(outage.saturating_sub(crashed.elapsed())).await; // the outage itself
     postgres.restart().await;
-    println!("the database was away for {:.1?}", crashed.elapsed());
+    let away = crashed.elapsed();
     publish_many(&stage, 2).await;
-    all_is_well(&stage, SESSIONS + 2).await;
-    let expired = "SELECT count(*) FROM timeline_events WHERE metadata ->> 'reason' = 'lease_expired'";
-    assert_eq!(stage.database.number(expired), 0, "no lease ran out");
+    let changes = all_is_well(&stage, SESSIONS + 2).await;
+    println!("{SESSIONS} sessions without a database for {away:.1?}: {changes:?}, all completed");
+    // Then a lease runs out before it can be given back.
+    assert!(away > LEASE / 2 || changes == NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,6 +139,7 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     let address = stage.llm_addr().to_owned();
     stage.start_llm_service(&address).await;
     let changes = all_is_well(&stage, SESSIONS).await;
-    println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes} hand-overs, all completed");
-    assert!(changes <= 3 * SESSIONS, "{changes} hand-overs: sessions were claimed while the model was away");
+    println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
+    assert_eq!(changes.expired, 0);
+    assert!(changes.handed_back <= 3 * SESSIONS, "sessions were claimed again and again while the model was away");
 }

@@ -40,18 +40,17 @@ async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than
         exits.add(terminated.elapsed());
     }
     let rolled = rolling.elapsed();
-    let open = stage.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'running'");
-    assert_eq!(open, all, "all of them were open all the time");
     ended(&stage, SESSIONS).await;
     stage.queue_is_empty().await;
     let timelines = stage.assert_all_whole().await;
     assert_all_completed(&stage, SESSIONS);
 
     let (mut stalls, mut gaps) = (Figures::default(), Figures::default());
+    let mut handed_over = 0;
     for events in timelines.values() {
         let resumed = events.iter().filter(|event| event.event_type == EventType::SessionResumed);
         assert!(resumed.clone().all(|event| event.metadata["reason"] == "handed_back"));
-        assert!(resumed.clone().next().is_some(), "it was never handed over");
+        handed_over += usize::from(resumed.clone().next().is_some());
         for resumed in resumed {
             let (stall, gap) = around(events, resumed);
             stalls.add(stall);
@@ -59,11 +58,12 @@ async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than
         }
     }
     println!(
-        "{WORKERS} workers replaced in {rolled:.1?} under {SESSIONS} sessions, calls of {CALL:?}\n  \
+        "{WORKERS} workers replaced in {rolled:.1?} under {SESSIONS} sessions, {handed_over} of them handed over, calls of {CALL:?}\n  \
          exit after SIGTERM:                       {exits}\n  \
          from the last step to the resumption:     {stalls}\n  \
          from the last step to the next one:       {gaps}",
     );
+    assert!(handed_over >= SESSIONS * 4 / 5, "the rollout took longer than the investigations");
     // A step takes a call anyway; what comes on top of it is the delay.
     assert!(gaps.worst() <= CALL + CALL + MARGIN, "delayed by more than the drain of one call");
     assert!(stalls.worst() <= CALL + MARGIN);

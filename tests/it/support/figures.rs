@@ -43,8 +43,8 @@ impl FromIterator<Duration> for Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (median, most, worst) = (self.median(), self.quantile(0.99), self.worst());
-        write!(f, "median {median:.0?}, 99 % {most:.0?}, worst {worst:.0?} of {}", self.count())
+        let [median, most, worst] = [self.median(), self.quantile(0.99), self.worst()].map(|figure| figure.as_millis());
+        write!(f, "median {median} ms, 99 % {most} ms, worst {worst} ms of {}", self.count())
     }
 }
 
