@@ -16,6 +16,7 @@ mod delivery;
 mod drill;
 mod journals;
 mod llm;
+mod load;
 mod mcp;
 mod proof;
 mod start;

@@ -151,9 +151,10 @@ impl Claimer {
         Ok(got)
     }
 
-    /// Waits at every priority until one alert has come.
+    /// Waits at every priority that has room until one alert has come, or a slot more makes room.
     async fn wait_everywhere(&mut self) -> Result<(), Break> {
         let heartbeat = self.parts.settings.expires / 4;
+        let slots = Arc::clone(&self.parts.slots);
         loop {
             self.look_for_a_stall().await?;
             for priority in Priority::ALL {
@@ -168,7 +169,14 @@ impl Claimer {
                     self.ask(priority, request, patience).await?;
                 }
             }
-            let answer = self.answer().await?;
+            let answer = tokio::select! {
+                biased;
+                Ok(slot) = slots.acquire() => {
+                    drop(slot);
+                    return Ok(());
+                }
+                answer = self.answer() => answer?,
+            };
             if self.deal_with(answer, true).await? {
                 return Ok(());
             }

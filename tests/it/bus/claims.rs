@@ -172,6 +172,21 @@ async fn reserved_slots_wait_for_critical_alerts() {
 }
 
 #[tokio::test]
+async fn a_slot_that_becomes_free_beside_a_reserved_one_is_used() {
+    let (_server, nats) = prepared().await;
+    let mut claims = start_with(&nats, 2, ClaimSettings { reserved_critical_slots: 1, ..ClaimSettings::default() });
+    publish(&nats, Priority::Normal, "first").await;
+    let first = next(&mut claims).await;
+    publish(&nats, Priority::Normal, "second").await;
+    // Only critical alerts are asked for now. Nothing but the slot tells that this is over.
+    assert!(tokio::time::timeout(Duration::from_millis(600), claims.next()).await.is_err());
+    first.delivery.ack().await.unwrap();
+    drop(first);
+    assert_eq!(body(&next(&mut claims).await), "second");
+    claims.stop().await;
+}
+
+#[tokio::test]
 async fn no_more_is_claimed_than_there_are_slots() {
     let (server, nats) = prepared().await;
     for _ in 0..20 {

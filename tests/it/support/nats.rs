@@ -53,6 +53,13 @@ impl NatsServer {
         self.launch().await;
     }
 
+    /// Starts it again on the same port after its disk was lost.
+    pub(crate) async fn restart_empty(&mut self) {
+        self.kill();
+        std::fs::remove_dir_all(self.directory.path().join("store")).expect("the store can be removed");
+        self.launch().await;
+    }
+
     /// The same, with other lines for its configuration file.
     pub(crate) async fn restart_with(&mut self, settings: &str) {
         self.settings = settings.to_owned();
@@ -117,7 +124,7 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
 }
 
 /// A command that the kernel kills when this test does not live to kill it, where there is a tool for that.
-fn dying_with_us(binary: &Path) -> Command {
+pub(super) fn dying_with_us(binary: &Path) -> Command {
     let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
     if known.is_ok_and(|status| status.success()) {
         let mut command = Command::new("setpriv");

@@ -4,6 +4,7 @@
 //! milliseconds. The server comes from the environment.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -19,28 +20,36 @@ const LOCK: i64 = 8_115_002_417;
 static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 
 /// A database that is dropped with the value.
-#[derive(Debug)]
 pub(crate) struct TestDatabase {
     name: String,
     url: String,
+    admin: String,
+    /// For looking, again and again.
+    looking: Mutex<Option<PgConnection>>,
 }
 
 impl TestDatabase {
     /// A fresh database with the present schema.
     pub(crate) async fn create() -> Self {
         let template = TEMPLATE.get_or_init(make_template).await;
-        Self::copy_of(template)
+        Self::copy_of(template, admin_url())
     }
 
     /// A fresh database without a schema.
     pub(crate) fn empty() -> Self {
-        Self::copy_of("template0")
+        Self::copy_of("template0", admin_url())
     }
 
-    fn copy_of(template: &str) -> Self {
+    /// The same on another server.
+    pub(crate) fn empty_on(admin_url: String) -> Self {
+        Self::copy_of("template0", admin_url)
+    }
+
+    fn copy_of(template: &str, admin: String) -> Self {
         let name = format!("tarsy_t_{}", Uuid::now_v7().simple());
-        admin().batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).expect("create a database");
-        Self { url: url_of(&name), name }
+        let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        PgConnection::establish(&admin).expect("connect").batch_execute(&sql).expect("create a database");
+        Self { url: url_of(&admin, &name), name, admin, looking: Mutex::default() }
     }
 
     /// Where it is.
@@ -65,25 +74,39 @@ impl TestDatabase {
 
     /// The one number of a query.
     pub(crate) fn number(&self, sql: &str) -> i64 {
-        diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
     }
 
     /// The one text of a query.
     pub(crate) fn text(&self, sql: &str) -> String {
-        diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
     }
 
     /// Whether a query says true.
     pub(crate) fn holds(&self, sql: &str) -> bool {
-        diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})"))).get_result(&mut self.connection()).expect(sql)
+        let query = || diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})")));
+        self.look(sql, |connection| query().get_result(connection))
+    }
+
+    /// Keeps the connection for the next look; a second one is made when the server was away since the last look.
+    fn look<T>(&self, sql: &str, query: impl Fn(&mut PgConnection) -> QueryResult<T>) -> T {
+        let mut kept = self.looking.lock().unwrap();
+        if let Some(answer) = kept.as_mut().and_then(|connection| query(connection).ok()) {
+            return answer;
+        }
+        let connection = kept.insert(self.connection());
+        query(connection).expect(sql)
     }
 }
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        let dropped = admin().batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        let dropped = PgConnection::establish(&self.admin).map(|mut admin| admin.batch_execute(&sql));
         if !std::thread::panicking() {
-            dropped.expect("drop the test's database");
+            dropped.expect("connect").expect("drop the test's database");
         }
     }
 }
@@ -99,7 +122,7 @@ async fn make_template() -> String {
         // Renamed when it is whole: one that died in the middle is never copied.
         admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
         admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
-        migrate(&ConnectOptions::new(url_of(&making))).await.expect("migrate the template");
+        migrate(&ConnectOptions::new(url_of(&admin_url(), &making))).await.expect("migrate the template");
         admin.batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}")).expect("rename the template");
     }
     template
@@ -125,14 +148,13 @@ fn admin_url() -> String {
     std::env::var(ADMIN_VARIABLE).unwrap_or_else(|_| panic!("{ADMIN_VARIABLE} is not set: run ./dev test"))
 }
 
-fn admin() -> PgConnection {
+pub(super) fn admin() -> PgConnection {
     PgConnection::establish(&admin_url()).expect("connect to the test server")
 }
 
 /// The admin URL with another database.
-fn url_of(database: &str) -> String {
-    let admin = admin_url();
-    let (base, parameters) = admin.split_once('?').map_or((admin.as_str(), None), |(base, rest)| (base, Some(rest)));
+fn url_of(admin: &str, database: &str) -> String {
+    let (base, parameters) = admin.split_once('?').map_or((admin, None), |(base, rest)| (base, Some(rest)));
     let (server, _) = base.rsplit_once('/').expect("a URL with a database");
     match parameters {
         Some(parameters) => format!("{server}/{database}?{parameters}"),

@@ -21,6 +21,28 @@ use super::process::{TARSY, Tarsy};
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What a test wants of its stage.
+pub(crate) struct Setup<'a> {
+    /// Gates that are held.
+    pub(crate) watched: &'a [&'a str],
+    /// Of the workers; also the broker's patience with them.
+    pub(crate) lease: Duration,
+    /// Of each worker.
+    pub(crate) slots: u32,
+    /// Of these, for critical alerts only.
+    pub(crate) reserved: u32,
+    /// A recording beside the built-in ones.
+    pub(crate) transcript: Option<String>,
+    /// Another database than one on the shared server.
+    pub(crate) database: Option<TestDatabase>,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self { watched: &[], lease: LEASE, slots: 4, reserved: 0, transcript: None, database: None }
+    }
+}
+
 /// Servers, an LLM service, and a directory for everything that is counted.
 pub(crate) struct Stage {
     pub(crate) nats: NatsServer,
@@ -34,7 +56,17 @@ pub(crate) struct Stage {
 impl Stage {
     /// Everything but workers; the gates of `watched` are held.
     pub(crate) async fn set(watched: &[&str]) -> Self {
-        let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+        Self::set_up(Setup { watched, ..Setup::default() }).await
+    }
+
+    /// The same, by wish.
+    pub(crate) async fn set_up(setup: Setup<'_>) -> Self {
+        let Setup { watched, database, transcript, .. } = setup;
+        let nats = NatsServer::start().await;
+        let database = match database {
+            Some(database) => database,
+            None => TestDatabase::create().await,
+        };
         let (gates, directory) = (Gatekeeper::new(watched), tempfile::tempdir().unwrap());
         let mut stage = Self {
             llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
@@ -44,21 +76,31 @@ impl Stage {
             gates,
             directory,
         };
-        std::fs::write(stage.file("tarsy.yaml"), stage.config()).unwrap();
+        let worker = (setup.lease, setup.slots, setup.reserved);
+        std::fs::write(stage.file("tarsy.yaml"), stage.config(worker)).unwrap();
+        std::fs::create_dir(stage.file("transcripts")).unwrap();
+        if let Some(transcript) = transcript {
+            std::fs::write(stage.file("transcripts").join("stage.yaml"), transcript).unwrap();
+        }
         stage.start_llm_service("127.0.0.1:0").await;
-        let mut migrate = stage.tarsy("migrate", &["migrate"]);
-        assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
+        stage.migrate().await;
         stage
     }
 
-    fn config(&self) -> String {
+    /// Brings schema and streams to this version.
+    pub(crate) async fn migrate(&self) {
+        let mut migrate = self.tarsy("migrate", &["migrate"]);
+        assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
+    }
+
+    fn config(&self, (lease, slots, reserved): (Duration, u32, u32)) -> String {
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
-             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n\
-             dedupe:\n  cooldown: 0s\n",
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n  slots: {slots}\n  \
+             reserved_critical_slots: {reserved}\ndedupe:\n  cooldown: 0s\n",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
-            LEASE.as_secs(),
+            lease.as_secs(),
         )
     }
 
@@ -69,7 +111,10 @@ impl Stage {
     /// Starts the LLM service, again on its former port if `listen` says so.
     pub(crate) async fn start_llm_service(&mut self, listen: &str) {
         let (calls, gates) = (self.file("model_calls"), self.gates.socket().to_owned());
-        let args = ["llm-service", "--pace", "0ms", "--listen", listen, "--calls-file", calls.to_str().unwrap()];
+        let (calls, transcripts) = (calls.to_str().unwrap(), self.file("transcripts"));
+        let transcripts = ["--transcripts", transcripts.to_str().unwrap()];
+        let args = ["llm-service", "--pace", "0ms", "--listen", listen, "--calls-file", calls];
+        let args = [&args[..], &transcripts[..]].concat();
         self.llm = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
         self.llm_addr = self.llm.ready().await;
     }
@@ -153,32 +198,36 @@ impl Stage {
         let numbers: Vec<u32> = seen.iter().map(|event| event.session_seq).collect();
         assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
         assert!(seen.last().unwrap().event_type.is_end());
-        let id = session.0;
+        self.assert_rows_whole(&format!("session_id = '{}'", session.0));
+    }
+
+    /// The same of the rows of all sessions that a condition picks.
+    pub(crate) fn assert_rows_whole(&self, condition: &str) {
         for (what, sql) in [
             (
                 "a row of a superseded epoch",
                 format!(
-                    "SELECT count(*) FROM (SELECT lease_epoch < max(lease_epoch) OVER (ORDER BY session_seq) AS bad \
-                 FROM timeline_events WHERE session_id = '{id}') x WHERE bad"
+                    "SELECT count(*) FROM (SELECT lease_epoch < max(lease_epoch) OVER \
+                 (PARTITION BY session_id ORDER BY session_seq) AS bad FROM timeline_events WHERE {condition}) x WHERE bad"
                 ),
             ),
             (
                 "a gap in a journal",
                 format!(
-                    "SELECT count(*) FROM (SELECT execution_id FROM entries WHERE session_id = '{id}' GROUP BY execution_id \
-                 HAVING count(*) <> max(entry_no)) x"
+                    "SELECT count(*) FROM (SELECT execution_id FROM entries WHERE {condition} GROUP BY session_id, \
+                 execution_id HAVING count(*) <> max(entry_no)) x"
                 ),
             ),
             (
                 "an execution without its end",
                 format!(
-                    "SELECT count(*) FROM agent_executions e WHERE session_id = '{id}' AND (status = 'running' OR NOT EXISTS \
+                    "SELECT count(*) FROM agent_executions e WHERE {condition} AND (status = 'running' OR NOT EXISTS \
                  (SELECT FROM entries n WHERE n.session_id = e.session_id AND n.execution_id = e.execution_id AND n.kind = 'ended'))"
                 ),
             ),
             (
                 "a session that is not settled",
-                format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{id}' AND settled_at IS NULL"),
+                format!("SELECT count(*) FROM alert_sessions WHERE {condition} AND settled_at IS NULL"),
             ),
         ] {
             assert_eq!(self.database.number(&sql), 0, "{what}");

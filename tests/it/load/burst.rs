@@ -1,0 +1,119 @@
+//! Thousands of different alerts with critical ones in between. The suite queues all of them and investigates until
+//! the critical ones are through; `TARSY_LOAD_BURST_TO_END=1` investigates every one, with quick answers.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use tarsy::investigation::ids::SessionId;
+use tokio_util::sync::CancellationToken;
+
+use super::{Alert, assert_all_completed, ended, paced, publish, publish_many};
+use crate::support::figures::{Figures, between, from_env};
+use crate::support::stage::{Setup, Stage};
+use crate::support::wait::{eventually, eventually_within};
+
+const BURST: usize = 5000;
+const CRITICAL: usize = 10;
+const BETWEEN_CRITICAL: Duration = Duration::from_millis(400);
+const CLAIMED_WITHIN: Duration = Duration::from_secs(1);
+/// Long enough that a critical alert would have to wait if no slot were kept for it.
+const SLOW: Duration = Duration::from_secs(4);
+const QUICK: Duration = Duration::ZERO;
+const MOST_MEMORY_KIB: u64 = 200 * 1024;
+/// What the worker may grow by when thousands are queued.
+const MOST_GROWTH_KIB: u64 = 32 * 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() {
+    let count = from_env("TARSY_LOAD_BURST", BURST);
+    let to_end = from_env("TARSY_LOAD_BURST_TO_END", 0) == 1;
+    let transcript = Some(paced(1, if to_end { QUICK } else { SLOW }));
+    let setup = Setup { lease: Duration::from_secs(30), slots: 8, reserved: 1, transcript, ..Setup::default() };
+    let stage = Stage::set_up(setup).await;
+    let (worker, _) = stage.worker("w1").await;
+    publish_many(&stage, 7).await;
+    let running = "SELECT count(*) FROM alert_sessions WHERE status = 'running'";
+    if !to_end {
+        eventually("every slot but the reserved one is taken", async || stage.database.number(running) == 7).await;
+    }
+    let (pid, stop) = (worker.pid(), CancellationToken::new());
+    let before = memory_kib(pid);
+    let most = tokio::spawn(watch_memory(pid, stop.clone()));
+
+    let began = Instant::now();
+    publish_many(&stage, count).await;
+    let published = began.elapsed();
+    let jetstream = stage.jetstream().await;
+    let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
+    let mut critical = Vec::new();
+    for _ in 0..CRITICAL {
+        critical.push(publish(&jetstream, alert).await);
+        tokio::time::sleep(BETWEEN_CRITICAL).await; // critical alerts come one by one, while all slots are busy
+    }
+    let claims = claims_of(&stage, &critical).await;
+    let all = count + 7 + CRITICAL;
+    if to_end {
+        let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
+        let patience = Duration::from_secs(3600);
+        let whole = i64::try_from(all).unwrap();
+        eventually_within(patience, "all are over", async || stage.database.number(sql) == whole).await;
+    }
+    let took = began.elapsed();
+    stop.cancel();
+    let most = most.await.unwrap();
+    let over = stage.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
+    println!(
+        "{count} alerts published in {published:.1?}, {over} of {all} investigated in {took:.1?} ({:.0}/s)\n  \
+         critical ones claimed after: {claims}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
+        over as f64 / took.as_secs_f64(),
+    );
+    // One may meet a machine with more to do than it can; without a reserved slot half of them wait for seconds.
+    assert!(claims.quantile(0.9) <= CLAIMED_WITHIN && claims.worst() < SLOW / 2, "a critical alert waited");
+    if let (Some(before), Some(most)) = (before, most) {
+        assert!(most < MOST_MEMORY_KIB, "{most} KiB");
+        assert!(to_end || most < before + MOST_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
+    }
+    if to_end {
+        ended(&stage, all).await;
+        stage.queue_is_empty().await;
+        stage.assert_all_whole().await;
+        assert_all_completed(&stage, all);
+    }
+}
+
+/// From the stream's acknowledgement to the first event of the session.
+async fn claims_of(stage: &Stage, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
+    let mut claims = Figures::default();
+    for (session, published) in critical {
+        let started = format!(
+            "SELECT coalesce((SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM timeline_events \
+             WHERE session_id = '{}' AND session_seq = 1), 0)",
+            session.0
+        );
+        let mut micros = 0;
+        eventually("a critical alert is claimed", async || {
+            micros = stage.database.number(&started);
+            micros > 0
+        })
+        .await;
+        claims.add(between(*published, DateTime::from_timestamp_micros(micros).unwrap()));
+    }
+    claims
+}
+
+/// The most memory that the process had in use until `stop`.
+async fn watch_memory(pid: u32, stop: CancellationToken) -> Option<u64> {
+    let mut most = memory_kib(pid)?;
+    let mut ticks = tokio::time::interval(Duration::from_millis(100));
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        most = most.max(memory_kib(pid)?);
+    }
+    Some(most)
+}
+
+/// `None` where the kernel does not tell it in this way.
+fn memory_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}

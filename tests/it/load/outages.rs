@@ -1,0 +1,145 @@
+//! The broker, the database and the LLM service go away under running investigations and come back.
+//! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service long ones.
+
+use std::time::{Duration, Instant};
+
+use tarsy::investigation::timeline::EventType;
+
+use super::{assert_all_completed, ended, paced, publish_many};
+use crate::support::figures::from_env;
+use crate::support::postgres::TestDatabase;
+use crate::support::postgres_server::PostgresServer;
+use crate::support::process::Tarsy;
+use crate::support::stage::{Setup, Stage};
+use crate::support::wait::eventually;
+
+const SESSIONS: usize = 6;
+const ANSWERS: usize = 8;
+const CALL: Duration = Duration::from_millis(400);
+/// Longer than any outage here but the longest of the LLM service.
+const LEASE: Duration = Duration::from_secs(30);
+const OUTAGE_SECS: u64 = 6;
+
+/// Two workers with sessions that all have been answered once.
+async fn at_work(setup: Setup<'_>) -> (Stage, [Tarsy; 2]) {
+    let transcript = Some(paced(ANSWERS, CALL));
+    let stage = Stage::set_up(Setup { lease: LEASE, transcript, ..setup }).await;
+    let workers = [stage.worker("w1").await.0, stage.worker("w2").await.0];
+    publish_many(&stage, SESSIONS).await;
+    works_on(&stage, 0).await;
+    (stage, workers)
+}
+
+/// Returns when every session has written two more checkpoints than `before`.
+async fn works_on(stage: &Stage, before: i64) {
+    let least = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
+    let sql = format!("SELECT coalesce(({least}{SESSIONS}), 0)");
+    eventually("every session works", async || stage.database.number(&sql) >= before + 2).await;
+}
+
+fn most_checkpoints(stage: &Stage) -> i64 {
+    stage.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
+}
+
+/// How often sessions changed hands.
+#[derive(Debug, PartialEq, Eq)]
+struct Changes {
+    handed_back: usize,
+    /// The only ones that count an attempt.
+    expired: usize,
+}
+
+const NONE: Changes = Changes { handed_back: 0, expired: 0 };
+
+/// All over, in order, whole.
+async fn all_is_well(stage: &Stage, count: usize) -> Changes {
+    ended(stage, count).await;
+    stage.queue_is_empty().await;
+    let timelines = stage.assert_all_whole().await;
+    assert_all_completed(stage, count);
+    let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
+    let (handed_back, expired): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "handed_back");
+    Changes { handed_back: handed_back.len(), expired: expired.len() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt() {
+    let (mut stage, workers) = at_work(Setup::default()).await;
+    stage.nats.kill();
+    for worker in &workers {
+        worker.logged("nats is away").await;
+    }
+    // Runs do not wait for the broker.
+    let before = most_checkpoints(&stage);
+    works_on(&stage, before).await;
+    stage.nats.restart().await;
+    publish_many(&stage, 2).await;
+    assert_eq!(all_is_well(&stage, SESSIONS + 2).await, NONE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn investigations_outlive_the_loss_of_all_streams() {
+    let (mut stage, workers) = at_work(Setup::default()).await;
+    stage.nats.kill();
+    for worker in &workers {
+        worker.logged("nats is away").await;
+    }
+    stage.nats.restart_empty().await;
+    stage.migrate().await;
+    // The new stream gives the sequences of the lost alerts to others.
+    publish_many(&stage, SESSIONS).await;
+    assert_eq!(all_is_well(&stage, 2 * SESSIONS).await, NONE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
+    let mut postgres = PostgresServer::start().await;
+    let database = Some(TestDatabase::empty_on(postgres.url()));
+    let (stage, workers) = at_work(Setup { database, ..Setup::default() }).await;
+    postgres.crash();
+    let crashed = Instant::now();
+    for worker in &workers {
+        worker.logged("database away").await;
+    }
+    let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", 0));
+    tokio::time::sleep(outage.saturating_sub(crashed.elapsed())).await; // the outage itself
+    postgres.restart().await;
+    let away = crashed.elapsed();
+    publish_many(&stage, 2).await;
+    let changes = all_is_well(&stage, SESSIONS + 2).await;
+    println!("{SESSIONS} sessions without a database for {away:.1?}: {changes:?}, all completed");
+    // Then a lease runs out before it can be given back.
+    assert!(away > LEASE / 2 || changes == NONE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
+    let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS));
+    let transcript = Some(paced(ANSWERS, CALL));
+    let watched = &["answer-3-start"];
+    let mut stage = Stage::set_up(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
+    let workers = [stage.worker("w1").await.0, stage.worker("w2").await.0];
+    publish_many(&stage, SESSIONS).await;
+    // Every session waits for an answer of which nothing has come: a stream that breaks later is a failed call.
+    let mut waiting = Vec::new();
+    for _ in 0..SESSIONS {
+        waiting.push(stage.gates.next().await);
+    }
+    stage.gates.open_all();
+    stage.llm.kill().await;
+    let killed = Instant::now();
+    drop(waiting);
+    for worker in &workers {
+        worker.logged("llm-service away").await;
+    }
+    let handed_back = "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
+    let all = i64::try_from(SESSIONS).unwrap();
+    eventually("every session is handed back", async || stage.database.number(handed_back) == all).await;
+    tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
+    let address = stage.llm_addr().to_owned();
+    stage.start_llm_service(&address).await;
+    let changes = all_is_well(&stage, SESSIONS).await;
+    println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
+    assert_eq!(changes.expired, 0);
+    assert!(changes.handed_back <= 3 * SESSIONS, "sessions were claimed again and again while the model was away");
+}

@@ -1,0 +1,78 @@
+//! A rolling restart of a whole fleet.
+
+use std::time::{Duration, Instant};
+
+use tarsy::investigation::timeline::{EventType, TimelineEvent};
+
+use super::{assert_all_completed, ended, paced, publish_many};
+use crate::support::figures::{Figures, between};
+use crate::support::stage::{Setup, Stage};
+use crate::support::wait::eventually;
+
+const SESSIONS: usize = 50;
+const WORKERS: usize = 3;
+const ANSWERS: usize = 9;
+const CALL: Duration = Duration::from_millis(1500);
+/// For the hand-over itself.
+const MARGIN: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than_the_drain_of_one_call() {
+    let transcript = Some(paced(ANSWERS, CALL));
+    let stage =
+        Stage::set_up(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() }).await;
+    let mut workers = Vec::new();
+    for number in 0..WORKERS {
+        workers.push(stage.worker(&format!("old{number}")).await.0);
+    }
+    publish_many(&stage, SESSIONS).await;
+    let calling = "SELECT count(*) FROM agent_executions WHERE status = 'running' AND checkpoint > 1";
+    let all = i64::try_from(SESSIONS).unwrap();
+    eventually("every session works", async || stage.database.number(calling) == all).await;
+
+    let rolling = Instant::now();
+    let (mut replacements, mut exits) = (Vec::new(), Figures::default());
+    for (number, mut old) in workers.into_iter().enumerate() {
+        replacements.push(stage.worker(&format!("new{number}")).await.0);
+        let terminated = Instant::now();
+        old.terminate();
+        assert_eq!(old.finished().await.0, 0, "{}", old.log());
+        exits.add(terminated.elapsed());
+    }
+    let rolled = rolling.elapsed();
+    ended(&stage, SESSIONS).await;
+    stage.queue_is_empty().await;
+    let timelines = stage.assert_all_whole().await;
+    assert_all_completed(&stage, SESSIONS);
+
+    let (mut stalls, mut gaps) = (Figures::default(), Figures::default());
+    let mut handed_over = 0;
+    for events in timelines.values() {
+        let resumed = events.iter().filter(|event| event.event_type == EventType::SessionResumed);
+        assert!(resumed.clone().all(|event| event.metadata["reason"] == "handed_back"));
+        handed_over += usize::from(resumed.clone().next().is_some());
+        for resumed in resumed {
+            let (stall, gap) = around(events, resumed);
+            stalls.add(stall);
+            gaps.add(gap);
+        }
+    }
+    println!(
+        "{WORKERS} workers replaced in {rolled:.1?} under {SESSIONS} sessions, {handed_over} of them handed over, calls of {CALL:?}\n  \
+         exit after SIGTERM:                       {exits}\n  \
+         from the last step to the resumption:     {stalls}\n  \
+         from the last step to the next one:       {gaps}",
+    );
+    assert!(handed_over >= SESSIONS * 4 / 5, "the rollout took longer than the investigations");
+    // A step takes a call anyway; what comes on top of it is the delay.
+    assert!(gaps.worst() <= CALL + CALL + MARGIN, "delayed by more than the drain of one call");
+    assert!(stalls.worst() <= CALL + MARGIN);
+}
+
+/// How long a session stood still before it was resumed, and until its next step.
+fn around(events: &[TimelineEvent], resumed: &TimelineEvent) -> (Duration, Duration) {
+    let step = |event: &&TimelineEvent| event.execution_id.is_some();
+    let before = events.iter().filter(|event| event.session_seq < resumed.session_seq).rfind(step).unwrap();
+    let after = events.iter().filter(|event| event.session_seq > resumed.session_seq).find(step).unwrap();
+    (between(before.created_at, resumed.created_at), between(before.created_at, after.created_at))
+}

@@ -1,0 +1,131 @@
+//! SIGTERM again and again while investigations run. `TARSY_LOAD_ROUNDS=300` makes it long.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+use tokio::task::JoinSet;
+
+use super::{Published, assert_all_completed, ended, first, paced, publish_many};
+use crate::support::figures::{Figures, between, from_env};
+use crate::support::process::Tarsy;
+use crate::support::stage::{Setup, Stage};
+use crate::support::stream::Timelines;
+use crate::support::wait::eventually;
+
+const ROUNDS: usize = 12;
+const OPEN: usize = 6;
+const ANSWERS: usize = 6;
+const CALL: Duration = Duration::from_millis(150);
+/// So long that nobody mistakes a lease that ran out for a hand-over.
+const LEASE: Duration = Duration::from_secs(30);
+const RESUMED_WITHIN: Duration = Duration::from_secs(1);
+/// The hand-over that meets a machine with more to do than it can.
+const WORST_WITHIN: Duration = Duration::from_secs(5);
+
+/// What the log of a terminated worker says about a session.
+struct HandedBack {
+    worker: String,
+    session: SessionId,
+    at: DateTime<Utc>,
+    /// When the worker's process was gone.
+    gone: DateTime<Utc>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sigterm_again_and_again_under_load_strands_nothing_and_another_worker_resumes_within_a_second() {
+    let rounds = from_env("TARSY_LOAD_ROUNDS", ROUNDS);
+    let setup = Setup { lease: LEASE, slots: 12, transcript: Some(paced(ANSWERS, CALL)), ..Setup::default() };
+    let stage = Stage::set_up(setup).await;
+    let began = Instant::now();
+    let (mut older, mut newer) = (stage.worker("w0").await.0, stage.worker("w1").await.0);
+    let (mut published, mut exits) = (Published::new(), JoinSet::new());
+    for round in 0..rounds {
+        top_up(&stage, &mut published).await;
+        let name = format!("w{round}");
+        let next = stage.worker(&format!("w{}", round + 2)).await.0;
+        older.terminate();
+        let leaving = std::mem::replace(&mut older, std::mem::replace(&mut newer, next));
+        leaving.logged("SIGTERM").await;
+        let left = format!("SELECT count(*) FROM alert_sessions WHERE status = 'running' AND worker_name = '{name}'");
+        eventually(&format!("the sessions of {name} go on"), async || stage.database.number(&left) == 0).await;
+        let counted = stage.database.number("SELECT coalesce(max(attempts), 0)::bigint FROM alert_sessions");
+        assert!(counted <= 1, "{counted} attempts were counted");
+        exits.spawn(exit(name, leaving));
+    }
+    ended(&stage, published.len()).await;
+    let handed_back: Vec<HandedBack> = exits.join_all().await.into_iter().flatten().collect();
+    stage.queue_is_empty().await;
+    let timelines = stage.assert_all_whole().await;
+    assert_all_completed(&stage, published.len());
+    assert_no_call_is_repeated(&stage);
+
+    let (from_hand_back, from_exit) = resumptions(&timelines, &handed_back);
+    let starts: Figures = published.iter().map(|(session, at)| start_of(&timelines, *session, *at)).collect();
+    println!(
+        "{rounds} SIGTERMs in {:.1?}, {} sessions, {} hand-overs\n  resumed after the hand-back: {from_hand_back}\n  \
+         resumed after the exit:      {from_exit}\n  begun after the publish:     {starts}",
+        began.elapsed(),
+        published.len(),
+        handed_back.len(),
+    );
+    assert!(handed_back.len() >= rounds, "there was hardly any load");
+    assert!(from_hand_back.quantile(0.9) <= RESUMED_WITHIN && from_exit.quantile(0.9) <= RESUMED_WITHIN);
+    assert!(from_hand_back.worst() <= WORST_WITHIN && from_exit.worst() <= WORST_WITHIN);
+    assert!(starts.worst() < LEASE / 3, "an alert was stranded with a worker that had gone");
+}
+
+/// Keeps sessions coming.
+async fn top_up(stage: &Stage, published: &mut Published) {
+    let over = stage.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
+    let open = published.len() - usize::try_from(over).unwrap();
+    published.extend(publish_many(stage, OPEN.saturating_sub(open)).await);
+}
+
+async fn exit(worker: String, mut leaving: Tarsy) -> Vec<HandedBack> {
+    assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
+    let gone = Utc::now();
+    let log = leaving.log();
+    let lines = log.lines().filter(|line| line.contains("session handed back: draining"));
+    let handed_back = lines.map(|line| {
+        let at = line.split_whitespace().next().unwrap().parse().unwrap();
+        let id = line.split("session_id=").nth(1).unwrap().split_whitespace().next().unwrap();
+        HandedBack { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, gone }
+    });
+    handed_back.collect()
+}
+
+/// How long nobody had a session, from the log line before its hand-back and from the exit of its worker.
+fn resumptions(timelines: &Timelines, handed_back: &[HandedBack]) -> (Figures, Figures) {
+    let (mut from_hand_back, mut from_exit) = (Figures::default(), Figures::default());
+    for back in handed_back {
+        let events = &timelines[&back.session];
+        let resumed = events.iter().find(|event| {
+            event.event_type == EventType::SessionResumed && event.metadata["previous_worker"] == back.worker.as_str()
+        });
+        let resumed = resumed.unwrap_or_else(|| panic!("{} of {} was not resumed", back.session, back.worker));
+        assert_eq!(resumed.metadata["reason"], "handed_back");
+        from_hand_back.add(between(back.at, resumed.created_at));
+        from_exit.add(between(back.gone, resumed.created_at));
+    }
+    let all = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed).count();
+    assert_eq!(all, handed_back.len(), "sessions change hands by hand-backs only");
+    (from_hand_back, from_exit)
+}
+
+fn start_of(timelines: &Timelines, session: SessionId, published: DateTime<Utc>) -> Duration {
+    between(published, first(&timelines[&session], EventType::SessionStarted).unwrap().created_at)
+}
+
+/// A drain lets the call in flight finish: nothing is paid twice.
+fn assert_no_call_is_repeated(stage: &Stage) {
+    let mut calls = BTreeMap::<String, u32>::new();
+    for line in std::fs::read_to_string(stage.file("model_calls")).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        *calls.entry(format!("{} {}", line["execution_id"], line["index"])).or_default() += 1;
+    }
+    calls.retain(|_, count| *count > 1);
+    assert_eq!(calls, BTreeMap::new(), "calls that were made more than once");
+}

@@ -1,0 +1,115 @@
+//! Many alerts of one fingerprint at once. `TARSY_LOAD_STORM` is their number, `TARSY_LOAD_RACES` that of the rounds.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+
+use super::{Alert, assert_all_completed, ended, paced, publish};
+use crate::support::figures::{Figures, from_env};
+use crate::support::process::Tarsy;
+use crate::support::stage::{Setup, Stage};
+use crate::support::stream::Timelines;
+use crate::support::wait::{eventually, eventually_within};
+
+const STORM: usize = 1000;
+const RACES: usize = 30;
+const IN_A_RACE: usize = 12;
+const ANSWERS: usize = 2;
+/// A call that is held for longer has failed: an iteration's time is two minutes.
+const WHILE_HELD: Duration = Duration::from_secs(100);
+/// Every investigation is held open here.
+const HELD: &str = "answer-0-start";
+
+async fn two_workers(stage: &Stage) -> [Tarsy; 2] {
+    [stage.worker("w1").await.0, stage.worker("w2").await.0]
+}
+
+fn setup() -> Setup<'static> {
+    let transcript = Some(paced(ANSWERS, Duration::ZERO));
+    Setup { watched: &[HELD], lease: Duration::from_secs(30), slots: 16, transcript, ..Setup::default() }
+}
+
+/// One session took all the other alerts in, and each of these says so on its own subject.
+fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> SessionId {
+    let opened = |id: &&SessionId| timelines[id][0].event_type == EventType::SessionStarted;
+    let sessions: Vec<&SessionId> = alerts.iter().filter(opened).collect();
+    let [session] = sessions.as_slice() else { panic!("{} investigations: {sessions:?}", sessions.len()) };
+    for alert in alerts.iter().filter(|alert| alert != session) {
+        let told: Vec<_> = timelines[alert].iter().map(|event| (&event.event_type, event.session_seq)).collect();
+        assert_eq!(told, [(&EventType::Joined, 1)], "{alert}");
+        assert_eq!(timelines[alert][0].metadata["joined_session_id"], session.to_string());
+    }
+    let joined = timelines[session].iter().filter(|event| event.event_type == EventType::AlertJoined);
+    let mut named: Vec<_> = joined.map(|event| event.metadata["alert_id"].as_str().unwrap().to_owned()).collect();
+    named.sort_unstable();
+    let mut expected: Vec<_> = alerts.iter().filter(|id| id != session).map(ToString::to_string).collect();
+    expected.sort_unstable();
+    assert_eq!(named, expected, "every other alert is named once");
+    **session
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_one_fingerprint_is_one_investigation_that_every_alert_is_told_about() {
+    let count = from_env("TARSY_LOAD_STORM", STORM);
+    let mut stage = Stage::set_up(setup()).await;
+    let _workers = two_workers(&stage).await;
+    let jetstream = stage.jetstream().await;
+    let began = Instant::now();
+    let alert = Alert { subject: "tarsy.alerts.high.storm", fingerprint: Some("storm"), ..Alert::default() };
+    let alerts = join_all((0..count).map(|_| publish(&jetstream, alert))).await;
+    let alerts: Vec<SessionId> = alerts.into_iter().map(|(alert, _)| alert).collect();
+    let published = began.elapsed();
+    let held = stage.gates.next().await;
+    let others = i64::try_from(count - 1).unwrap();
+    let joined = "SELECT count(*) FROM alerts WHERE place = 'joined' AND settled_at IS NOT NULL";
+    eventually_within(WHILE_HELD, "all have joined", async || stage.database.number(joined) == others).await;
+    let all = began.elapsed();
+    stage.gates.open_all();
+    held.open().await;
+    ended(&stage, 1).await;
+    stage.queue_is_empty().await;
+    let timelines = stage.assert_all_whole().await;
+    assert_one_investigation(&timelines, &alerts);
+    assert_all_completed(&stage, 1);
+    let rate = count as f64 / all.as_secs_f64();
+    println!(
+        "a storm of {count} alerts: published in {published:.1?}, all joined and told after {all:.1?} ({rate:.0}/s), \
+         over after {:.1?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_workers_that_race_for_alerts_of_one_fingerprint_open_one_investigation_in_every_round() {
+    let rounds = from_env("TARSY_LOAD_RACES", RACES);
+    let mut stage = Stage::set_up(setup()).await;
+    let _workers = two_workers(&stage).await;
+    let jetstream = stage.jetstream().await;
+    let (mut storms, mut times) = (Vec::new(), Figures::default());
+    for round in 0..rounds {
+        let fingerprint = format!("race-{round}");
+        let began = Instant::now();
+        let alert = Alert { fingerprint: Some(&fingerprint), ..Alert::default() };
+        let alerts = join_all((0..IN_A_RACE).map(|_| publish(&jetstream, alert))).await;
+        let held = stage.gates.next().await;
+        let joined = format!(
+            "SELECT count(*) FROM alerts WHERE fingerprint = '{fingerprint}' AND place = 'joined' AND settled_at IS NOT NULL"
+        );
+        let others = i64::try_from(IN_A_RACE - 1).unwrap();
+        eventually("the others have joined", async || stage.database.number(&joined) == others).await;
+        times.add(began.elapsed());
+        held.open().await;
+        storms.push(alerts.into_iter().map(|(alert, _)| alert).collect::<Vec<_>>());
+    }
+    ended(&stage, rounds).await;
+    stage.queue_is_empty().await;
+    let timelines = stage.assert_all_whole().await;
+    let sessions: Vec<SessionId> = storms.iter().map(|alerts| assert_one_investigation(&timelines, alerts)).collect();
+    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), i64::try_from(sessions.len()).unwrap());
+    assert_all_completed(&stage, rounds);
+    let opened_by = "SELECT count(DISTINCT worker_name) FROM alert_sessions";
+    println!("{rounds} races of {IN_A_RACE} alerts for two workers, all joined after: {times}");
+    assert!(rounds < 10 || stage.database.number(opened_by) == 2, "one worker won every race");
+}

@@ -1,0 +1,62 @@
+//! Numbers that a test prints, and numbers that it takes from the environment.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Measured durations.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(Vec<Duration>);
+
+impl Figures {
+    pub(crate) fn add(&mut self, duration: Duration) {
+        self.0.push(duration);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn worst(&self) -> Duration {
+        self.0.iter().max().copied().expect("nothing was measured")
+    }
+
+    /// The duration that this part of all does not exceed: 0.5 for the median.
+    pub(crate) fn quantile(&self, part: f64) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let last = sorted.len().checked_sub(1).expect("nothing was measured");
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index below the length")]
+        let index = (last as f64 * part).round() as usize;
+        sorted[index]
+    }
+
+    pub(crate) fn median(&self) -> Duration {
+        self.quantile(0.5)
+    }
+}
+
+impl FromIterator<Duration> for Figures {
+    fn from_iter<I: IntoIterator<Item = Duration>>(durations: I) -> Self {
+        Self(durations.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [median, most, worst] = [self.median(), self.quantile(0.99), self.worst()].map(|figure| figure.as_millis());
+        write!(f, "median {median} ms, 99 % {most} ms, worst {worst} ms of {}", self.count())
+    }
+}
+
+/// A number from the environment, or the default that the suite runs with.
+pub(crate) fn from_env<N: std::str::FromStr>(variable: &str, default: N) -> N {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
+        Err(_) => default,
+    }
+}
+
+/// From the first to the second, nothing when they are the other way round.
+pub(crate) fn between(from: chrono::DateTime<chrono::Utc>, to: chrono::DateTime<chrono::Utc>) -> Duration {
+    (to - from).to_std().unwrap_or_default()
+}

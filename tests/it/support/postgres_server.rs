@@ -1,0 +1,135 @@
+//! A Postgres server of a test's own, to be stopped and started again.
+//!
+//! It runs the programs of the shared server, as the user that owns that one's data: Postgres refuses to be root.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use super::nats::dying_with_us;
+use super::postgres::admin;
+use super::wait::eventually_within;
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A running server; killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct PostgresServer {
+    directory: tempfile::TempDir,
+    programs: PathBuf,
+    user: Option<u32>,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl PostgresServer {
+    /// A fresh cluster.
+    pub(crate) async fn start() -> Self {
+        let ask = |query: &str| -> String { diesel::select(sql::<Text>(query)).get_result(&mut admin()).expect(query) };
+        let programs = PathBuf::from(ask("(SELECT setting FROM pg_config WHERE name = 'BINDIR')"));
+        let data = ask("current_setting('data_directory')");
+        let owner = std::fs::metadata(data).expect("the shared server is on this machine").uid();
+        let user = Some(owner).filter(|owner| *owner != geteuid().as_raw());
+        let directory = tempfile::Builder::new().prefix("tarsy-test-postgres-").tempdir().expect("a directory");
+        if user.is_some() {
+            chown(directory.path(), user, None).expect("give the directory away");
+        }
+        let mut server = Self { directory, programs, user, port: free_port(), process: None };
+        server.make_cluster();
+        server.launch().await;
+        server
+    }
+
+    /// The URL of its superuser.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Stops it as a power cut would: no client hears a good-bye, the next start has to recover.
+    pub(crate) fn crash(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let pid = Pid::from_raw(process.id().cast_signed()).expect("a pid");
+            kill_process(pid, Signal::QUIT).expect("the server can be stopped");
+            process.wait().expect("the server has ended");
+        }
+    }
+
+    /// Starts it again on its port with its data.
+    pub(crate) async fn restart(&mut self) {
+        self.crash();
+        self.launch().await;
+    }
+
+    fn make_cluster(&self) {
+        let made = self
+            .program("initdb")
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"])
+            .arg(self.data())
+            .output()
+            .expect("initdb");
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    async fn launch(&mut self) {
+        let log = self.directory.path().join("log");
+        let mut process = self
+            .program("postgres")
+            .arg("-D")
+            .arg(self.data())
+            .args(["-p", &self.port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).expect("a log"))
+            .spawn()
+            .expect("postgres");
+        let url = self.url();
+        eventually_within(READY_WITHIN, "postgres is ready", async || {
+            let ended = process.try_wait().expect("its state");
+            assert_eq!(ended, None, "{}", std::fs::read_to_string(&log).unwrap_or_default());
+            PgConnection::establish(&url).is_ok()
+        })
+        .await;
+        self.process = Some(process);
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// One of its programs, as the user that may run it.
+    fn program(&self, name: &str) -> Command {
+        let binary = self.programs.join(name);
+        let mut command = match self.user {
+            None => dying_with_us(&binary),
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+                command.args(["--clear-groups", "--pdeathsig=KILL", "--"]).arg(binary);
+                command
+            }
+        };
+        command.current_dir("/");
+        command
+    }
+}
+
+/// Below the ports that the kernel gives to clients: it stays free while the server is down.
+fn free_port() -> u16 {
+    let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.crash();
+    }
+}

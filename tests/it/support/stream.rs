@@ -1,0 +1,82 @@
+//! What is on the broker's streams, as a whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_nats::jetstream::consumer::pull::Config;
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, PullConsumer};
+use async_nats::jetstream::{self, Context};
+use futures_util::StreamExt as _;
+use tarsy::bus::Priority;
+use tarsy::engine::ports::Outbox;
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::TimelineEvent;
+
+use super::stage::Stage;
+use super::wait::eventually;
+
+const BATCH: usize = 500;
+
+/// Timelines by session, each in the order of the stream.
+pub(crate) type Timelines = BTreeMap<SessionId, Vec<TimelineEvent>>;
+
+impl Stage {
+    /// A client that knows nothing of tarsy.
+    pub(crate) async fn jetstream(&self) -> Context {
+        jetstream::new(async_nats::connect(self.nats.url()).await.unwrap())
+    }
+
+    /// Everything on the stream of timelines.
+    pub(crate) async fn timelines(&self) -> Timelines {
+        let jetstream = self.jetstream().await;
+        let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
+        let expected = stream.info().await.unwrap().state.messages;
+        let config = Config { ack_policy: AckPolicy::None, ..Config::default() };
+        let consumer: PullConsumer = stream.create_consumer(config).await.unwrap();
+        let (mut timelines, mut seen) = (Timelines::new(), 0);
+        while seen < expected {
+            let mut batch = consumer.fetch().max_messages(BATCH).messages().await.unwrap();
+            while let Some(message) = batch.next().await {
+                let event: TimelineEvent = serde_json::from_slice(&message.unwrap().payload).unwrap();
+                timelines.entry(event.session_id).or_default().push(event);
+                seen += 1;
+            }
+        }
+        timelines
+    }
+
+    /// Every alert and session of the stage is over, and each timeline on the stream is what the table has, in order
+    /// and without a gap. Returns the timelines.
+    pub(crate) async fn assert_all_whole(&self) -> Timelines {
+        let timelines = self.timelines().await;
+        let store = Arc::new(self.database.store());
+        for (session, seen) in &timelines {
+            let stored = store.events(*session, 0, 100_000).await.unwrap();
+            assert_eq!(seen, &stored, "the stream is a copy of the table");
+            let numbers = seen.iter().map(|event| event.session_seq);
+            assert!(numbers.eq(1..=u32::try_from(seen.len()).unwrap()), "{session}: a gap");
+            assert!(seen.last().unwrap().event_type.is_end(), "{session}: {:?}", seen.last());
+        }
+        let alerts = self.database.number("SELECT count(*) FROM alerts");
+        assert_eq!(i64::try_from(timelines.len()).unwrap(), alerts, "every alert has a timeline");
+        self.assert_rows_whole("true");
+        assert_eq!(self.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL"), 0);
+        timelines
+    }
+
+    /// Returns when nothing is queued and nothing waits for an answer.
+    pub(crate) async fn queue_is_empty(&self) {
+        let jetstream = self.jetstream().await;
+        let stream = jetstream.get_stream("TARSY_ALERTS").await.unwrap();
+        eventually("every alert is acknowledged", async || {
+            let mut left = stream.get_info().await.unwrap().state.messages;
+            for priority in Priority::ALL {
+                let mut consumer: Consumer<Config> = stream.get_consumer(priority.as_str()).await.unwrap();
+                let info = consumer.info().await.unwrap();
+                left += info.num_pending + u64::try_from(info.num_ack_pending).unwrap();
+            }
+            left == 0
+        })
+        .await;
+    }
+}
