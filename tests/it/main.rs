@@ -18,6 +18,7 @@ mod journals;
 mod llm;
 mod mcp;
 mod proof;
+mod protocol;
 mod store;
 mod support;
 mod survive;
