@@ -19,6 +19,7 @@ mod llm;
 mod mcp;
 mod proof;
 mod protocol;
+mod python;
 mod store;
 mod support;
 mod survive;
