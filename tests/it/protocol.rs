@@ -52,7 +52,10 @@ fn with_every_rule_nothing_breaks_and_a_good_end_stays_within_reach() {
             (walk(&model, None), checked.join().expect("a search"))
         });
         let seconds = since.elapsed().as_secs_f64();
-        println!("{name:<40} {:>8} states {:>9} actions {seconds:>6.1} s", walked.states, walked.actions);
+        println!(
+            "alerts: {}, {name:<35} {:>8} states {:>9} actions {seconds:>6.1} s",
+            bounds.alerts, walked.states, walked.actions
+        );
         states += walked.states;
         failed
             .extend(walked.broken.iter().map(|(what, story)| format!("{name}: not so: {what}{}", tell(&model, story))));

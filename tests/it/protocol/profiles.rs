@@ -58,38 +58,38 @@ pub(super) fn profiles() -> Vec<Profile> {
     profiles
 }
 
+/// What may go wrong in each run, with one alert and with two, and after how many deaths an alert is given up. With two
+/// there are joins, and less can go wrong before there are too many states.
 fn small() -> Vec<Profile> {
-    let run = |name, bounds| Profile { name, bounds };
+    let one = |name, attempts, faults| Profile { name, bounds: bounds(1, attempts, faults) };
+    let two = |name, attempts, faults| Profile { name, bounds: bounds(2, attempts, faults) };
+    let poison = |profile: Profile| Profile { bounds: Bounds { poison: Some(0), ..profile.bounds }, ..profile };
     vec![
-        run("nothing goes wrong", bounds(2, 2, NOTHING)),
-        run("crash", bounds(2, 2, Faults { crashes: 1, ..NOTHING })),
-        run("crash and given up", bounds(2, 1, Faults { crashes: 1, ..NOTHING })),
-        run("stall", bounds(2, 2, Faults { stalls: 1, ..NOTHING })),
-        run("redelivery, lost ack", bounds(2, 2, Faults { redeliveries: 1, lost_acks: 1, ..NOTHING })),
-        run("late publish", bounds(2, 2, Faults { late_publishes: 1, ..NOTHING })),
-        run("late commit", bounds(2, 2, Faults { late_commits: 1, ..NOTHING })),
-        run("hand-back", bounds(2, 1, Faults { hand_backs: 1, ..NOTHING })),
-        run("timeline lost", bounds(2, 2, Faults { timeline_losses: 1, ..NOTHING })),
-        run("jobs lost", bounds(2, 2, Faults { job_losses: 1, ..NOTHING })),
-        run("cancel", bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
-        run("deadline", bounds(2, 2, Faults { deadlines: 1, ..NOTHING })),
-        run("poison, crash", Bounds { poison: Some(0), ..bounds(2, 2, Faults { crashes: 1, ..NOTHING }) }),
-        run("crashes, late publish", bounds(1, 2, Faults { crashes: 2, late_publishes: 1, ..NOTHING })),
-        run("crashes, stall, given up", bounds(1, 1, Faults { crashes: 2, stalls: 1, ..NOTHING })),
-        run("late commit, stall, crash", bounds(1, 2, Faults { late_commits: 1, stalls: 1, crashes: 1, ..NOTHING })),
-        run("late commit, hand-backs", bounds(1, 1, Faults { late_commits: 1, hand_backs: 2, ..NOTHING })),
-        run(
-            "hand-back, crash, redelivery",
-            bounds(1, 1, Faults { hand_backs: 1, crashes: 1, redeliveries: 1, ..NOTHING }),
-        ),
-        run(
-            "timeline lost, late publish, crash",
-            bounds(1, 2, Faults { timeline_losses: 1, late_publishes: 1, crashes: 1, ..NOTHING }),
-        ),
-        run("jobs lost, late ack, crash", bounds(1, 2, Faults { job_losses: 1, late_acks: 1, crashes: 1, ..NOTHING })),
-        run("jobs lost, deadline, crash", bounds(1, 2, Faults { job_losses: 1, deadlines: 1, crashes: 1, ..NOTHING })),
-        run("jobs lost, late ack, crash of two", bounds(2, 2, Faults { job_losses: 1, late_acks: 1, ..NOTHING })),
-        run("cancel, stall, crash", bounds(1, 2, Faults { cancels: 1, stalls: 1, crashes: 1, ..NOTHING })),
+        one("late publish, 2 crashes", 2, Faults { late_publishes: 1, crashes: 2, ..NOTHING }),
+        one("stall, 2 crashes, given up", 1, Faults { stalls: 1, crashes: 2, ..NOTHING }),
+        one("late commit, stall, crash", 2, Faults { late_commits: 1, stalls: 1, crashes: 1, ..NOTHING }),
+        one("late commit, 2 hand-backs", 1, Faults { late_commits: 1, hand_backs: 2, ..NOTHING }),
+        one("hand-back, redelivery, crash", 1, Faults { hand_backs: 1, redeliveries: 1, crashes: 1, ..NOTHING }),
+        one("timeline lost, late publish, crash", 2, {
+            Faults { timeline_losses: 1, late_publishes: 1, crashes: 1, ..NOTHING }
+        }),
+        one("jobs lost, late ack, crash", 2, Faults { job_losses: 1, late_acks: 1, crashes: 1, ..NOTHING }),
+        one("jobs lost, deadline, crash", 2, Faults { job_losses: 1, deadlines: 1, crashes: 1, ..NOTHING }),
+        one("cancel, stall, crash", 2, Faults { cancels: 1, stalls: 1, crashes: 1, ..NOTHING }),
+        two("nothing", 2, NOTHING),
+        two("cancel", 2, Faults { cancels: 1, ..NOTHING }),
+        two("deadline", 2, Faults { deadlines: 1, ..NOTHING }),
+        two("late commit", 2, Faults { late_commits: 1, ..NOTHING }),
+        two("late publish", 2, Faults { late_publishes: 1, ..NOTHING }),
+        poison(two("poison, crash", 2, Faults { crashes: 1, ..NOTHING })),
+        two("stall", 2, Faults { stalls: 1, ..NOTHING }),
+        two("jobs lost", 2, Faults { job_losses: 1, ..NOTHING }),
+        two("timeline lost", 2, Faults { timeline_losses: 1, ..NOTHING }),
+        two("redelivery, lost ack", 2, Faults { redeliveries: 1, lost_acks: 1, ..NOTHING }),
+        two("hand-back", 1, Faults { hand_backs: 1, ..NOTHING }),
+        two("crash", 2, Faults { crashes: 1, ..NOTHING }),
+        two("crash, given up", 1, Faults { crashes: 1, ..NOTHING }),
+        two("jobs lost, late ack", 2, Faults { job_losses: 1, late_acks: 1, ..NOTHING }),
     ]
 }
 

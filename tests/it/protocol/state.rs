@@ -6,7 +6,7 @@ pub(super) const ALERTS: usize = 2;
 /// Processes.
 pub(super) const WORKERS: usize = 2;
 /// Sequences of the stream of alerts.
-pub(super) const SEQUENCES: usize = 4;
+pub(super) const SEQUENCES: usize = 5;
 /// The last checkpoint is the end of the session.
 pub(super) const CHECKPOINTS: u8 = 2;
 
