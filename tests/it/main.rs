@@ -20,6 +20,8 @@ mod load;
 mod mcp;
 mod proof;
 mod start;
+mod protocol;
+mod python;
 mod store;
 mod support;
 mod survive;

@@ -1,0 +1,338 @@
+//! The model: what can happen next, and what comes of it.
+
+use stateright::{Model, Property};
+
+use super::properties;
+use super::rules::{Bounds, Rule};
+use super::state::{Checkpoint, Faults, Id, Message, SEQUENCES, State, Step, Stop, WORKERS};
+use super::statements::Written;
+
+/// The protocol, with at most one of its rules switched off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Protocol {
+    pub(super) without: Option<Rule>,
+    pub(super) bounds: Bounds,
+    /// Workers are alike: states that differ only by their order are one. Stories read better without.
+    pub(super) workers_alike: bool,
+}
+
+/// Something that happens at one instant. `worker` is a number in the list of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Action {
+    /// The broker hands a queued job to a worker; one that runs the session adopts it.
+    Deliver {
+        worker: usize,
+        sequence: u8,
+    },
+    /// The next statement or answer of the worker's step.
+    Next(usize),
+    /// The worker ends a session that was cancelled, is past its deadline or was given up.
+    End(usize),
+    /// A publisher of this worker reads the end of a subject and the row after it.
+    Look {
+        worker: usize,
+        subject: Id,
+    },
+    /// What it read arrives at the subject.
+    Publish(usize),
+    /// The sweeper settles what is over.
+    Settle {
+        worker: usize,
+        alert: Id,
+    },
+    /// The sweeper takes a session that is past its deadline.
+    TakeOverdue {
+        worker: usize,
+        session: Id,
+    },
+    /// The sweeper queues an alert again.
+    Requeue(Id),
+    /// The body kills its reader.
+    Poisoned(usize),
+    /// The lease of a dead owner runs out.
+    Expire(Id),
+    /// The broker has waited long enough for a job's answer.
+    Redeliver(u8),
+    LatePublishArrives,
+    LateCommitArrives,
+    LateAckArrives,
+    /// From here on: what goes wrong, bounded by [`Faults`].
+    Crash(usize),
+    /// The sweeper queues an alert again and dies before the store knows.
+    RequeueUnnoted(Id),
+    Stall(Id),
+    HandBack(usize),
+    RedeliverHeld(u8),
+    LoseAck(usize),
+    DelayAck(usize),
+    DelayPublish(usize),
+    DelayCommit(usize),
+    LoseTimeline,
+    LoseJobs,
+    Cancel(Id),
+    PassDeadline(Id),
+}
+
+impl Action {
+    /// Not part of the protocol: a state has to be left well without any more of them.
+    pub(super) fn is_fault(self) -> bool {
+        match self {
+            Self::Deliver { .. }
+            | Self::Next(_)
+            | Self::End(_)
+            | Self::Look { .. }
+            | Self::Publish(_)
+            | Self::Settle { .. }
+            | Self::TakeOverdue { .. }
+            | Self::Requeue(_)
+            | Self::Poisoned(_)
+            | Self::Expire(_)
+            | Self::Redeliver(_)
+            | Self::LatePublishArrives
+            | Self::LateCommitArrives
+            | Self::LateAckArrives => false,
+            Self::Crash(_)
+            | Self::RequeueUnnoted(_)
+            | Self::Stall(_)
+            | Self::HandBack(_)
+            | Self::RedeliverHeld(_)
+            | Self::LoseAck(_)
+            | Self::DelayAck(_)
+            | Self::DelayPublish(_)
+            | Self::DelayCommit(_)
+            | Self::LoseTimeline
+            | Self::LoseJobs
+            | Self::Cancel(_)
+            | Self::PassDeadline(_) => true,
+        }
+    }
+}
+
+impl Protocol {
+    pub(super) fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+
+    /// Alerts of this run.
+    pub(super) fn alerts(&self) -> std::ops::Range<Id> {
+        0..self.bounds.alerts
+    }
+
+    fn of_broker(&self, state: &State, actions: &mut Vec<Action>) {
+        let left = state.left;
+        for sequence in (0_u8..).take(SEQUENCES) {
+            let Some(job) = state.job(sequence) else { continue };
+            // An owner whose lease has run out makes no progress either.
+            let owner_stalls = state.row(job.alert).open && !state.row(job.alert).leased;
+            if job.delivered && (!state.held(sequence) || owner_stalls) {
+                actions.push(Action::Redeliver(sequence));
+            } else if job.delivered && left.redeliveries > 0 {
+                actions.push(Action::RedeliverHeld(sequence));
+            }
+        }
+        let late = [
+            (state.late_publish.is_some(), Action::LatePublishArrives),
+            (state.late_commit.is_some(), Action::LateCommitArrives),
+            (state.late_ack.is_some(), Action::LateAckArrives),
+            (left.timeline_losses > 0 && state.subjects.iter().any(|s| s.tail() > 0), Action::LoseTimeline),
+            (left.job_losses > 0 && state.jobs.iter().any(Option::is_some), Action::LoseJobs),
+        ];
+        actions.extend(late.into_iter().filter(|(possible, _)| *possible).map(|(_, action)| action));
+    }
+
+    fn of_store(&self, state: &State, actions: &mut Vec<Action>) {
+        for id in self.alerts() {
+            let row = state.row(id);
+            if self.lost_its_job(state, id) {
+                actions.push(Action::Requeue(id));
+                if state.left.crashes > 0 {
+                    actions.push(Action::RequeueUnnoted(id));
+                }
+            }
+            if row.open && row.leased {
+                if !state.owner_lives(id) {
+                    actions.push(Action::Expire(id));
+                } else if state.left.stalls > 0 {
+                    actions.push(Action::Stall(id));
+                }
+            }
+            if row.open && row.stop.is_none() {
+                if state.left.cancels > 0 {
+                    actions.push(Action::Cancel(id));
+                }
+                if state.left.deadlines > 0 {
+                    actions.push(Action::PassDeadline(id));
+                }
+            }
+        }
+    }
+
+    fn happen(&self, state: &mut State, action: Action) {
+        match action {
+            Action::Deliver { worker, sequence } => self.deliver(state, worker, sequence),
+            Action::Next(worker) => self.next(state, worker),
+            Action::End(worker) => self.end(state, worker),
+            Action::HandBack(worker) => {
+                state.left.hand_backs -= 1;
+                self.hand_back(state, worker);
+            }
+            Action::Look { worker, subject } => {
+                state.workers[worker].sending = self.row_to_publish(state, worker, subject)
+            }
+            Action::Publish(worker) => self.publish(state, worker),
+            Action::Settle { worker, alert } => {
+                state.workers[worker].step = Step::Settling { sequence: None, alert };
+            }
+            Action::TakeOverdue { worker, session } => self.take(state, worker, None, session),
+            Action::Requeue(alert) => state.row_mut(alert).sequence = state.queue(alert),
+            Action::Expire(session) => state.row_mut(session).leased = false,
+            Action::Redeliver(sequence) => state.set_delivered(sequence, false),
+            Action::Poisoned(worker) => state.workers[worker].step = Step::Idle,
+            Action::LatePublishArrives => {
+                if let Some(message) = state.late_publish.take() {
+                    state.subjects[usize::from(message.subject)].publish(message);
+                }
+            }
+            Action::LateCommitArrives => {
+                if let Some(late) = state.late_commit.take() {
+                    let _: Written = self.checkpoint(state.row_mut(late.session), late);
+                }
+            }
+            Action::LateAckArrives => {
+                if let Some(sequence) = state.late_ack.take() {
+                    state.ack(sequence);
+                }
+            }
+            Action::Crash(_)
+            | Action::RequeueUnnoted(_)
+            | Action::Stall(_)
+            | Action::RedeliverHeld(_)
+            | Action::LoseAck(_)
+            | Action::DelayAck(_)
+            | Action::DelayPublish(_)
+            | Action::DelayCommit(_)
+            | Action::LoseTimeline
+            | Action::LoseJobs
+            | Action::Cancel(_)
+            | Action::PassDeadline(_) => go_wrong(state, action),
+        }
+    }
+}
+
+fn go_wrong(state: &mut State, action: Action) {
+    let left = &mut state.left;
+    match action {
+        Action::Crash(worker) => {
+            left.crashes -= 1;
+            state.workers[worker] = super::state::Worker::IDLE;
+        }
+        Action::RequeueUnnoted(alert) => {
+            left.crashes -= 1;
+            state.queue(alert);
+        }
+        Action::Stall(session) => {
+            left.stalls -= 1;
+            state.row_mut(session).leased = false;
+        }
+        Action::RedeliverHeld(sequence) => {
+            left.redeliveries -= 1;
+            state.set_delivered(sequence, false);
+        }
+        Action::LoseAck(worker) => {
+            left.lost_acks -= 1;
+            state.workers[worker].step = Step::Idle;
+        }
+        Action::DelayAck(worker) => {
+            left.late_acks -= 1;
+            state.late_ack = state.workers[worker].step.sequence();
+            state.workers[worker].step = Step::Idle;
+        }
+        Action::DelayPublish(worker) => {
+            left.late_publishes -= 1;
+            state.late_publish = state.workers[worker].sending.take();
+        }
+        Action::DelayCommit(worker) => {
+            left.late_commits -= 1;
+            if let Step::Running { session, epoch, checkpoint, .. } = state.workers[worker].step {
+                state.late_commit = Some(Checkpoint { session, epoch, from: checkpoint });
+            }
+        }
+        Action::LoseTimeline => {
+            left.timeline_losses -= 1;
+            state.subjects.iter_mut().for_each(|subject| subject.messages.clear());
+        }
+        Action::LoseJobs => {
+            left.job_losses -= 1;
+            state.jobs = [None; SEQUENCES];
+            state.next_sequence = 0;
+        }
+        Action::Cancel(session) => {
+            left.cancels -= 1;
+            state.row_mut(session).stop = Some(Stop::Cancel);
+        }
+        Action::PassDeadline(session) => {
+            left.deadlines -= 1;
+            state.row_mut(session).stop = Some(Stop::Deadline);
+        }
+        _ => {}
+    }
+}
+
+impl Model for Protocol {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State::new(self.bounds.alerts, self.bounds.faults)]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for worker in 0..WORKERS {
+            self.of_worker(state, worker, actions);
+        }
+        self.of_store(state, actions);
+        self.of_broker(state, actions);
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        self.happen(&mut state, action);
+        if self.workers_alike {
+            state.workers.sort_unstable();
+        }
+        (state != *before).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::always()
+    }
+}
+
+impl Faults {
+    /// What has gone wrong since the start.
+    pub(super) fn since(self, start: Self) -> Self {
+        Self {
+            crashes: start.crashes - self.crashes,
+            stalls: start.stalls - self.stalls,
+            hand_backs: start.hand_backs - self.hand_backs,
+            redeliveries: start.redeliveries - self.redeliveries,
+            lost_acks: start.lost_acks - self.lost_acks,
+            late_acks: start.late_acks - self.late_acks,
+            late_publishes: start.late_publishes - self.late_publishes,
+            late_commits: start.late_commits - self.late_commits,
+            timeline_losses: start.timeline_losses - self.timeline_losses,
+            job_losses: start.job_losses - self.job_losses,
+            cancels: start.cancels - self.cancels,
+            deadlines: start.deadlines - self.deadlines,
+        }
+    }
+}
+
+impl Message {
+    /// The row with this number, as it is published after `last`.
+    pub(super) fn of(state: &State, subject: Id, number: u8) -> Option<Self> {
+        let (event, _) = *state.row(subject).events.get(usize::from(number.checked_sub(1)?))?;
+        let expected = state.subject(subject).last_sequence();
+        (event != super::state::Event::Missing).then_some(Self { subject, number, event, expected })
+    }
+}

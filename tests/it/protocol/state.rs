@@ -1,0 +1,355 @@
+//! The world of the model: rows of the store, jobs, subjects, workers. Two workers, at most two alerts of one
+//! fingerprint; an alert and the session that it opens have one id, as in the store.
+
+/// Rows of `alerts`.
+pub(super) const ALERTS: usize = 2;
+/// Processes.
+pub(super) const WORKERS: usize = 2;
+/// Sequences of the stream of alerts.
+pub(super) const SEQUENCES: usize = 5;
+/// The last checkpoint is the end of the session.
+pub(super) const CHECKPOINTS: u8 = 2;
+
+/// An alert, its session, its timeline subject.
+pub(super) type Id = u8;
+
+/// A row of `timeline_events`; its number is its place in the list, counted from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Event {
+    Started,
+    Resumed,
+    Work(u8),
+    AlertJoined(Id),
+    Joined,
+    Ended,
+    /// A number that was taken and that no row has.
+    Missing,
+}
+
+/// The column `alerts.place`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// There is no row.
+    Unknown,
+    Undecided,
+    Opened,
+    Joined(Id),
+    Dead,
+}
+
+/// Why a running session has to end early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stop {
+    Cancel,
+    Deadline,
+}
+
+/// The row in `alerts`, the row in `alert_sessions` if the alert opened one, and their events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Row {
+    pub(super) place: Place,
+    /// Deliveries that began to read an undecided alert (`alerts.deliveries`).
+    pub(super) reads: u8,
+    /// `alerts.stream_sequence`.
+    pub(super) sequence: u8,
+    /// The session is `running`.
+    pub(super) open: bool,
+    pub(super) epoch: u8,
+    /// `lease_expires_at` has not passed.
+    pub(super) leased: bool,
+    /// `lease_owner` is null: the last owner gave the session back.
+    pub(super) handed_back: bool,
+    /// Owners at the present checkpoint that did not hand the session back, the present one included.
+    pub(super) attempts: u8,
+    pub(super) checkpoint: u8,
+    pub(super) stop: Option<Stop>,
+    /// A dead letter has to be stored before it is settled.
+    pub(super) owes: bool,
+    pub(super) settled: bool,
+    /// Each with the epoch that wrote it.
+    pub(super) events: Vec<(Event, u8)>,
+    /// History, not a column: it joined a session that was being cancelled.
+    pub(super) joined_too_late: bool,
+}
+
+impl Row {
+    const NONE: Self = Self {
+        place: Place::Unknown,
+        reads: 0,
+        sequence: 0,
+        open: false,
+        epoch: 0,
+        leased: false,
+        handed_back: false,
+        attempts: 0,
+        checkpoint: 0,
+        stop: None,
+        owes: false,
+        settled: false,
+        events: Vec::new(),
+        joined_too_late: false,
+    };
+
+    /// No event will follow.
+    pub(super) fn over(&self) -> bool {
+        match self.place {
+            Place::Unknown | Place::Undecided => false,
+            Place::Opened => !self.open,
+            Place::Joined(_) | Place::Dead => true,
+        }
+    }
+
+    pub(super) fn last_number(&self) -> u8 {
+        u8::try_from(self.events.len()).expect("few events")
+    }
+}
+
+/// A message of the stream of alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Job {
+    pub(super) alert: Id,
+    /// With a worker, as far as the broker knows.
+    pub(super) delivered: bool,
+}
+
+/// The subject of a timeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Subject {
+    /// Numbers and events as published.
+    pub(super) messages: Vec<(u8, Event)>,
+    /// Messages ever stored: the sequence of the last one. A purge does not take it back.
+    stored: u8,
+}
+
+impl Subject {
+    /// The number of the last event on the stream, 0 for none.
+    pub(super) fn tail(&self) -> u8 {
+        self.messages.last().map_or(0, |message| message.0)
+    }
+
+    /// What a publisher has to expect.
+    pub(super) fn last_sequence(&self) -> u8 {
+        if self.messages.is_empty() { 0 } else { self.stored }
+    }
+
+    /// `false` is error 10071: another sequence was expected.
+    pub(super) fn publish(&mut self, message: Message) -> bool {
+        let accepted = message.expected == self.last_sequence();
+        if accepted {
+            self.stored += 1;
+            self.messages.push((message.number, message.event));
+        }
+        accepted
+    }
+}
+
+/// An event on its way to its subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Message {
+    pub(super) subject: Id,
+    pub(super) number: u8,
+    pub(super) event: Event,
+    pub(super) expected: u8,
+}
+
+/// A checkpoint on its way to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Checkpoint {
+    pub(super) session: Id,
+    pub(super) epoch: u8,
+    pub(super) from: u8,
+}
+
+/// Where a worker is. `sequence` is the delivery that it will answer; the sweeper's work has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Step {
+    Idle,
+    /// A message came, nothing is done about it yet.
+    Got {
+        sequence: u8,
+        alert: Id,
+    },
+    /// The delivery is counted, the body is being decoded.
+    Reading {
+        sequence: u8,
+        alert: Id,
+    },
+    /// Has looked for the open session of the fingerprint, and will act on what it saw: only without a rule.
+    Looked {
+        sequence: u8,
+        alert: Id,
+        target: Option<Id>,
+    },
+    /// Owns the session, or believes so.
+    Running {
+        sequence: Option<u8>,
+        session: Id,
+        epoch: u8,
+        checkpoint: u8,
+        ending: bool,
+    },
+    /// Gave the session back; the message is next.
+    Returning {
+        sequence: u8,
+    },
+    /// Publishes what the world is owed.
+    Settling {
+        sequence: Option<u8>,
+        alert: Id,
+    },
+    /// Everything is done, the acknowledgement is next.
+    Answering {
+        sequence: u8,
+    },
+}
+
+impl Step {
+    /// The delivery that this worker keeps alive.
+    pub(super) fn sequence(self) -> Option<u8> {
+        match self {
+            Self::Idle => None,
+            Self::Got { sequence, .. }
+            | Self::Reading { sequence, .. }
+            | Self::Looked { sequence, .. }
+            | Self::Returning { sequence }
+            | Self::Answering { sequence } => Some(sequence),
+            Self::Running { sequence, .. } | Self::Settling { sequence, .. } => sequence,
+        }
+    }
+}
+
+/// One process, which does one thing at a time. While a message is on its way it waits: a publish that others overtake
+/// is one that comes late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Worker {
+    pub(super) step: Step,
+    pub(super) sending: Option<Message>,
+}
+
+impl Worker {
+    pub(super) const IDLE: Self = Self { step: Step::Idle, sending: None };
+}
+
+/// How often each thing may still happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Faults {
+    /// A worker is killed.
+    pub(super) crashes: u8,
+    /// A lease runs out although its owner lives.
+    pub(super) stalls: u8,
+    /// A worker is told to stop.
+    pub(super) hand_backs: u8,
+    /// A message comes again although somebody holds it.
+    pub(super) redeliveries: u8,
+    /// An acknowledgement never arrives.
+    pub(super) lost_acks: u8,
+    /// An acknowledgement arrives at any later time.
+    pub(super) late_acks: u8,
+    /// A publish arrives at any later time.
+    pub(super) late_publishes: u8,
+    /// A checkpoint arrives at any later time, and its worker sends it again.
+    pub(super) late_commits: u8,
+    /// The timeline stream loses everything.
+    pub(super) timeline_losses: u8,
+    /// The stream of alerts is lost and made again: its sequences start anew.
+    pub(super) job_losses: u8,
+    /// Somebody asks for a cancel.
+    pub(super) cancels: u8,
+    /// A session's deadline passes.
+    pub(super) deadlines: u8,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    pub(super) rows: [Row; ALERTS],
+    pub(super) jobs: [Option<Job>; SEQUENCES],
+    pub(super) next_sequence: u8,
+    pub(super) subjects: [Subject; ALERTS],
+    pub(super) dead_letters: [bool; ALERTS],
+    pub(super) workers: [Worker; WORKERS],
+    pub(super) late_publish: Option<Message>,
+    pub(super) late_commit: Option<Checkpoint>,
+    pub(super) late_ack: Option<u8>,
+    pub(super) left: Faults,
+}
+
+impl State {
+    /// Every alert is queued and nothing has happened.
+    pub(super) fn new(alerts: u8, left: Faults) -> Self {
+        let mut state = Self {
+            rows: [Row::NONE; ALERTS],
+            jobs: [None; SEQUENCES],
+            next_sequence: 0,
+            subjects: Default::default(),
+            dead_letters: [false; ALERTS],
+            workers: [Worker::IDLE; WORKERS],
+            late_publish: None,
+            late_commit: None,
+            late_ack: None,
+            left,
+        };
+        for alert in 0..alerts {
+            state.queue(alert);
+        }
+        state
+    }
+
+    pub(super) fn row(&self, id: Id) -> &Row {
+        &self.rows[usize::from(id)]
+    }
+
+    pub(super) fn row_mut(&mut self, id: Id) -> &mut Row {
+        &mut self.rows[usize::from(id)]
+    }
+
+    pub(super) fn subject(&self, id: Id) -> &Subject {
+        &self.subjects[usize::from(id)]
+    }
+
+    pub(super) fn job(&self, sequence: u8) -> Option<Job> {
+        self.jobs[usize::from(sequence)]
+    }
+
+    /// Appends a job; returns its sequence.
+    pub(super) fn queue(&mut self, alert: Id) -> u8 {
+        let sequence = self.next_sequence;
+        self.jobs[usize::from(sequence)] = Some(Job { alert, delivered: false });
+        self.next_sequence += 1;
+        sequence
+    }
+
+    /// Marks a job as with a worker, or not any more: a NAK, or a wait that ran out. An answer names a sequence, not an
+    /// alert.
+    pub(super) fn set_delivered(&mut self, sequence: u8, delivered: bool) {
+        if let Some(job) = &mut self.jobs[usize::from(sequence)] {
+            job.delivered = delivered;
+        }
+    }
+
+    /// An acknowledgement deletes whatever has this sequence.
+    pub(super) fn ack(&mut self, sequence: u8) {
+        self.jobs[usize::from(sequence)] = None;
+    }
+
+    /// Whether everything that the table has of this alert is on the stream.
+    pub(super) fn published(&self, id: Id) -> bool {
+        self.subject(id).tail() >= self.row(id).last_number()
+    }
+
+    /// The session of the fingerprint that is open beside this alert.
+    pub(super) fn open_beside(&self, alert: Id) -> Option<Id> {
+        (0..).zip(&self.rows).find(|(id, row)| *id != alert && row.open).map(|(id, _)| id)
+    }
+
+    /// Whether a worker runs the session under its present epoch.
+    pub(super) fn owner_lives(&self, id: Id) -> bool {
+        self.workers.iter().any(|worker| {
+            matches!(worker.step, Step::Running { session, epoch, .. } if session == id && epoch == self.row(id).epoch)
+        })
+    }
+
+    pub(super) fn held(&self, sequence: u8) -> bool {
+        self.workers.iter().any(|worker| worker.step.sequence() == Some(sequence))
+    }
+}

@@ -1,0 +1,158 @@
+//! What the statements of the store do to its rows. Each function is one statement: it happens as a whole or not at all.
+
+use super::model::Protocol;
+use super::rules::Rule;
+use super::state::{CHECKPOINTS, Checkpoint, Event, Id, Place, Row, State, Stop};
+
+/// What a fenced write found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Committed,
+    /// Another epoch owns the session.
+    LeaseLost,
+    /// The session ended under this very epoch: an earlier write arrived after all.
+    Ended,
+    /// The checkpoint has another number: an earlier write arrived after all.
+    Refused,
+}
+
+/// What `open.sql` decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decided {
+    Opened,
+    Joined,
+    /// The open session is being cancelled.
+    Closing,
+    /// Somebody was faster.
+    Raced,
+}
+
+impl Protocol {
+    /// `receive.sql` and, for an alert that was read too often, `bury.sql`.
+    pub(super) fn receive(&self, row: &mut Row, sequence: u8) {
+        if !self.keeps(Rule::InsertFirst) && row.place == Place::Unknown {
+            return;
+        }
+        row.sequence = sequence;
+        if row.place == Place::Unknown {
+            row.place = Place::Undecided;
+        }
+        if row.place == Place::Undecided {
+            row.reads += 1;
+            if row.reads > self.bounds.attempts {
+                row.place = Place::Dead;
+                row.owes = true;
+                row.events.push((Event::Ended, 0));
+            }
+        }
+    }
+
+    /// `open.sql`. `seen` is the target as an earlier statement saw it: only without a rule.
+    pub(super) fn open(&self, state: &mut State, alert: Id, seen: Option<Option<Id>>) -> Decided {
+        if !matches!(state.row(alert).place, Place::Unknown | Place::Undecided) {
+            return Decided::Raced;
+        }
+        let Some(target) = seen.unwrap_or_else(|| state.open_beside(alert)) else {
+            let row = state.row_mut(alert);
+            (row.place, row.open, row.leased) = (Place::Opened, true, true);
+            (row.epoch, row.attempts) = (1, 1);
+            row.events.push((Event::Started, 1));
+            return Decided::Opened;
+        };
+        let session = state.row_mut(target);
+        let closing = session.stop == Some(Stop::Cancel);
+        if closing && self.keeps(Rule::ClosingTakesNothing) {
+            let row = state.row_mut(alert);
+            // `Sessions::spare`
+            row.reads -= u8::from(self.keeps(Rule::WaitingIsNoAttempt) && row.reads > 0);
+            return Decided::Closing;
+        }
+        session.events.push((Event::AlertJoined(alert), session.epoch));
+        let row = state.row_mut(alert);
+        row.joined_too_late = closing;
+        if self.keeps(Rule::JoinedHasPlace) {
+            row.place = Place::Joined(target);
+            row.events.push((Event::Joined, 0));
+        }
+        Decided::Joined
+    }
+
+    /// `claim.sql`; `None` when somebody's lease lives. With the epoch, the checkpoint and whether all that is left to do
+    /// is to end it.
+    pub(super) fn claim(&self, row: &mut Row, sequence: Option<u8>) -> Option<(u8, u8, bool)> {
+        if row.leased && self.keeps(Rule::ClaimWaits) {
+            return None;
+        }
+        row.epoch += 1;
+        row.attempts += 1;
+        (row.leased, row.handed_back) = (true, false);
+        row.sequence = sequence.unwrap_or(row.sequence);
+        row.events.push((Event::Resumed, row.epoch));
+        Some((row.epoch, row.checkpoint, row.stop.is_some() || self.exhausted(row)))
+    }
+
+    fn exhausted(&self, row: &Row) -> bool {
+        row.attempts > self.bounds.attempts
+    }
+
+    fn fence(&self, row: &Row, epoch: u8) -> Result<(), Written> {
+        if !self.keeps(Rule::Fence) || row.open && row.epoch == epoch {
+            Ok(())
+        } else if row.epoch == epoch {
+            Err(Written::Ended)
+        } else {
+            Err(Written::LeaseLost)
+        }
+    }
+
+    /// `checkpoint.sql`, and `finish.sql` for the last one. Whoever writes has his lease renewed.
+    pub(super) fn checkpoint(&self, row: &mut Row, written: Checkpoint) -> Written {
+        if let Err(lost) = self.fence(row, written.epoch) {
+            return lost;
+        }
+        if row.checkpoint != written.from {
+            if !self.keeps(Rule::AtomicNumbers) {
+                row.events.push((Event::Missing, written.epoch));
+            }
+            return Written::Refused;
+        }
+        row.checkpoint += 1;
+        row.attempts = 1;
+        row.open = row.checkpoint < CHECKPOINTS;
+        row.leased = row.open;
+        row.events.push((if row.open { Event::Work(row.checkpoint) } else { Event::Ended }, written.epoch));
+        Written::Committed
+    }
+
+    /// `finish.sql` for a session that must not go on.
+    pub(super) fn end_now(&self, row: &mut Row, epoch: u8) -> Written {
+        if let Err(lost) = self.fence(row, epoch) {
+            return lost;
+        }
+        row.owes = row.stop.is_none() && self.exhausted(row);
+        (row.open, row.leased) = (false, false);
+        row.events.push((Event::Ended, epoch));
+        Written::Committed
+    }
+
+    /// `release.sql`.
+    pub(super) fn release(&self, row: &mut Row, epoch: u8) -> Written {
+        if let Err(lost) = self.fence(row, epoch) {
+            return lost;
+        }
+        (row.leased, row.handed_back) = (false, true);
+        row.epoch += u8::from(self.keeps(Rule::HandBackEndsEpoch));
+        row.attempts -= u8::from(self.keeps(Rule::HandBackIsNoAttempt) && row.attempts > 0);
+        Written::Committed
+    }
+
+    /// What a sweep calls idle: undecided, or open without a live lease. With its job gone it is queued again.
+    pub(super) fn lost_its_job(&self, state: &State, alert: Id) -> bool {
+        let row = state.row(alert);
+        let idle = row.place == Place::Undecided || row.open && !row.leased;
+        let job = state.job(row.sequence);
+        let gone =
+            if self.keeps(Rule::SweepComparesIds) { job.is_none_or(|job| job.alert != alert) } else { job.is_none() };
+        self.keeps(Rule::SweepLostJobs) && idle && gone && usize::from(state.next_sequence) < state.jobs.len()
+    }
+}
