@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::control::{Broken, Control, HandBack};
+use super::measure;
 use super::ports::{
     BrokerAway, Claim, ClaimRequest, Claimed, DeadReason, Delivery, Feed, JournalError, OpenRequest, Opened, Place,
     Received, Refusal, Sessions,
@@ -173,7 +174,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 Place::Undecided { .. } => match fault {
                     Some(refusal) => return self.bury(id, refusal).await,
                     None => {
-                        if let Some(answer) = self.open(&received, delivery).await? {
+                        if let Some(answer) = self.open(&received, derived_id, delivery).await? {
                             return Ok(answer);
                         }
                     }
@@ -190,7 +191,12 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     }
 
     /// `None` when another worker was faster: look at the alert's place again.
-    async fn open(&self, received: &Received, delivery: &Arc<D>) -> Result<Option<Answer>, Trouble> {
+    async fn open(
+        &self,
+        received: &Received,
+        derived_id: SessionId,
+        delivery: &Arc<D>,
+    ) -> Result<Option<Answer>, Trouble> {
         let id = received.alert_id;
         let understood = match self.intake.understand(received).await {
             Ok(understood) => understood,
@@ -214,7 +220,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let asked_at = Instant::now();
         match self.sessions.open(request).await? {
             Opened::Session(claimed) => {
-                metrics::counter!("tarsy_sessions_opened_total").increment(1);
+                measure::opened(derived_id);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
                 Ok(Some(self.run((claimed, asked_at), delivery).await))
             }
@@ -263,7 +269,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let ended = self.drive(&claimed, control).await;
         let latest = entered.leave().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
         let answer = match ended {
-            Ok(()) => self.settle_or_later(lease.session_id).await,
+            Ok(()) => {
+                measure::ended(&claimed, self.settings.session_timeout, asked_at.elapsed());
+                self.settle_or_later(lease.session_id).await
+            }
             Err(Broken::LeaseLost) => {
                 tracing::warn!(session_id = %lease.session_id, epoch = lease.epoch, "lease lost");
                 Answer::Nothing

@@ -3,6 +3,7 @@
 pub mod control;
 pub mod dispatch;
 mod execution;
+mod measure;
 pub mod planner;
 pub mod ports;
 pub mod renewal;

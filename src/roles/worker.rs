@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::connect::{Addresses, topology, wait_for_schema};
+use super::gauges::show_load;
 use super::intake::ConfiguredIntake;
 use super::shutdown::say_ready;
 use super::tools;
@@ -26,8 +25,9 @@ use crate::investigation::ids::WorkerId;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
-use crate::telemetry::http::{Readiness, serve};
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::http::Readiness;
+use crate::telemetry::names::Role;
+use crate::telemetry::serving::Serving;
 
 /// How to work.
 #[derive(Clone, Debug)]
@@ -63,28 +63,18 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 /// # Errors
 /// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit.
 pub async fn run(options: Options, config: Config, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let metrics = Metrics::install().context("metrics")?;
-    let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
-    let address = listener.local_addr()?;
-    let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
+    let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
     // Metrics and health outlive the drain.
-    let last = CancellationToken::new();
-    let telemetry = TaskTracker::new();
-    telemetry.spawn(serve(listener, metrics.clone(), readiness, last.clone()));
-    let (upkeep, stop) = (metrics, last.clone());
-    telemetry.spawn(async move { upkeep.keep_up(stop).await });
-
+    let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
     let result = tokio::select! {
         started = start(&options, &config) => {
             let worker = started?;
-            say_ready(address)?;
+            say_ready(telemetry.address())?;
             worker.work(config, ready, shutdown).await
         }
         () = shutdown.cancelled() => Ok(()),
     };
-    last.cancel();
-    telemetry.close();
-    telemetry.wait().await;
+    telemetry.end().await;
     result
 }
 
@@ -124,7 +114,7 @@ impl Worker {
             max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
             ..ClaimSettings::default()
         };
-        let lease = worker.lease;
+        let (lease, all_slots) = (worker.lease, worker.slots);
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
         let dispatcher = self.dispatcher(config, shutdown.clone())?;
         let (flow, flows) = watch::channel(Flow::Pause);
@@ -134,6 +124,8 @@ impl Worker {
         let background = TaskTracker::new();
         background.spawn(renew_leases(store, Arc::clone(&dispatcher.running), feed, (lease, end.clone())));
         background.spawn(probe(Arc::clone(&self.store), Arc::clone(&self.model), flow, (ready, shutdown.clone())));
+        let load = (Arc::clone(&dispatcher.running), all_slots);
+        background.spawn(show_load(Arc::clone(&self.store), load, end.clone()));
         tracing::info!(worker = self.name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
 
         let jobs = TaskTracker::new();
