@@ -1,6 +1,8 @@
 //! Servers, processes and signals that the tests share.
 
 pub(crate) mod gates;
+pub(crate) mod http;
+pub(crate) mod monitoring;
 pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod process;
