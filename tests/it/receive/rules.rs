@@ -1,6 +1,7 @@
 //! Who may come in, what is an alert, and what is answered.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::investigation::ids::SessionId;
@@ -108,6 +109,7 @@ async fn a_body_that_is_too_large_is_refused_without_being_read() {
 async fn slow_clients_are_cut_off_and_then_others_get_their_seats() {
     let door = Door::open(&[]).await;
     let connect = async || TcpStream::connect(&door.address).await.unwrap();
+    let began = Instant::now();
     let mut slow_head = connect().await;
     slow_head.write_all(b"POST /alert HTTP/1.1\r\nhost: ta").await.unwrap();
     let mut slow_body = connect().await;
@@ -125,6 +127,7 @@ async fn slow_clients_are_cut_off_and_then_others_get_their_seats() {
     });
     assert_eq!(http::get(&door.metrics, "/healthz").await.status, 200);
     assert_eq!(next.await.unwrap().status, 202);
+    assert!(began.elapsed() >= Duration::from_secs(10), "there was a seat before somebody was cut off");
     assert_eq!(http::read(&mut slow_head).await, None, "without a request there is no answer");
     let answer = http::read(&mut slow_body).await.unwrap();
     // No 4xx: Alertmanager would not try again.
