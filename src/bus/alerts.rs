@@ -1,10 +1,11 @@
 //! Puts an alert into the queue: what `submit`, the sweeper and a retry do.
 
+use async_nats::HeaderMap;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use serde_json::Value;
 
-use super::connection::Nats;
+use super::connection::{Nats, REQUEST_TIMEOUT};
 use super::error::Error;
 use super::headers;
 use super::names::{ALERTS, Priority};
@@ -44,8 +45,13 @@ impl Nats {
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
         let subject = subject(alert.priority, alert.suffix.as_deref())?;
         let headers = headers::for_copy(&alert.headers)?;
-        let publish = self.jetstream().publish_with_headers(subject.clone(), headers, alert.body.into());
-        let ack = match tokio::time::timeout(super::connection::REQUEST_TIMEOUT, async { publish.await?.await }).await {
+        self.queue(subject, headers, alert.body).await
+    }
+
+    /// Stores a message on a subject of the queue; the only way into it.
+    pub(super) async fn queue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
+        let publish = self.jetstream().publish_with_headers(subject.clone(), headers, body.into());
+        let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
             Ok(Err(error)) => return Err(refused(subject, &error)),
             Err(_) => return Err(Error::Away(format!("no answer to a publish on {subject}"))),

@@ -9,6 +9,7 @@ use async_nats::{Client, ConnectError, ConnectErrorKind, Event};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::address::{Address, Login};
 use super::error::Error;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,7 +22,8 @@ const LOG_EVERY: Duration = Duration::from_secs(5);
 /// How to connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// One server or several, separated by commas.
+    /// One server or several, separated by commas: `nats://host:4222`, with a user and a password or with a token as in
+    /// `nats://user:password@host`, percent-encoded. The first of them that has a login gives it for all.
     pub url: String,
     /// `worker`, `watch`, …: the connection's name and its inbox prefix, so that roles cannot read each other's replies.
     pub role: String,
@@ -54,7 +56,17 @@ pub struct Link {
 pub struct Nats {
     client: Client,
     jetstream: Context,
+    url: Arc<str>,
     link: watch::Receiver<Link>,
+    dropped: watch::Receiver<u64>,
+}
+
+/// What the client's events are turned into.
+#[derive(Debug, Default)]
+struct Observed {
+    link: watch::Sender<Link>,
+    /// How often a subscription was so slow that messages for it were dropped.
+    dropped: watch::Sender<u64>,
 }
 
 impl Nats {
@@ -62,20 +74,16 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the server is too old, refuses, cannot be named or, with bounded patience, does not answer in time.
+    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with bounded patience,
+    /// does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
-        let url = without_credentials(&options.url);
-        let servers: Vec<&str> = options.url.split(',').map(str::trim).collect();
+        let Address { servers, login, shown: url } = Address::parse(&options.url)?;
         let begun = Instant::now();
         let mut logged = begun;
         loop {
-            let (link, watched) = watch::channel(Link::default());
-            let link = Arc::new(link);
-            let error = match client_options(options, &link).await?.connect(servers.as_slice()).await {
-                Ok(client) => {
-                    link.send_modify(|link| link.connected = true);
-                    return Self::checked(client, watched, url);
-                }
+            let observed = Arc::new(Observed::default());
+            let error = match client_options(options, &login, &observed).await?.connect(servers.as_slice()).await {
+                Ok(client) => return Self::checked(client, &observed, url).await,
                 Err(error) => error,
             };
             if let Patience::Bounded(waited) = options.patience {
@@ -85,8 +93,6 @@ impl Nats {
                 if begun.elapsed() + ATTEMPT_PAUSE >= waited {
                     return Err(Error::Unreachable { url, waited, source: error });
                 }
-            } else if error.kind() == ConnectErrorKind::ServerParse {
-                return Err(Error::Refused { url, source: error });
             } else if logged == begun || logged.elapsed() >= LOG_EVERY {
                 logged = Instant::now();
                 tracing::warn!(%url, waited_secs = begun.elapsed().as_secs(), %error, "waiting for nats");
@@ -95,12 +101,18 @@ impl Nats {
         }
     }
 
-    fn checked(client: Client, link: watch::Receiver<Link>, url: String) -> Result<Self, Error> {
+    async fn checked(client: Client, observed: &Observed, url: String) -> Result<Self, Error> {
         if !client.is_server_compatible(2, 11, 0) {
             return Err(Error::OldServer { url, version: client.server_info().version });
         }
+        let (mut link, dropped) = (observed.link.subscribe(), observed.dropped.subscribe());
+        // The client tells of its first connection like of any other, only a moment later.
+        let first = tokio::time::timeout(ACK_TIMEOUT, link.wait_for(|link| link.connections > 0));
+        if !matches!(first.await, Ok(Ok(_))) {
+            return Err(Error::Away("the connection was lost again at once".to_owned()));
+        }
         let jetstream = ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(ACK_TIMEOUT).build(client.clone());
-        Ok(Self { client, jetstream, link })
+        Ok(Self { client, jetstream, url: url.into(), link, dropped })
     }
 
     /// How the connection is now.
@@ -113,6 +125,13 @@ impl Nats {
         let mut link = self.link.clone();
         link.mark_unchanged();
         link
+    }
+
+    /// Tells when messages were dropped because a subscription of this connection was too slow.
+    pub(super) fn watch_dropped(&self) -> watch::Receiver<u64> {
+        let mut dropped = self.dropped.clone();
+        dropped.mark_unchanged();
+        dropped
     }
 
     /// Returns when everything that was sent has reached the server, or after 5 s.
@@ -144,6 +163,10 @@ impl Nats {
         }
     }
 
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -155,9 +178,10 @@ impl Nats {
 
 async fn client_options(
     options: &Options,
-    link: &Arc<watch::Sender<Link>>,
+    login: &Login,
+    observed: &Arc<Observed>,
 ) -> Result<async_nats::ConnectOptions, Error> {
-    let link = Arc::clone(link);
+    let observed = Arc::clone(observed);
     let client_options = async_nats::ConnectOptions::new()
         .name(format!("tarsy {}", options.role))
         .custom_inbox_prefix(format!("_INBOX_{}", options.role))
@@ -167,9 +191,15 @@ async fn client_options(
         .max_reconnects(None)
         .reconnect_delay_callback(reconnect_delay)
         .event_callback(move |event| {
-            observe(&event, &link);
+            observed.take(&event);
             std::future::ready(())
         });
+    // The client itself takes no notice of what a URL says beside the host.
+    let client_options = match login.clone() {
+        Login::None => client_options,
+        Login::Password { user, password } => client_options.user_and_password(user, password),
+        Login::Token(token) => client_options.token(token),
+    };
     match &options.credentials {
         None => Ok(client_options),
         Some(path) => client_options
@@ -179,28 +209,35 @@ async fn client_options(
     }
 }
 
-/// Permission violations show nowhere but here: the caller only sees a timeout.
-fn observe(event: &Event, link: &watch::Sender<Link>) {
-    match event {
-        Event::Connected => {
-            tracing::info!("nats is connected");
-            link.send_modify(|link| *link = Link { connected: true, connections: link.connections + 1 });
+impl Observed {
+    /// Permission violations show nowhere but here: the caller only sees a timeout.
+    fn take(&self, event: &Event) {
+        match event {
+            Event::Connected => {
+                tracing::info!("nats is connected");
+                let connections = self.link.borrow().connections + 1;
+                if connections > 1 {
+                    metrics::counter!("tarsy_nats_reconnects_total").increment(1);
+                }
+                self.link.send_replace(Link { connected: true, connections });
+            }
+            // The client's own end: whoever dropped it knows.
+            Event::Closed => {
+                tracing::debug!("nats connection is closed");
+                self.link.send_modify(|link| link.connected = false);
+            }
+            Event::Disconnected => {
+                tracing::warn!(%event, "nats is away");
+                self.link.send_modify(|link| link.connected = false);
+            }
+            Event::ServerError(error) => tracing::error!(%error, "nats refused something"),
+            Event::ClientError(error) => tracing::warn!(%error, "nats connection"),
+            Event::SlowConsumer(subscription) => {
+                tracing::warn!(subscription, "messages were dropped: a reader is too slow");
+                self.dropped.send_modify(|dropped| *dropped = dropped.wrapping_add(1));
+            }
+            Event::LameDuckMode | Event::Draining => tracing::info!(%event, "nats connection"),
         }
-        // The client's own end: whoever dropped it knows.
-        Event::Closed => {
-            tracing::debug!("nats connection is closed");
-            link.send_modify(|link| link.connected = false);
-        }
-        Event::Disconnected => {
-            tracing::warn!(%event, "nats is away");
-            link.send_modify(|link| link.connected = false);
-        }
-        Event::ServerError(error) => tracing::error!(%error, "nats refused something"),
-        Event::ClientError(error) => tracing::warn!(%error, "nats connection"),
-        Event::SlowConsumer(subscription) => {
-            tracing::warn!(subscription, "messages were dropped: a reader is too slow")
-        }
-        Event::LameDuckMode | Event::Draining => tracing::info!(%event, "nats connection"),
     }
 }
 
@@ -222,25 +259,9 @@ fn is_final(error: &ConnectError) -> bool {
     )
 }
 
-fn without_credentials(url: &str) -> String {
-    let shown = |server: &str| match (server.find("://"), server.rfind('@')) {
-        (Some(scheme), Some(at)) => {
-            format!("{}://{}", server.get(..scheme).unwrap_or_default(), server.get(at + 1..).unwrap_or_default())
-        }
-        (None, Some(at)) => server.get(at + 1..).unwrap_or_default().to_owned(),
-        (_, None) => server.to_owned(),
-    };
-    url.split(',').map(shown).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_do_not_show_in_errors() {
-        assert_eq!(without_credentials("nats://user:s3cret@a:4222,tls://b:4222,u:p@c"), "nats://a:4222,tls://b:4222,c");
-    }
 
     #[test]
     fn the_first_connection_is_tried_at_once_and_later_ones_at_most_every_four_seconds() {

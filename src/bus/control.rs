@@ -1,26 +1,27 @@
-//! Requests to a session: durable and live with one publish. So far there is one, to cancel.
+//! Requests to sessions: durable and live with one publish. So far there is one, to cancel.
 //!
 //! The store's flag decides; this is how the owner hears of it at once.
 
 use std::time::Duration;
 
-use async_nats::Subscriber;
-use async_nats::jetstream::stream::LastRawMessageErrorKind;
+use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use super::connection::{Link, Nats};
 use super::error::Error;
-use super::names::{CONTROL, control_subject};
+use super::leader::last_on;
+use super::names::{ALL_CONTROL, CONTROL, control_subject};
+use crate::engine::ports::{BrokerAway, Request, Requests};
 use crate::investigation::ids::SessionId;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_secs(1);
 
+/// What is on the wire.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
-enum Request {
+enum Body {
     Cancel,
 }
 
@@ -32,7 +33,7 @@ impl Nats {
     /// When the request is not stored or not known to be stored. Sending it again is harmless.
     pub async fn request_cancel(&self, session: SessionId) -> Result<(), Error> {
         let subject = control_subject(session);
-        let payload = serde_json::to_vec(&Request::Cancel).unwrap_or_default();
+        let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
         let publish = self.jetstream().publish(subject.clone(), payload.into());
         match tokio::time::timeout(TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
@@ -47,69 +48,98 @@ impl Nats {
     ///
     /// When the stream cannot be read.
     pub async fn cancel_requested(&self, session: SessionId) -> Result<bool, Error> {
-        let away = |error: &dyn std::error::Error| Error::Away(error.to_string());
-        let read = async {
-            let stream = self.jetstream().get_stream_no_info(CONTROL).await.map_err(|error| away(&error))?;
-            match stream.get_last_raw_message_by_subject(&control_subject(session)).await {
-                Ok(message) => Ok(is_cancel(&message.payload)),
-                Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(false),
-                Err(error) => Err(away(&error)),
-            }
-        };
-        let read = tokio::time::timeout(TIMEOUT, read).await;
-        read.unwrap_or_else(|_| Err(Error::Away("the control stream gave no answer".to_owned())))
+        let last = last_on(self, CONTROL, &control_subject(session)).await?;
+        Ok(last.is_some_and(|message| is_cancel(&message.payload)))
     }
 }
 
 fn is_cancel(payload: &[u8]) -> bool {
-    serde_json::from_slice::<Request>(payload).is_ok_and(|request| request == Request::Cancel)
+    serde_json::from_slice::<Body>(payload).is_ok_and(|body| body == Body::Cancel)
 }
 
-/// Listens for requests to one session.
+/// Hears the requests to every session: implements the port `Requests`.
 #[derive(Debug)]
-pub struct Control {
+pub struct ControlRequests {
     nats: Nats,
-    session: SessionId,
+    listening: Mutex<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
     live: Subscriber,
     link: watch::Receiver<Link>,
+    dropped: watch::Receiver<u64>,
+    /// Of the connection that is listened on.
+    connections: u64,
+    /// Nobody was told yet that requests may have been missed.
+    missed: bool,
 }
 
-impl Control {
-    /// Begins to listen.
+impl ControlRequests {
+    /// Begins to listen: whatever is requested after this has returned is heard, as long as the server answers.
     ///
     /// # Errors
     ///
     /// When the connection is closed.
-    pub async fn listen(nats: &Nats, session: SessionId) -> Result<Self, Error> {
-        let link = nats.watch_link();
-        let live = nats.client().subscribe(control_subject(session)).await;
+    pub async fn listen(nats: &Nats) -> Result<Self, Error> {
+        let (link, dropped) = (nats.watch_link(), nats.watch_dropped());
+        let connections = link.borrow().connections;
+        let live = nats.client().subscribe(ALL_CONTROL).await;
         let live = live.map_err(|error| Error::Away(error.to_string()))?;
-        Ok(Self { nats: nats.clone(), session, live, link })
+        // What this connection asks comes after the subscription anyway; what others request does so only from now on.
+        if let Err(error) = nats.rtt().await {
+            tracing::debug!(%error, "requests are heard when the server is back");
+        }
+        let listening = Mutex::new(Listening { live, link, dropped, connections, missed: true });
+        Ok(Self { nats: nats.clone(), listening })
+    }
+}
+
+impl Requests for ControlRequests {
+    async fn next(&self) -> Request {
+        // One task listens, so nobody waits for this lock.
+        self.listening.lock().await.next().await
     }
 
-    /// Returns when the session was asked to cancel, before or after `listen`. Looks again after every reconnect.
-    /// Cancel safe.
-    pub async fn cancelled(&mut self) {
+    async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerAway> {
+        self.nats.cancel_requested(session).await.map_err(|error| BrokerAway(error.to_string()))
+    }
+}
+
+impl Listening {
+    async fn next(&mut self) -> Request {
         loop {
-            match self.nats.cancel_requested(self.session).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::debug!(session_id = %self.session, %error, "requests cannot be read now");
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
+            if std::mem::take(&mut self.missed) {
+                return Request::Missed;
             }
-            loop {
-                tokio::select! {
-                    Some(message) = self.live.next() => if is_cancel(&message.payload) { return },
-                    changed = self.link.changed() => match changed {
-                        Ok(()) => break,
-                        // The connection is closed for good: nothing will come.
-                        Err(_) => std::future::pending().await,
-                    },
+            tokio::select! {
+                biased;
+                Ok(()) = self.link.changed() => {
+                    let link = *self.link.borrow_and_update();
+                    // Between two connections requests went to nobody; the new one has the subscription.
+                    self.missed = link.connected && link.connections != self.connections;
+                    if link.connected {
+                        self.connections = link.connections;
+                    }
                 }
+                Ok(()) = self.dropped.changed() => self.missed = true,
+                message = self.live.next() => match message.as_ref().map(parse) {
+                    Some(Some(request)) => return request,
+                    Some(None) => {}
+                    // The connection is closed for good: nothing will come.
+                    None => std::future::pending().await,
+                },
             }
         }
     }
+}
+
+/// `None` for what this version does not understand.
+fn parse(message: &Message) -> Option<Request> {
+    let session = message.subject.rsplit('.').next().and_then(SessionId::parse);
+    let Some(session) = session.filter(|_| is_cancel(&message.payload)) else {
+        tracing::debug!(subject = %message.subject, "a request to a session was not understood");
+        return None;
+    };
+    Some(Request::Cancel(session))
 }

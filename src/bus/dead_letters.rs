@@ -38,9 +38,9 @@ pub(super) async fn bury(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerAw
     }
 }
 
-/// The alert's allowed headers and why it is here. A header that cannot be sent is left out rather than losing the letter.
+/// The alert's allowed headers and why it is here.
 fn headers(letter: &DeadLetter) -> Result<HeaderMap, Error> {
-    let mut copy = headers::for_copy(&letter.headers).unwrap_or_default();
+    let mut copy = headers::for_copy_of_stored(&letter.headers);
     headers::insert(&mut copy, DEAD_REASON, letter.reason.as_str())?;
     headers::insert(&mut copy, DEAD_DETAIL, &one_line(&letter.detail))?;
     headers::insert(&mut copy, DEAD_SUBJECT, &one_line(&letter.subject))?;

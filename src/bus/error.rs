@@ -4,10 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::topology::Difference;
+use crate::investigation::ids::SessionId;
 
 /// An operation on the broker failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The URL of the servers cannot be understood: waiting does not help.
+    #[error("nats url \"{url}\" cannot be used: {reason}")]
+    Url {
+        /// Without credentials.
+        url: String,
+        /// Why.
+        reason: String,
+    },
     /// Nobody answered in time.
     #[error("nats at {url} gave no connection within {waited:?}: {source}")]
     Unreachable {
@@ -91,6 +100,9 @@ pub enum Error {
         /// The server's words.
         reason: String,
     },
+    /// A dead letter without the alert's body.
+    #[error("alert {0} cannot be retried: its body was too large to be kept, submit it again")]
+    NotKept(SessionId),
     /// No answer in time; the outcome is unknown.
     #[error("broker is away: {0}")]
     Away(String),

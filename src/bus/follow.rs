@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::connection::Nats;
 use super::cursor::Cursor;
-use super::names::live_subject;
+use super::names::{live_subject, timeline_subject};
 use super::tail::{Placed, Tail, last_event};
 use crate::engine::ports::{JournalError, Outbox};
 use crate::investigation::ids::SessionId;
@@ -101,7 +101,7 @@ impl<H: Outbox> Follow<H> {
         self.over_already().await?;
         loop {
             self.read_history().await?;
-            match Tail::open(&self.nats, self.session, self.from()).await {
+            match Tail::open(&self.nats, timeline_subject(self.session), self.from()).await {
                 Ok(tail) => self.read_stream(tail, &mut live, &mut looked_at_last).await?,
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "the timeline cannot be read now");

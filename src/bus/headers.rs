@@ -68,6 +68,18 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
+/// The same for headers that came over the wire: what they hold that cannot be sent becomes a space, so that a copy is
+/// always possible.
+pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for name in ALLOWED {
+        if let Some(value) = object.get(name).and_then(Value::as_str) {
+            headers.insert(HeaderName::from_static(name), value.replace(['\r', '\n'], " "));
+        }
+    }
+    headers
+}
+
 /// Adds a header without the panic that async-nats has for a line break.
 pub(super) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), Error> {
     let value = HeaderValue::from_str(value).map_err(|_| Error::Header(name.to_owned()))?;
@@ -95,6 +107,13 @@ mod tests {
         let copy = for_copy(&json!({"Tarsy-Fingerprint": "f1", "Nats-Msg-Id": "id", "Tarsy-Force": 1})).unwrap();
         assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Fingerprint": "f1"}));
         assert_eq!(copy.len(), 1);
+    }
+
+    #[test]
+    fn a_stored_header_that_cannot_be_sent_does_not_hold_up_its_alert() {
+        let copy = for_copy_of_stored(&json!({"Tarsy-Chain": "a\nb", "Tarsy-Title": "t", "Nats-Msg-Id": "x"}));
+        assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Chain": "a b", "Tarsy-Title": "t"}));
+        assert_eq!(copy.len(), 2);
     }
 
     #[test]

@@ -44,6 +44,16 @@ impl Priority {
         Self::ALL.into_iter().find(|priority| priority.as_str() == word)
     }
 
+    /// The priority of a subject that an alert can be published on; `None` for any other.
+    pub fn of_subject(subject: &str) -> Option<Self> {
+        let is_plain = |word: &str| {
+            !word.is_empty() && word != "*" && word != ">" && !word.chars().any(|c| c.is_whitespace() || c.is_control())
+        };
+        let mut words = subject.strip_prefix("tarsy.alerts.")?.split('.');
+        let priority = words.next().and_then(Self::parse)?;
+        words.all(is_plain).then_some(priority)
+    }
+
     /// `tarsy.alerts.<priority>`: alerts without a suffix.
     pub fn subject(self) -> String {
         format!("tarsy.alerts.{}", self.as_str())
@@ -54,6 +64,15 @@ impl Priority {
         [self.subject(), format!("{}.>", self.subject())]
     }
 }
+
+/// Every session's events.
+pub(super) const ALL_TIMELINES: &str = "tarsy.timeline.*";
+/// Every alert that was given up.
+pub(super) const ALL_DEAD_LETTERS: &str = "tarsy.dead.*.*";
+/// Every request to a session.
+pub(super) const ALL_CONTROL: &str = "tarsy.control.*";
+/// Every worker that says that it is there.
+pub(super) const ALL_WORKERS: &str = "tarsy.workers.*";
 
 /// Where a session's events are published.
 pub fn timeline_subject(session: SessionId) -> String {
@@ -78,4 +97,22 @@ pub fn dead_letter_subject(reason: DeadReason, alert: SessionId) -> String {
 /// Where a worker says that it is there (core NATS, no stream).
 pub fn worker_subject(worker: WorkerId) -> String {
     format!("tarsy.workers.{worker}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_subject_of_the_queue_has_a_priority() {
+        assert_eq!(Priority::of_subject("tarsy.alerts.high"), Some(Priority::High));
+        assert_eq!(Priority::of_subject("tarsy.alerts.low.disk-full.eu"), Some(Priority::Low));
+        let others =
+            ["tarsy.alerts", "tarsy.alerts.", "tarsy.alerts.urgent", "tarsy.alerts.high.", "tarsy.alerts.high.>"];
+        for other in
+            others.into_iter().chain(["tarsy.alerts.high.a b", "tarsy.alerts.high..a", "tarsy.timeline.high", ""])
+        {
+            assert_eq!(Priority::of_subject(other), None, "{other}");
+        }
+    }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::LastRawMessageErrorKind;
+use tokio::time::Instant;
 
 use super::connection::Nats;
+use super::leader::last_on;
 use super::names::{TIMELINE, timeline_subject};
 use super::wire::{MAX_EVENT_BYTES, encode, fit};
 use crate::engine::ports::{JournalError, Outbox};
@@ -102,6 +103,7 @@ impl<O: Outbox> Publisher<O> {
             .expected_stream(TIMELINE)
             .expected_last_subject_sequence(expected);
         let mut link = self.nats.watch_link();
+        let begun = Instant::now();
         let publish = self.nats.jetstream().send_publish(self.subject.clone(), message);
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(ACK_TIMEOUT, async { publish.await?.await }) => outcome,
@@ -109,7 +111,11 @@ impl<O: Outbox> Publisher<O> {
             Ok(()) = link.changed() => return Err(connection_changed()),
         };
         match outcome {
-            Ok(Ok(ack)) => Ok(Some(ack.sequence)),
+            Ok(Ok(ack)) => {
+                metrics::counter!("tarsy_events_published_total").increment(1);
+                metrics::histogram!("tarsy_event_publish_duration_seconds").record(begun.elapsed().as_secs_f64());
+                Ok(Some(ack.sequence))
+            }
             Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
             Ok(Err(error)) => Err(Stuck::Broker(error.to_string())),
             Err(_) => Err(Stuck::Broker("a publish was not acknowledged".to_owned())),
@@ -120,12 +126,8 @@ impl<O: Outbox> Publisher<O> {
     /// restored or failed over without its last commits.
     async fn read_tail(&self) -> Result<Tail, Stuck> {
         let broker = |error: &dyn std::error::Error| Stuck::Broker(error.to_string());
-        let stream = self.nats.jetstream().get_stream_no_info(TIMELINE).await.map_err(|error| broker(&error))?;
-        let message = match stream.get_last_raw_message_by_subject(&self.subject).await {
-            Ok(message) => message,
-            Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => return Ok(Tail::default()),
-            Err(error) => return Err(broker(&error)),
-        };
+        let last = last_on(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
+        let Some(message) = last else { return Ok(Tail::default()) };
         let found: TimelineEvent = serde_json::from_slice(&message.payload).map_err(|error| broker(&error))?;
         let tail = Tail { session_seq: found.session_seq, stream_sequence: message.sequence };
         let rows =

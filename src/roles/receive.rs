@@ -189,6 +189,8 @@ fn refused(error: &Error) -> Refused {
         Error::Header(_) | Error::Suffix(_) => Refused::Never(error.to_string()),
         Error::NoStream(_) => later("there is no queue: run `tarsy migrate`", FULL_RETRY),
         Error::Away(_)
+        | Error::Url { .. }
+        | Error::NotKept(_)
         | Error::Unreachable { .. }
         | Error::Refused { .. }
         | Error::Credentials { .. }

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::connect::{Addresses, topology, wait_for_schema};
-use super::gauges::show_load;
+use super::gauges::{show_load, show_queue};
 use super::intake::ConfiguredIntake;
 use super::shutdown::say_ready;
 use super::tools;
@@ -125,6 +125,7 @@ impl Worker {
         background.spawn(renew_leases(store, Arc::clone(&dispatcher.running), feed, (lease, end.clone())));
         background.spawn(probe(Arc::clone(&self.store), Arc::clone(&self.model), flow, (ready, shutdown.clone())));
         let load = (Arc::clone(&dispatcher.running), all_slots);
+        background.spawn(show_queue(self.nats.clone(), end.clone()));
         background.spawn(show_load(Arc::clone(&self.store), load, end.clone()));
         tracing::info!(worker = self.name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
 

@@ -124,7 +124,7 @@ const COMMON: &[Metric] = &[
 ];
 
 /// Of every role that talks to NATS.
-const NATS: &[Metric] = &[];
+const NATS: &[Metric] = &[counter("tarsy_nats_reconnects_total", "connections to NATS after the first one")];
 
 /// Of `tarsy worker`.
 const WORKER: &[Metric] = &[
@@ -140,6 +140,14 @@ const WORKER: &[Metric] = &[
     gauge("tarsy_sessions_running", "investigations that this worker owns now"),
     gauge("tarsy_worker_slots", "investigations that this worker can own at once"),
     gauge("tarsy_worker_slot_utilization_ratio", "running investigations to slots, 0 to 1"),
+    gauge("tarsy_queue_pending", "alerts that nobody has taken yet; the same from every worker")
+        .by("priority", PRIORITIES),
+    gauge("tarsy_queue_in_progress", "alerts that a worker has taken and not settled; the same from every worker")
+        .by("priority", PRIORITIES),
+    gauge("tarsy_queue_oldest_alert_age_seconds", "age of the oldest alert that is not settled, 0 without one")
+        .by("priority", PRIORITIES),
+    gauge("tarsy_queue_poll_timestamp_seconds", "when this worker last saw the queue, in Unix seconds"),
+    counter("tarsy_claim_stalls_total", "times that claiming began anew because alerts waited beside free slots"),
     counter("tarsy_writes_refused_total", "writes that the fence refused because another worker owns the session")
         .by("statement", REFUSABLE),
     seconds("tarsy_iteration_duration_seconds", CALL_BUCKETS, "of a model call with the tool calls that it asked for"),
@@ -164,6 +172,12 @@ const WORKER: &[Metric] = &[
     counter("tarsy_tool_calls_total", "tool calls ended").by("outcome", &["done", "failed", "lost"]),
     seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or the failure"),
     seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "until a checkpoint was committed, retries included"),
+    counter("tarsy_events_published_total", "timeline events that the stream has acknowledged"),
+    seconds(
+        "tarsy_event_publish_duration_seconds",
+        STORE_BUCKETS,
+        "until the stream has acknowledged a timeline event",
+    ),
     gauge("tarsy_db_pool_in_use", "database connections in use, of the pool that sessions share"),
     gauge("tarsy_db_pool_waiting", "statements that wait for a database connection"),
 ];

@@ -1,4 +1,4 @@
-//! NATS: streams and consumers created, verified and refused; claims, feed, dead letters and followers.
+//! NATS: streams and consumers, the queue and what is in it, feed, dead letters, requests, presence and followers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,8 +9,14 @@
 
 mod claims;
 mod connection;
+mod control;
 mod feed;
 mod follow;
+mod follow_all;
+mod letters;
+mod position;
+mod presence;
+mod queue;
 mod table;
 mod topology;
 
@@ -39,6 +45,11 @@ async fn prepared() -> (NatsServer, Nats) {
     let nats = connect(&server).await;
     nats.ensure_topology(&TopologySettings::default()).await.expect("streams");
     (server, nats)
+}
+
+/// Counts what the metrics macros say on this thread while the guard lives.
+fn recorder() -> metrics_exporter_prometheus::PrometheusRecorder {
+    metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder()
 }
 
 /// A client that is not tarsy's: a producer, an administrator.

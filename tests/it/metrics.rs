@@ -1,6 +1,6 @@
 //! What the roles show of themselves: metrics, probes, logs. All three roles on real servers, and a real Prometheus.
 
-// mod secrets;
+mod secrets;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -117,6 +117,22 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         status_is(address, "/readyz", 503).await;
         assert_eq!(http::get(address, "/healthz").await.status, 200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_shows_the_queue_before_it_takes_from_it() {
+    let mut stage = Stage::set(&[]).await;
+    stage.llm.kill().await;
+    for _ in 0..3 {
+        stage.publish().await;
+    }
+    let (_worker, metrics) = stage.worker("w1").await;
+    metric_is(&metrics, "tarsy_queue_pending", "priority=\"critical\"", 3.0).await;
+    metric_is(&metrics, "tarsy_queue_pending", "", 3.0).await;
+    metric_is(&metrics, "tarsy_queue_in_progress", "", 0.0).await;
+    let age = metric(&metrics, "tarsy_queue_oldest_alert_age_seconds", "priority=\"critical\"").await;
+    assert!(age > 0.0 && age < 600.0, "{age}");
+    assert!(metric(&metrics, "tarsy_queue_poll_timestamp_seconds", "").await > 1.7e9);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::job::{Claimed, Job};
 use super::requests::Requests;
 use super::turns::{Turns, allowed};
+use super::watchdog::{Standing, Watchdog};
 use super::{ClaimSettings, Flow};
 use crate::bus::connection::{Link, Nats};
 use crate::bus::error::Error;
@@ -51,6 +52,7 @@ pub(super) struct Claimer {
     /// After a loss: when the requests from before it are over at the latest.
     unknown_until: Option<Instant>,
     turns: Turns,
+    watchdog: Watchdog,
 }
 
 /// Something came between.
@@ -75,6 +77,7 @@ impl Claimer {
             },
         };
         let mut claimer = Self {
+            watchdog: Watchdog::new(parts.settings.stall_after, parts.settings.expires),
             link: parts.nats.watch_link(),
             parts,
             inbox,
@@ -98,6 +101,7 @@ impl Claimer {
                     tracing::warn!(%reason, "claiming was interrupted and begins again");
                     self.consumers.clear();
                     self.requests.forget();
+                    self.watchdog.calm();
                     self.unknown_until = Some(Instant::now() + self.parts.settings.expires);
                     let until = Instant::now() + pause;
                     pause = (2 * pause).min(LONGEST_PAUSE);
@@ -115,7 +119,9 @@ impl Claimer {
         let wanted = *self.parts.flow.borrow_and_update() == Flow::Claim;
         if !wanted || self.room(Priority::Critical) == 0 {
             self.free = None;
-            return self.wait_for_slots(wanted).await;
+            let waited = self.wait_for_slots(wanted).await;
+            self.watchdog.calm();
+            return waited;
         }
         if self.consumers.is_empty() {
             self.consumers = self.find_consumers().await.map_err(|error| Break::Lost(error.to_string()))?;
@@ -149,6 +155,7 @@ impl Claimer {
     async fn wait_everywhere(&mut self) -> Result<(), Break> {
         let heartbeat = self.parts.settings.expires / 4;
         loop {
+            self.look_for_a_stall().await?;
             for priority in Priority::ALL {
                 if self.room(priority) > 0 && !self.requests.has(priority) {
                     let request = pull::BatchConfig {
@@ -239,6 +246,7 @@ impl Claimer {
         match self.parts.jobs.try_send(claimed.into_job(slot)) {
             Ok(()) => {
                 self.turns.gave_one();
+                self.watchdog.calm();
                 true
             }
             Err(TrySendError::Full(job) | TrySendError::Closed(job)) => {
@@ -279,6 +287,29 @@ impl Claimer {
                 return;
             }
         }
+    }
+
+    /// Begins anew, with another inbox, when alerts wait although this worker has room and asks for them.
+    async fn look_for_a_stall(&mut self) -> Result<(), Break> {
+        if !self.watchdog.is_due() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for (priority, consumer) in &self.consumers {
+            if self.room(*priority) > 0 {
+                let info = tokio::time::timeout(ANSWER_TIMEOUT, consumer.get_info()).await;
+                let info = info.map_err(|_| Break::Lost("no answer about a consumer".to_owned()))?;
+                let info = info.map_err(|error| Break::Lost(error.to_string()))?;
+                found.extend(Standing::of(*priority, &info));
+            }
+        }
+        let Some(priority) = self.watchdog.looked(found) else {
+            return Ok(());
+        };
+        metrics::counter!("tarsy_claim_stalls_total").increment(1);
+        let opened = Inbox::open(&self.parts.nats).await;
+        self.inbox = opened.map_err(|error| Break::Lost(error.to_string()))?;
+        Err(Break::Lost(format!("{} alerts wait and none is delivered", priority.as_str())))
     }
 
     /// How many more alerts of this priority may be taken.

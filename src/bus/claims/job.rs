@@ -1,6 +1,7 @@
 //! From a message to a job: whatever is wrong with the message is marked, never dropped.
 
 use async_nats::Message;
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, Context};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -8,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::bus::delivery::JobDelivery;
 use crate::bus::headers::{self, SESSION_ID};
-use crate::bus::names::Priority;
+use crate::bus::names::{ALERTS, Priority};
 use crate::engine::ports::{DeadReason, Received};
 use crate::investigation::ids::SessionId;
 
@@ -55,8 +56,7 @@ impl Claimed {
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
         let priority = Priority::parse(info.consumer)?;
-        let stored_at_ms = u64::try_from(info.published.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
-        let derived_id = SessionId::of_delivery(info.stream, info.stream_sequence, stored_at_ms);
+        let derived_id = derived_id(info.stream, info.stream_sequence, info.published.unix_timestamp_nanos());
         let stream_sequence = info.stream_sequence;
 
         let headers = headers::allowed(message.headers.as_ref());
@@ -81,6 +81,18 @@ impl Claimed {
         let Self { received, derived_id, fault, priority, delivery } = self;
         Job { received, derived_id, fault, priority, delivery, slot }
     }
+}
+
+/// The id of the message at `sequence` of `stream`, stored at this Unix time.
+fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
+    SessionId::of_delivery(stream, sequence, u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0))
+}
+
+/// Whether a message of the queue, read from the stream itself, is this alert's.
+pub(in crate::bus) fn is_of(alert: SessionId, message: &StreamMessage) -> bool {
+    // A message under a used id is the alert that is derived from it; its header names the other one.
+    let chosen = chosen_id(&headers::allowed(Some(&message.headers))).ok().flatten();
+    chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
 }
 
 fn chosen_id(headers: &Value) -> Result<Option<SessionId>, Fault> {

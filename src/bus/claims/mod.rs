@@ -7,6 +7,7 @@ mod claimer;
 mod job;
 mod requests;
 mod turns;
+mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use self::claimer::{Claimer, Parts};
 use super::connection::Nats;
 
+pub(super) use job::is_of;
 pub use job::{Fault, Job};
 
 /// Jobs that wait to be taken are bounded by the slots; this bounds the slots.
@@ -33,11 +35,18 @@ pub struct ClaimSettings {
     pub max_alert_bytes: usize,
     /// How long one request may wait at the server, at most 10 s: also how long `stop` may take.
     pub expires: Duration,
+    /// Alerts that wait for so long beside free slots make the claim loop begin anew.
+    pub stall_after: Duration,
 }
 
 impl Default for ClaimSettings {
     fn default() -> Self {
-        Self { reserved_critical_slots: 0, max_alert_bytes: 512 * 1024, expires: Duration::from_secs(2) }
+        Self {
+            reserved_critical_slots: 0,
+            max_alert_bytes: 512 * 1024,
+            expires: Duration::from_secs(2),
+            stall_after: Duration::from_secs(60),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! the server says it has is compared with what tarsy needs before anything is claimed.
 
 mod consumers;
+mod examine;
 mod fields;
 mod streams;
 
@@ -16,6 +17,7 @@ use super::connection::Nats;
 use super::error::Error;
 use super::names::ALERTS;
 
+pub use examine::{Examined, Verdict};
 pub use fields::Difference;
 
 /// What an operator may choose about the streams.
@@ -111,19 +113,27 @@ impl Nats {
     pub async fn verify_topology(&self, settings: &TopologySettings) -> Result<(), Error> {
         let mut differences = Vec::new();
         for expected in streams::expected(settings, self.max_payload()) {
-            match self.find_stream(&expected.name).await? {
-                None => differences.push(Difference::missing(&expected.name)),
-                Some(found) => differences.extend(streams::differences(&found, &expected)),
-            }
+            differences.extend(self.compare_stream(&expected).await?);
         }
         for expected in consumers::expected(settings) {
-            let name = consumers::name(&expected);
-            match self.find_consumer(&name).await? {
-                None => differences.push(Difference::missing(&format!("{ALERTS}/{name}"))),
-                Some(found) => differences.extend(consumers::differences(&found, &expected)),
-            }
+            differences.extend(self.compare_consumer(&expected).await?);
         }
         if differences.is_empty() { Ok(()) } else { Err(Error::Topology(differences)) }
+    }
+
+    async fn compare_stream(&self, expected: &stream::Config) -> Result<Vec<Difference>, Error> {
+        Ok(match self.find_stream(&expected.name).await? {
+            None => vec![Difference::missing(&expected.name)],
+            Some(found) => streams::differences(&found, expected),
+        })
+    }
+
+    async fn compare_consumer(&self, expected: &consumer::pull::Config) -> Result<Vec<Difference>, Error> {
+        let name = consumers::name(expected);
+        Ok(match self.find_consumer(&name).await? {
+            None => vec![Difference::missing(&format!("{ALERTS}/{name}"))],
+            Some(found) => consumers::differences(&found, expected),
+        })
     }
 
     fn max_payload(&self) -> usize {

@@ -6,7 +6,9 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 
 use super::TopologySettings;
 use super::fields::{Difference, Field, differences as field_differences};
-use crate::bus::names::{ALERTS, CONTROL, DEAD_LETTERS, Priority, TIMELINE};
+use crate::bus::names::{
+    ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
+};
 
 /// What a dead letter's own headers and a copy's may add to an alert.
 const COPY_HEADROOM_BYTES: usize = 64 * 1024;
@@ -71,21 +73,21 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
     let timeline = Config {
         name: TIMELINE.to_owned(),
         description: Some("events of investigations; the store has all of them".to_owned()),
-        subjects: vec!["tarsy.timeline.*".to_owned()],
+        subjects: vec![ALL_TIMELINES.to_owned()],
         max_age: settings.timeline_max_age,
         ..base.clone()
     };
     let dead_letters = Config {
         name: DEAD_LETTERS.to_owned(),
         description: Some("alerts that were given up, with the reason".to_owned()),
-        subjects: vec!["tarsy.dead.*.*".to_owned()],
+        subjects: vec![ALL_DEAD_LETTERS.to_owned()],
         max_age: settings.dead_letters_max_age,
         ..base.clone()
     };
     let control = Config {
         name: CONTROL.to_owned(),
         description: Some("requests to sessions".to_owned()),
-        subjects: vec!["tarsy.control.*".to_owned()],
+        subjects: vec![ALL_CONTROL.to_owned()],
         max_messages_per_subject: 1,
         max_age: settings.control_max_age,
         ..base

@@ -11,10 +11,10 @@ use tarsy::investigation::ids::SessionId;
 use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
-use super::{connect, outsider, prepared, within};
+use super::{connect, outsider, prepared, recorder, within};
 use crate::support::nats::NatsServer;
 
-fn start(nats: &Nats, slots: usize) -> Claims {
+pub(super) fn start(nats: &Nats, slots: usize) -> Claims {
     start_with(nats, slots, ClaimSettings::default())
 }
 
@@ -30,7 +30,7 @@ async fn publish(nats: &Nats, priority: Priority, body: &str) -> u64 {
     nats.publish_alert(alert).await.unwrap().sequence
 }
 
-async fn next(claims: &mut Claims) -> Job {
+pub(super) async fn next(claims: &mut Claims) -> Job {
     within("a job", claims.next()).await.expect("a job")
 }
 
@@ -234,6 +234,54 @@ async fn claims_go_on_after_the_server_was_killed() {
             break;
         }
     }
+    claims.stop().await;
+}
+
+/// A paused consumer stands for whatever keeps the server from delivering.
+#[tokio::test]
+async fn alerts_that_wait_beside_free_slots_make_the_claims_begin_anew() {
+    let recorder = recorder();
+    let _counting = metrics::set_default_local_recorder(&recorder);
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let stream = jetstream.get_stream("TARSY_ALERTS").await.unwrap();
+    let later = async_nats::jetstream::consumer::PullConsumer::clone(&stream.get_consumer("normal").await.unwrap());
+    let pause_until = later.cached_info().created + Duration::from_secs(3600);
+    let settings = ClaimSettings { stall_after: Duration::from_millis(500), ..ClaimSettings::default() };
+    let mut claims = start_with(&nats, 2, settings);
+    stream.pause_consumer("normal", pause_until).await.unwrap();
+    publish(&nats, Priority::Normal, "stalled").await;
+    let stalls = || {
+        let text = recorder.handle().render();
+        let line = text.lines().find_map(|line| line.strip_prefix("tarsy_claim_stalls_total "));
+        line.map_or(0, |count| count.parse::<u32>().unwrap())
+    };
+    within("a stall", async {
+        while stalls() == 0 {
+            // A counter tells nobody that it has grown.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    publish(&nats, Priority::High, "another").await;
+    assert_eq!(body(&next(&mut claims).await), "another");
+    stream.resume_consumer("normal").await.unwrap();
+    assert_eq!(body(&next(&mut claims).await), "stalled");
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn an_idle_queue_is_no_stall() {
+    let recorder = recorder();
+    let _counting = metrics::set_default_local_recorder(&recorder);
+    let (_server, nats) = prepared().await;
+    let settings = ClaimSettings { stall_after: Duration::ZERO, ..ClaimSettings::default() };
+    let mut claims = start_with(&nats, 1, settings);
+    for _ in 0..20 {
+        publish(&nats, Priority::Normal, "x").await;
+        next(&mut claims).await.delivery.ack().await.unwrap();
+    }
+    assert!(!recorder.handle().render().contains("tarsy_claim_stalls_total"));
     claims.stop().await;
 }
 

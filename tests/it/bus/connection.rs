@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tarsy::bus::{Nats, Options, Patience};
+use tarsy::bus::{Error, Nats, Options, Patience, ServerInfo};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
-use super::{connect, within};
+use super::{connect, recorder, within};
 use crate::support::nats::NatsServer;
 
 fn options(url: String) -> Options {
@@ -75,7 +75,42 @@ async fn a_wrong_password_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_reconnect_is_seen() {
+async fn a_url_that_cannot_be_understood_is_an_error_at_once_however_patient() {
+    let patient = Options { patience: Patience::Endless, ..options("http://u:s3cret@a:4222".into()) };
+    let error = within("the refusal", Nats::connect(&patient)).await.unwrap_err();
+    assert!(matches!(error, Error::Url { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "nats url \"http://a:4222\" cannot be used: invalid scheme for NATS server URL: http"
+    );
+}
+
+#[tokio::test]
+async fn the_server_is_named_without_credentials_and_its_distance_is_measured() {
+    let mut server = NatsServer::start_with("authorization { user: u, password: s3cret }\nmax_payload: 2MB").await;
+    let nats = Nats::connect(&options(server.url().replace("nats://", "nats://u:s3cret@"))).await.unwrap();
+    let info = nats.server();
+    assert!(info.version.starts_with("2."), "{info:?}");
+    assert_eq!(info, ServerInfo { version: info.version.clone(), max_payload: 2 * 1024 * 1024, url: server.url() });
+    let rtt = nats.rtt().await.unwrap();
+    assert!(!rtt.is_zero() && rtt < Duration::from_secs(10), "{rtt:?}");
+    server.kill();
+    nats.rtt().await.unwrap_err();
+}
+
+#[tokio::test]
+async fn the_login_in_a_url_is_used() {
+    let server = NatsServer::start_with("authorization { user: \"a/b\", password: \"s3 cret%\" }").await;
+    let url = server.url().replace("nats://", "nats://a%2Fb:s3%20cret%25@");
+    Nats::connect(&options(format!("nats://127.0.0.1:1,{url}"))).await.unwrap();
+    let server = NatsServer::start_with("authorization { token: \"s3cret\" }").await;
+    Nats::connect(&options(server.url().replace("nats://", "nats://s3cret@"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reconnect_is_seen_and_counted() {
+    let recorder = recorder();
+    let _counting = metrics::set_default_local_recorder(&recorder);
     let mut server = NatsServer::start().await;
     let nats = connect(&server).await;
     let mut link = nats.watch_link();
@@ -84,5 +119,6 @@ async fn a_reconnect_is_seen() {
     let before = nats.link().connections;
     server.restart().await;
     within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
-    assert_eq!(nats.link().connections, before + 1);
+    assert_eq!((before, nats.link().connections), (1, 2));
+    assert!(recorder.handle().render().contains("\ntarsy_nats_reconnects_total 1\n"));
 }

@@ -10,14 +10,16 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 
 use super::table::{Table, event, history, new_session, on_stream, until_on_stream};
-use super::{connect, outsider, prepared, within};
+use super::{connect, outsider, prepared, recorder, within};
 
 fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
     JetStreamFeed::new(nats, Arc::clone(table), FeedSettings::default())
 }
 
 #[tokio::test]
-async fn a_drain_publishes_every_row_in_order() {
+async fn a_drain_publishes_and_counts_every_row_in_order() {
+    let recorder = recorder();
+    let _counting = metrics::set_default_local_recorder(&recorder);
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();
@@ -28,6 +30,9 @@ async fn a_drain_publishes_every_row_in_order() {
     assert_eq!(on_stream(&jetstream, session).await, rows);
     feed.drain(session, 200).await.unwrap();
     assert_eq!(on_stream(&jetstream, session).await, rows);
+    let counted = recorder.handle().render();
+    assert!(counted.contains("\ntarsy_events_published_total 200\n"), "{counted}");
+    assert!(counted.contains("\ntarsy_event_publish_duration_seconds_count 200\n"), "{counted}");
     feed.close().await;
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::bus::{Control, FeedSettings, Followed, Follower, JetStreamFeed, Nats, NoHistory, live_subject};
+use tarsy::bus::{FeedSettings, Followed, Follower, JetStreamFeed, Nats, NoHistory, live_subject};
 use tarsy::engine::ports::Feed;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
@@ -223,27 +223,4 @@ async fn a_delta_of_a_superseded_worker_is_not_shown() {
         client.publish(live_subject(session), serde_json::to_vec(&sent).unwrap().into()).await.unwrap();
     }
     assert_eq!(next(&mut follower).await, Followed::Delta(delta(session, 2, 5, 0, "new")));
-}
-
-#[tokio::test]
-async fn a_cancel_request_is_heard_whether_it_comes_before_or_after_listening() {
-    let (mut server, nats) = prepared().await;
-    let session = new_session();
-    assert!(!nats.cancel_requested(session).await.unwrap());
-    let mut early = Control::listen(&nats, session).await.unwrap();
-    let heard = tokio::spawn(async move { early.cancelled().await });
-    nats.request_cancel(session).await.unwrap();
-    nats.request_cancel(session).await.unwrap();
-    within("the request", heard).await.unwrap();
-    assert!(nats.cancel_requested(session).await.unwrap());
-    let mut late = Control::listen(&nats, session).await.unwrap();
-    within("the request", late.cancelled()).await;
-
-    // While the server restarts, somebody else asks: the reconnect brings it.
-    let other = new_session();
-    let mut waiting = Control::listen(&nats, other).await.unwrap();
-    let heard = tokio::spawn(async move { waiting.cancelled().await });
-    server.restart().await;
-    super::connect(&server).await.request_cancel(other).await.unwrap();
-    within("the request", heard).await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Streams and consumers: created, verified field by field, repaired.
 
 use serde_json::{Value, json};
-use tarsy::bus::{Difference, Ensured, Error, Nats, NewAlert, Priority, TopologySettings};
+use tarsy::bus::{Difference, Ensured, Error, Examined, Nats, NewAlert, Priority, TopologySettings, Verdict};
 
 use super::{connect, outsider, prepared};
 use crate::support::nats::NatsServer;
@@ -82,6 +82,68 @@ async fn what_differs_is_named_with_both_values_and_put_right() {
     assert_eq!(repaired, Ensured { created: 0, updated: 1, unchanged: 7 });
     let config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     assert_eq!(config.metadata.get("owner").map(String::as_str), Some("platform team"), "the operator's own is kept");
+}
+
+const OBJECTS: [&str; 8] = [
+    "TARSY_ALERTS",
+    "TARSY_TIMELINE",
+    "TARSY_DEAD_LETTERS",
+    "TARSY_CONTROL",
+    "TARSY_ALERTS/critical",
+    "TARSY_ALERTS/high",
+    "TARSY_ALERTS/normal",
+    "TARSY_ALERTS/low",
+];
+
+#[tokio::test]
+async fn every_object_is_examined_by_itself() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let settings = TopologySettings::default();
+    let all = |verdict: Verdict| OBJECTS.map(|name| Examined { name: name.into(), verdict: verdict.clone() });
+    assert_eq!(nats.examine_topology(&settings).await.unwrap(), all(Verdict::Missing));
+    nats.ensure_topology(&settings).await.unwrap();
+    assert_eq!(nats.examine_topology(&settings).await.unwrap(), all(Verdict::Fine));
+
+    let (_, jetstream) = outsider(&server).await;
+    jetstream.delete_stream("TARSY_CONTROL").await.unwrap();
+    jetstream.delete_consumer_from_stream("low", "TARSY_ALERTS").await.unwrap();
+    let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
+    config.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
+    jetstream.update_stream(&config).await.unwrap();
+    let mut expected = all(Verdict::Fine);
+    expected[0].verdict =
+        Verdict::Differs(differences(&nats).await.into_iter().filter(|d| d.field.is_some()).collect());
+    expected[3].verdict = Verdict::Missing;
+    expected[7].verdict = Verdict::Missing;
+    assert_eq!(nats.examine_topology(&settings).await.unwrap(), expected);
+    let Verdict::Differs(found) = &expected[0].verdict else { unreachable!() };
+    assert_eq!(found.len(), 1);
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_does_not_hide_the_rest() {
+    let denied = "authorization { users: [ { user: u, password: p, permissions: { publish: {
+        deny: [\"$JS.API.STREAM.INFO.TARSY_TIMELINE\", \"$JS.API.CONSUMER.INFO.TARSY_ALERTS.high\"] } } } ] }";
+    let mut server = NatsServer::start().await;
+    connect(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
+    server.restart_with(denied).await;
+    let url = server.url().replace("nats://", "nats://u:p@");
+    let patience = tarsy::bus::Patience::Bounded(super::LIMIT);
+    let options = tarsy::bus::Options { url, role: "test".into(), credentials: None, patience };
+    let nats = Nats::connect(&options).await.unwrap();
+    let examined = super::within("a look", nats.examine_topology(&TopologySettings::default())).await.unwrap();
+    for (index, Examined { name, verdict }) in examined.into_iter().enumerate() {
+        match verdict {
+            Verdict::Fine => assert!(![1, 5].contains(&index), "{name} cannot be read"),
+            Verdict::Unreadable(reason) => {
+                assert!([1, 5].contains(&index) && reason.contains(": cannot read: "), "{name}: {reason}");
+            }
+            Verdict::Missing | Verdict::Differs(_) => panic!("{name}: {verdict:?}"),
+        }
+    }
+    server.kill();
+    nats.examine_topology(&TopologySettings::default()).await.unwrap_err();
 }
 
 #[tokio::test]

@@ -53,6 +53,12 @@ impl NatsServer {
         self.launch().await;
     }
 
+    /// The same, with other lines for its configuration file.
+    pub(crate) async fn restart_with(&mut self, settings: &str) {
+        self.settings = settings.to_owned();
+        self.restart().await;
+    }
+
     async fn launch(&mut self) {
         let binary =
             std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");

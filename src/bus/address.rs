@@ -1,0 +1,113 @@
+//! Where the servers are and how to log in there, from one URL or several. Pure.
+
+use async_nats::ServerAddr;
+
+use super::error::Error;
+
+/// A parsed list of servers.
+pub(super) struct Address {
+    pub(super) servers: Vec<ServerAddr>,
+    pub(super) login: Login,
+    /// For people and logs: without credentials.
+    pub(super) shown: String,
+}
+
+/// What the servers are told first.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Login {
+    None,
+    Password { user: String, password: String },
+    Token(String),
+}
+
+impl Address {
+    /// Parses servers that are separated by commas.
+    pub(super) fn parse(urls: &str) -> Result<Self, Error> {
+        let shown = without_credentials(urls);
+        let parse = |url: &str| {
+            let reason = match url.trim().parse::<ServerAddr>() {
+                Ok(server) if !server.host().is_empty() => return Ok(server),
+                Ok(_) => "it names no host".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            Err(Error::Url { url: shown.clone(), reason })
+        };
+        let servers: Vec<ServerAddr> = urls.split(',').map(parse).collect::<Result<_, _>>()?;
+        let login = servers.iter().map(login).find(|login| *login != Login::None).unwrap_or(Login::None);
+        Ok(Self { servers, login, shown })
+    }
+}
+
+fn login(server: &ServerAddr) -> Login {
+    match (server.username(), server.password()) {
+        (None, _) => Login::None,
+        (Some(token), None) => Login::Token(percent_decoded(token)),
+        (Some(user), Some(password)) => {
+            Login::Password { user: percent_decoded(user), password: percent_decoded(password) }
+        }
+    }
+}
+
+/// `%2F` → `/`; a `%` without two hexadecimal digits stays.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        let digits = after.get(..2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.push(b'%'),
+        }
+        rest = after.get(digits.map_or(0, str::len)..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn without_credentials(url: &str) -> String {
+    let shown = |server: &str| match (server.find("://"), server.rfind('@')) {
+        (Some(scheme), Some(at)) => {
+            format!("{}://{}", server.get(..scheme).unwrap_or_default(), server.get(at + 1..).unwrap_or_default())
+        }
+        (None, Some(at)) => server.get(at + 1..).unwrap_or_default().to_owned(),
+        (_, None) => server.to_owned(),
+    };
+    url.split(',').map(shown).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_do_not_show_in_errors() {
+        assert_eq!(without_credentials("nats://user:s3cret@a:4222,tls://b:4222,u:p@c"), "nats://a:4222,tls://b:4222,c");
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_understood_is_an_error_that_shows_no_password() {
+        let bad =
+            ["", "http://u:s3cret@a", "nats://", "nats://a,,b", "nats://u:s3cret@a:99999", "nats://a b", "nats://a,"];
+        for bad in bad {
+            let Err(error) = Address::parse(bad) else { panic!("{bad}") };
+            assert!(matches!(&error, Error::Url { url, .. } if *url == without_credentials(bad)), "{bad}: {error}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_login_is_the_one_for_all_servers() {
+        let login = |urls: &str| Address::parse(urls).unwrap().login;
+        assert!(login("nats://a:4222, b") == Login::None);
+        let expected = Login::Password { user: "ü/".into(), password: "1%2 %".into() };
+        assert!(login("nats://a,nats://%C3%BC%2F:1%252%20%25@b,nats://other:pw@c") == expected);
+        assert!(login("s3cret@a:4222") == Login::Token("s3cret".into()));
+    }
+
+    #[test]
+    fn what_is_no_percent_encoding_stays() {
+        assert_eq!(percent_decoded("100%, %2g %4"), "100%, %2g %4");
+        assert_eq!(percent_decoded("%41%"), "A%");
+    }
+}

@@ -1,0 +1,51 @@
+//! What the server says of itself, for `doctor`.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::connection::{Nats, REQUEST_TIMEOUT};
+use super::error::Error;
+
+/// The server at the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// Of nats-server: `2.12.1`.
+    pub version: String,
+    /// The largest message that it takes, in bytes.
+    pub max_payload: usize,
+    /// As configured, without credentials; several are separated by commas.
+    pub url: String,
+}
+
+impl Nats {
+    /// The server that this connection has now.
+    pub fn server(&self) -> ServerInfo {
+        let info = self.client().server_info();
+        ServerInfo { version: info.version, max_payload: info.max_payload, url: self.url().to_owned() }
+    }
+
+    /// How long a message takes to the server and back.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come back within 10 s, or the connection is lost meanwhile.
+    pub async fn rtt(&self) -> Result<Duration, Error> {
+        let away = |error: &dyn std::error::Error| Error::Away(error.to_string());
+        let mut link = self.watch_link();
+        let round = async {
+            let inbox = self.client().new_inbox();
+            let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| away(&error))?;
+            let begun = Instant::now();
+            self.client().publish(inbox, Vec::new().into()).await.map_err(|error| away(&error))?;
+            tokio::select! {
+                biased;
+                Some(_) = echo.next() => Ok(begun.elapsed()),
+                _ = link.changed() => Err(Error::Away("the connection was lost".to_owned())),
+            }
+        };
+        let round = tokio::time::timeout(REQUEST_TIMEOUT, round).await;
+        round.unwrap_or_else(|_| Err(Error::Away("a message did not come back".to_owned())))
+    }
+}

@@ -1,0 +1,63 @@
+//! The comparison of `verify`, object by object, for `doctor`.
+
+use super::{TopologySettings, consumers, streams};
+use crate::bus::connection::Nats;
+use crate::bus::error::Error;
+use crate::bus::names::ALERTS;
+
+use super::fields::Difference;
+
+/// A stream or a consumer, and how it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
+    pub name: String,
+    /// How it is.
+    pub verdict: Verdict,
+}
+
+/// How a stream or a consumer is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it must be.
+    Fine,
+    /// It is not there.
+    Missing,
+    /// It is there and not as it must be.
+    Differs(Vec<Difference>),
+    /// The server did not show it; its words.
+    Unreadable(String),
+}
+
+impl Nats {
+    /// How each stream and each consumer is, streams first.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer at all.
+    pub async fn examine_topology(&self, settings: &TopologySettings) -> Result<Vec<Examined>, Error> {
+        self.rtt().await?;
+        let streams = streams::expected(settings, self.max_payload());
+        let consumers = consumers::expected(settings);
+        let streams = streams.iter().map(|expected| async {
+            Examined { name: expected.name.clone(), verdict: verdict(self.compare_stream(expected).await) }
+        });
+        let consumers = consumers.iter().map(|expected| async {
+            let name = format!("{ALERTS}/{}", consumers::name(expected));
+            Examined { name, verdict: verdict(self.compare_consumer(expected).await) }
+        });
+        // At once: where a permission is missing, nothing answers until the request times out.
+        let (streams, consumers) =
+            tokio::join!(futures_util::future::join_all(streams), futures_util::future::join_all(consumers));
+        Ok(streams.into_iter().chain(consumers).collect())
+    }
+}
+
+fn verdict(compared: Result<Vec<Difference>, Error>) -> Verdict {
+    match compared {
+        Ok(differences) if differences.is_empty() => Verdict::Fine,
+        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => Verdict::Missing,
+        Ok(differences) => Verdict::Differs(differences),
+        Err(error) => Verdict::Unreadable(error.to_string()),
+    }
+}

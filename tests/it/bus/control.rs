@@ -1,0 +1,112 @@
+//! Requests to sessions: heard while they are made, and looked up after every time that nobody could hear them.
+
+use std::future::Future;
+
+use tarsy::bus::{ControlRequests, Nats, control_subject};
+use tarsy::engine::ports::{Request, Requests};
+
+use super::table::new_session;
+use super::{connect, outsider, prepared, within};
+
+async fn listen(nats: &Nats) -> ControlRequests {
+    let requests = ControlRequests::listen(nats).await.unwrap();
+    assert_eq!(next(&requests).await, Request::Missed, "what came before is to be looked up");
+    requests
+}
+
+async fn next(requests: &ControlRequests) -> Request {
+    within("a request", requests.next()).await
+}
+
+/// Polls once and gives up.
+async fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = future => Some(done),
+        () = std::future::ready(()) => None,
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_request_to_any_session_is_heard_and_can_be_looked_up() {
+    let (_server, nats) = prepared().await;
+    let (first, second) = (new_session(), new_session());
+    let requests = listen(&nats).await;
+    assert!(!requests.cancel_requested(first).await.unwrap());
+    nats.request_cancel(first).await.unwrap();
+    nats.request_cancel(second).await.unwrap();
+    nats.request_cancel(second).await.unwrap();
+    for expected in [first, second, second] {
+        assert_eq!(next(&requests).await, Request::Cancel(expected));
+    }
+    assert!(requests.cancel_requested(first).await.unwrap());
+    assert!(!requests.cancel_requested(new_session()).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_understands_is_skipped() {
+    let (server, nats) = prepared().await;
+    let (client, _) = outsider(&server).await;
+    let (strange, session) = (new_session(), new_session());
+    let requests = listen(&nats).await;
+    let cancel = r#"{"request":"cancel"}"#;
+    client.publish("tarsy.control.nobody", cancel.into()).await.unwrap();
+    client.publish(control_subject(strange), r#"{"request":"reboot"}"#.into()).await.unwrap();
+    client.publish(control_subject(strange), vec![0xff].into()).await.unwrap();
+    client.publish(control_subject(session), cancel.into()).await.unwrap();
+    assert_eq!(next(&requests).await, Request::Cancel(session));
+    assert!(!requests.cancel_requested(strange).await.unwrap());
+}
+
+#[tokio::test]
+async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_heard() {
+    let (mut server, nats) = prepared().await;
+    let (missed, later) = (new_session(), new_session());
+    let requests = listen(&nats).await;
+    let mut link = nats.watch_link();
+    for _ in 0..2 {
+        server.restart().await;
+        connect(&server).await.request_cancel(missed).await.unwrap();
+        assert_eq!(next(&requests).await, Request::Missed);
+        assert!(requests.cancel_requested(missed).await.unwrap());
+        within("the connection", link.wait_for(|link| link.connected)).await.unwrap();
+    }
+    // The first ones may have come on the new subscription as well.
+    nats.request_cancel(later).await.unwrap();
+    while next(&requests).await != Request::Cancel(later) {}
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_loses_nothing() {
+    let (_server, nats) = prepared().await;
+    let requests = ControlRequests::listen(&nats).await.unwrap();
+    assert_eq!(poll_once(requests.next()).await, Some(Request::Missed));
+    assert_eq!(poll_once(requests.next()).await, None);
+    let sessions: Vec<_> = (0..20).map(|_| new_session()).collect();
+    let mut heard = Vec::new();
+    for session in &sessions {
+        nats.request_cancel(*session).await.unwrap();
+        heard.extend(poll_once(requests.next()).await);
+    }
+    while heard.len() < sessions.len() {
+        heard.push(next(&requests).await);
+    }
+    assert_eq!(heard, sessions.into_iter().map(Request::Cancel).collect::<Vec<_>>());
+}
+
+/// The client keeps 65,536 messages for a subscription and drops the next ones.
+#[tokio::test]
+async fn when_messages_were_dropped_requests_may_have_been_missed() {
+    let (server, nats) = prepared().await;
+    let (client, _) = outsider(&server).await;
+    let session = new_session();
+    let requests = listen(&nats).await;
+    for _ in 0..70_000 {
+        client.publish(control_subject(session), "{}".into()).await.unwrap();
+    }
+    client.flush().await.unwrap();
+    let all_sent = async { while next(&requests).await != Request::Missed {} };
+    // The connection has taken what was sent before this message.
+    within("the flood", nats.rtt()).await.unwrap();
+    within("the gap", all_sent).await;
+}

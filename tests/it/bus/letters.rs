@@ -1,0 +1,145 @@
+//! Dead letters for people: listed, dropped, retried.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tarsy::bus::{
+    CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority, Published, RETRY_OF,
+    SESSION_ID, StoredDeadLetter, TopologySettings,
+};
+use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
+
+use super::claims::{next, start};
+use super::table::{Table, new_session};
+use super::{connect, outsider, prepared};
+use crate::support::nats::NatsServer;
+
+async fn bury(nats: &Nats, letters: impl IntoIterator<Item = DeadLetter>) {
+    let feed = JetStreamFeed::new(nats, Arc::new(Table::default()), FeedSettings::default());
+    for letter in letters {
+        feed.bury(letter).await.unwrap();
+    }
+    feed.close().await;
+}
+
+fn letter(number: u64) -> DeadLetter {
+    DeadLetter {
+        alert_id: new_session(),
+        reason: DeadReason::AttemptsExhausted,
+        detail: "three workers died".into(),
+        body: format!("body {number}").into_bytes(),
+        headers: json!({FINGERPRINT: "f", CHAIN: "old", SESSION_ID: new_session().to_string()}),
+        subject: "tarsy.alerts.low.disk-full".into(),
+        stream_sequence: number,
+        deliveries: 3,
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
+    let (server, nats) = prepared().await;
+    assert_eq!(nats.dead_letters().await.unwrap(), []);
+    let buried: Vec<DeadLetter> = (1..=100).map(letter).collect();
+    bury(&nats, buried.clone()).await;
+    let (_, jetstream) = outsider(&server).await;
+    jetstream.publish("tarsy.dead.what.ever", "somebody else's".into()).await.unwrap().await.unwrap();
+
+    let found = nats.dead_letters().await.unwrap();
+    let expected: Vec<StoredDeadLetter> = buried
+        .into_iter()
+        .zip(found.iter().rev())
+        .map(|(buried, found)| StoredDeadLetter {
+            alert_id: buried.alert_id,
+            reason: "attempts_exhausted".into(),
+            detail: buried.detail,
+            subject: buried.subject,
+            alert_sequence: buried.stream_sequence,
+            deliveries: 3,
+            stored_at: found.stored_at,
+            sequence: buried.stream_sequence,
+            headers: buried.headers,
+            body: buried.body,
+        })
+        .rev()
+        .collect();
+    assert_eq!(found, expected);
+    assert!(found.iter().rev().map(|letter| letter.stored_at).is_sorted());
+    let age = chrono::Utc::now() - found[0].stored_at;
+    assert!(age.num_seconds().abs() < 60, "{age}");
+    assert_eq!(nats.dead_letter_count().await.unwrap(), 101);
+
+    let json = serde_json::to_value(&found[0]).unwrap();
+    assert_eq!((&json["alert_id"], &json["body"]), (&json!(found[0].alert_id), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_letter_is_dropped_once() {
+    let (_server, nats) = prepared().await;
+    bury(&nats, [letter(1), letter(2)]).await;
+    assert!(nats.drop_dead_letter(1).await.unwrap());
+    assert!(!nats.drop_dead_letter(1).await.unwrap());
+    assert!(!nats.drop_dead_letter(0).await.unwrap());
+    assert!(!nats.drop_dead_letter(99).await.unwrap());
+    let left: Vec<u64> = nats.dead_letters().await.unwrap().iter().map(|letter| letter.sequence).collect();
+    assert_eq!(left, [2]);
+}
+
+#[tokio::test]
+async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
+    let (_server, nats) = prepared().await;
+    let buried = letter(1);
+    bury(&nats, [buried.clone()]).await;
+    let stored = nats.dead_letters().await.unwrap().remove(0);
+    let (session, published) = nats.retry_dead_letter(&stored, Some("database")).await.unwrap();
+    assert_eq!(published, Published { subject: "tarsy.alerts.low.disk-full".into(), sequence: 1 });
+    assert_eq!(nats.dead_letters().await.unwrap(), []);
+    let mut claims = start(&nats, 1);
+    let job = next(&mut claims).await;
+    assert_eq!(job.received.alert_id, session);
+    assert_ne!(session, buried.alert_id);
+    assert_eq!(job.received.body, Some(buried.body));
+    assert_eq!(
+        job.received.headers,
+        json!({
+            FINGERPRINT: "f", CHAIN: "database", SESSION_ID: session.to_string(),
+            RETRY_OF: buried.alert_id.to_string(), FORCE: "true",
+        })
+    );
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn without_another_chain_a_retry_keeps_its_own() {
+    let (_server, nats) = prepared().await;
+    bury(&nats, [letter(1)]).await;
+    let stored = nats.dead_letters().await.unwrap().remove(0);
+    nats.retry_dead_letter(&stored, None).await.unwrap();
+    let mut claims = start(&nats, 1);
+    assert_eq!(next(&mut claims).await.received.headers[CHAIN], "old");
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_cannot_be_queued_stays() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let small = TopologySettings { alerts_max_bytes: 1000, ..TopologySettings::default() };
+    nats.ensure_topology(&small).await.unwrap();
+    let too_large = DeadLetter { reason: DeadReason::TooLarge, body: Vec::new(), ..letter(1) };
+    let too_much = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };
+    bury(&nats, [too_large.clone(), too_much]).await;
+
+    let stored = nats.dead_letters().await.unwrap();
+    let error = nats.retry_dead_letter(&stored[1], None).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("alert {} cannot be retried: its body was too large to be kept, submit it again", too_large.alert_id)
+    );
+    let error = nats.retry_dead_letter(&stored[0], None).await.unwrap_err();
+    assert!(matches!(error, Error::Full { .. }), "{error}");
+    let error = nats.retry_dead_letter(&stored[0], Some("a\nb")).await.unwrap_err();
+    assert!(matches!(error, Error::Header(_)), "{error}");
+    assert_eq!(nats.dead_letters().await.unwrap(), stored);
+    let alert = NewAlert { priority: Priority::Low, suffix: None, body: b"x".to_vec(), headers: json!({}) };
+    assert_eq!(nats.publish_alert(alert).await.unwrap().sequence, 1, "nothing was queued");
+}

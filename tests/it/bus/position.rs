@@ -1,0 +1,103 @@
+//! How long the queue is, and where an alert stands in it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tarsy::bus::{Backlog, Nats, NewAlert, Position, Priority};
+use tarsy::engine::ports::Delivery;
+
+use super::claims::{next, start};
+use super::prepared;
+
+async fn publish(nats: &Nats, priority: Priority, suffix: Option<&str>) -> u64 {
+    let alert = NewAlert { priority, suffix: suffix.map(str::to_owned), body: b"x".to_vec(), headers: json!({}) };
+    nats.publish_alert(alert).await.unwrap().sequence
+}
+
+fn ahead(ahead: u64) -> Position {
+    Position::Waiting { ahead, exact: true }
+}
+
+#[tokio::test]
+async fn an_alert_waits_behind_those_of_its_priority_until_it_is_claimed() {
+    let (_server, nats) = prepared().await;
+    let mut sequences = Vec::new();
+    for round in 0..5 {
+        let suffix = (round % 2 == 0).then_some("disk-full");
+        sequences.push(publish(&nats, Priority::Low, suffix).await);
+        publish(&nats, Priority::Normal, suffix).await;
+    }
+    for (before, sequence) in (0..).zip(&sequences) {
+        assert_eq!(nats.queue_position(Priority::Low, *sequence).await.unwrap(), ahead(before));
+        assert_eq!(nats.queue_position(Priority::Normal, *sequence + 1).await.unwrap(), ahead(before));
+    }
+    let foreign = nats.queue_position(Priority::Critical, sequences[0]).await.unwrap();
+    assert_eq!(foreign, Position::Gone, "that is another alert");
+    assert_eq!(nats.queue_position(Priority::Low, 99).await.unwrap(), Position::Gone);
+    assert_eq!(nats.queue_position(Priority::Low, 0).await.unwrap(), Position::Gone);
+
+    // Five normal ones are taken first, then two low ones.
+    let mut claims = start(&nats, 7);
+    let mut held = Vec::new();
+    while held.len() < 7 {
+        held.push(next(&mut claims).await);
+    }
+    claims.stop().await;
+    let low: Vec<u64> =
+        held.iter().filter(|job| job.priority == Priority::Low).map(|job| job.received.stream_sequence).collect();
+    assert_eq!(low, sequences[..2]);
+    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), Position::Claimed);
+    assert_eq!(nats.queue_position(Priority::Low, sequences[4]).await.unwrap(), ahead(2));
+    for job in held {
+        job.delivery.ack().await.unwrap();
+    }
+    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), Position::Gone);
+    assert_eq!(nats.queue_position(Priority::Low, sequences[2]).await.unwrap(), ahead(0));
+}
+
+#[tokio::test]
+async fn behind_many_alerts_a_bound_is_told() {
+    let (_server, nats) = prepared().await;
+    for _ in 0..201 {
+        publish(&nats, Priority::Normal, None).await;
+        publish(&nats, Priority::High, None).await;
+    }
+    let (counted, bounded) =
+        (publish(&nats, Priority::Normal, None).await, publish(&nats, Priority::Normal, None).await);
+    let last_counted = nats.queue_position(Priority::Normal, counted - 2).await.unwrap();
+    assert_eq!(last_counted, ahead(200));
+    assert_eq!(
+        nats.queue_position(Priority::Normal, bounded).await.unwrap(),
+        Position::Waiting { ahead: 202, exact: false }
+    );
+}
+
+#[tokio::test]
+async fn the_backlog_tells_what_waits_what_is_claimed_and_since_when() {
+    let (_server, nats) = prepared().await;
+    let empty = |priority| Backlog { priority, pending: 0, in_progress: 0, oldest: None };
+    assert_eq!(nats.backlog().await.unwrap(), Priority::ALL.map(empty));
+
+    publish(&nats, Priority::High, Some("disk-full")).await;
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(50) {
+        tokio::task::yield_now().await;
+    }
+    publish(&nats, Priority::High, None).await;
+    let mut claims = start(&nats, 1);
+    let job = next(&mut claims).await;
+    publish(&nats, Priority::Low, None).await;
+    let backlog = nats.backlog().await.unwrap();
+    let ages: Vec<Duration> = backlog.iter().filter_map(|backlog| backlog.oldest).collect();
+    assert!(ages[0] >= Duration::from_millis(50) && ages[0] < Duration::from_secs(30), "{ages:?}");
+    assert!(ages[1] < ages[0], "{ages:?}");
+    let expected = [
+        empty(Priority::Critical),
+        Backlog { priority: Priority::High, pending: 1, in_progress: 1, oldest: Some(ages[0]) },
+        empty(Priority::Normal),
+        Backlog { priority: Priority::Low, pending: 1, in_progress: 0, oldest: Some(ages[1]) },
+    ];
+    assert_eq!(backlog, expected);
+    job.delivery.ack().await.unwrap();
+    claims.stop().await;
+}

@@ -1,0 +1,82 @@
+//! Workers that say that they are there, and who hears them.
+
+use std::time::Duration;
+
+use tarsy::bus::{Nats, WorkerPresence};
+use tarsy::engine::ports::{Presence, WorkerNews};
+use tarsy::investigation::ids::WorkerId;
+use uuid::Uuid;
+
+use super::table::new_session;
+use super::{outsider, prepared, within};
+
+fn news(name: &str, slots: u32) -> WorkerNews {
+    WorkerNews {
+        worker_id: WorkerId(Uuid::new_v4()),
+        name: name.into(),
+        version: "1.2.3".into(),
+        slots,
+        sessions: vec![new_session(), new_session()],
+        state: "claiming".into(),
+    }
+}
+
+/// Listens while `speak` is called again and again, as workers do.
+async fn heard(nats: &Nats, mut speak: impl FnMut()) -> Vec<WorkerNews> {
+    let listening = nats.workers(Duration::from_millis(500));
+    tokio::pin!(listening);
+    loop {
+        tokio::select! {
+            workers = &mut listening => return workers.unwrap(),
+            // Nobody is told when somebody begins to listen: workers speak again and again.
+            () = tokio::time::sleep(Duration::from_millis(10)) => speak(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_worker_is_listed_once_by_name_with_its_last_news() {
+    let (server, nats) = prepared().await;
+    let (client, _) = outsider(&server).await;
+    let presence = WorkerPresence::new(&nats);
+    let (beta, alpha) = (news("beta", 1), news("alpha", 4));
+    let other_alpha = news("alpha", 5);
+    let draining = WorkerNews { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
+    presence.announce(&beta);
+    let workers = heard(&nats, || {
+        presence.announce(&beta);
+        presence.announce(&alpha);
+        presence.announce(&other_alpha);
+        presence.announce(&draining);
+        drop(tokio::spawn({
+            let client = client.clone();
+            async move { client.publish("tarsy.workers.x", "no news".into()).await }
+        }));
+    })
+    .await;
+    let mut expected = vec![alpha, other_alpha];
+    expected.sort_by_key(|worker| worker.worker_id);
+    expected.push(draining);
+    assert_eq!(workers, expected);
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_heard_does_not_wait() {
+    let (mut server, nats) = prepared().await;
+    let presence = WorkerPresence::new(&nats);
+    let worker = news("a", 1);
+    // More than the connection queues: nothing else runs on this thread meanwhile.
+    for _ in 0..10_000 {
+        presence.announce(&worker);
+    }
+    let mut link = nats.watch_link();
+    server.kill();
+    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    for _ in 0..10_000 {
+        presence.announce(&worker);
+    }
+    server.restart().await;
+    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    let workers = heard(&nats, || presence.announce(&worker)).await;
+    assert_eq!(workers, [worker]);
+}

@@ -1,0 +1,136 @@
+//! The sweeper's view of the queue: whose message stands where, and lost ones queued again.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tarsy::bus::{
+    CHAIN, FINGERPRINT, FORCE, JetStreamQueue, Nats, NewAlert, Priority, RETRY_OF, SESSION_ID, TITLE, TopologySettings,
+};
+use tarsy::engine::ports::{IdleAlert, Queue};
+use tarsy::investigation::ids::SessionId;
+
+use super::claims::{next, start};
+use super::table::new_session;
+use super::{outsider, prepared, within};
+use crate::support::nats::NatsServer;
+
+async fn publish(nats: &Nats, headers: Value) -> u64 {
+    let alert =
+        NewAlert { priority: Priority::High, suffix: Some("disk-full".into()), body: b"disk".to_vec(), headers };
+    nats.publish_alert(alert).await.unwrap().sequence
+}
+
+fn idle(alert_id: SessionId, subject: &str, headers: Value) -> IdleAlert {
+    let body = Some(vec![0xff, 0, b'\n']);
+    IdleAlert { alert_id, undecided: true, subject: subject.into(), headers, body, stream_sequence: 1 }
+}
+
+async fn stored(server: &NatsServer, sequence: u64) -> async_nats::jetstream::message::StreamMessage {
+    let (_, jetstream) = outsider(server).await;
+    jetstream.get_stream("TARSY_ALERTS").await.unwrap().get_raw_message(sequence).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
+    let (server, nats) = prepared().await;
+    let queue = JetStreamQueue::new(&nats);
+    let chosen = new_session();
+    let plain = publish(&nats, json!({})).await;
+    let with_id = publish(&nats, json!({SESSION_ID: chosen.to_string()})).await;
+    let with_bad_id = publish(&nats, json!({SESSION_ID: "c0ffee"})).await;
+    let mut claims = start(&nats, 3);
+    for sequence in [plain, with_id, with_bad_id] {
+        let job = next(&mut claims).await;
+        assert_eq!(job.received.stream_sequence, sequence);
+        assert!(queue.holds(job.received.alert_id, sequence).await.unwrap(), "{:?}", job.received);
+        assert!(queue.holds(job.derived_id, sequence).await.unwrap(), "a dead letter of a used id goes under this one");
+        assert!(!queue.holds(new_session(), sequence).await.unwrap());
+        assert!(!queue.holds(job.received.alert_id, sequence + 1).await.unwrap());
+    }
+    assert!(!queue.holds(chosen, plain).await.unwrap());
+    assert!(!queue.holds(chosen, 0).await.unwrap());
+    claims.stop().await;
+
+    // The stream is lost, and the sequence belongs to somebody else.
+    let (_, jetstream) = outsider(&server).await;
+    jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
+    let away = queue.holds(chosen, with_id).await.unwrap_err();
+    assert!(away.to_string().contains("TARSY_ALERTS"), "{away}");
+    nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    assert!(!queue.holds(chosen, with_id).await.unwrap());
+    publish(&nats, json!({SESSION_ID: chosen.to_string()})).await;
+    assert_eq!(publish(&nats, json!({SESSION_ID: new_session().to_string()})).await, with_id);
+    assert!(!queue.holds(chosen, with_id).await.unwrap());
+    assert!(queue.holds(chosen, 1).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
+    let (server, nats) = prepared().await;
+    let queue = JetStreamQueue::new(&nats);
+    let id = new_session();
+    let headers = json!({
+        SESSION_ID: new_session().to_string(), FINGERPRINT: "f", CHAIN: "two\nlines", "Nats-Msg-Id": "once",
+        "Nats-Expected-Stream": "OTHER", "X-Other": "x",
+    });
+    publish(&nats, json!({})).await;
+    let (_, jetstream) = outsider(&server).await;
+    jetstream.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
+    let lost = idle(id, "tarsy.alerts.low.disk-full", headers);
+    // Twice within the server's window for duplicates: both are stored.
+    let sequences = [queue.requeue(&lost).await.unwrap(), queue.requeue(&lost).await.unwrap()];
+    assert_eq!(sequences, [2, 3]);
+    let message = stored(&server, 2).await;
+    let mut headers: Vec<(String, String)> =
+        message.headers.iter().map(|(name, values)| (name.to_string(), values[0].to_string())).collect();
+    headers.sort();
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(headers, [(CHAIN, "two lines"), (FINGERPRINT, "f"), (SESSION_ID, &id.to_string())]);
+    assert_eq!((message.subject.as_str(), &message.payload[..]), ("tarsy.alerts.low.disk-full", &[0xff, 0, b'\n'][..]));
+
+    let mut claims = start(&nats, 1);
+    let job = next(&mut claims).await;
+    assert_eq!((job.received.alert_id, job.priority), (id, Priority::Low));
+    assert!(queue.holds(id, 2).await.unwrap());
+    claims.stop().await;
+}
+
+#[tokio::test]
+async fn an_alert_of_an_unknown_subject_is_queued_with_normal_priority() {
+    let (server, nats) = prepared().await;
+    let queue = JetStreamQueue::new(&nats);
+    for (sequence, subject) in [(1, ""), (2, "tarsy.alerts.urgent"), (3, "tarsy.alerts.high.>"), (4, "tarsy.control.x")]
+    {
+        assert_eq!(queue.requeue(&idle(new_session(), subject, json!({}))).await.unwrap(), sequence);
+        assert_eq!(stored(&server, sequence).await.subject.as_str(), "tarsy.alerts.normal", "{subject}");
+    }
+}
+
+#[tokio::test]
+async fn an_alert_that_cannot_be_queued_again_is_an_error() {
+    let (mut server, nats) = prepared().await;
+    let queue = JetStreamQueue::new(&nats);
+    let id = new_session();
+    let bodiless = IdleAlert { body: None, ..idle(id, "tarsy.alerts.low", json!({})) };
+    let error = queue.requeue(&bodiless).await.unwrap_err().to_string();
+    assert_eq!(error, format!("broker is away: alert {id} cannot be queued again: its body was not kept"));
+
+    server.kill();
+    let mut link = nats.watch_link();
+    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    let limit = Duration::from_secs(15);
+    let away = idle(id, "tarsy.alerts.low", json!({}));
+    let both = async { tokio::join!(queue.requeue(&away), queue.holds(id, 1)) };
+    let (requeued, held) = tokio::time::timeout(limit, both).await.expect("an answer in bounded time");
+    assert!(requeued.is_err() && held.is_err(), "{requeued:?} {held:?}");
+}
+
+#[tokio::test]
+async fn what_a_retry_says_of_itself_reaches_the_worker() {
+    let (_server, nats) = prepared().await;
+    let headers = json!({TITLE: "Disk is full on db-1", RETRY_OF: new_session().to_string(), FORCE: "true"});
+    publish(&nats, headers.clone()).await;
+    let mut claims = start(&nats, 1);
+    assert_eq!(next(&mut claims).await.received.headers, headers);
+    claims.stop().await;
+}
