@@ -1,11 +1,12 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
-//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
+//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`, `door`,
 //! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
 
 pub mod bus;
 pub mod cli;
 pub mod config;
+pub mod door;
 pub mod drill;
 pub mod engine;
 pub mod investigation;

@@ -91,6 +91,8 @@ pub enum Command {
     Worker(WorkerArgs),
     /// Serve language models over gRPC
     LlmService(LlmServiceArgs),
+    /// Take alerts over HTTP from Alertmanager, Grafana and others, and queue them
+    Receive(ReceiveArgs),
     /// Bring the database and the streams to this version; safe to run again
     Migrate,
     /// Publish an alert
@@ -111,7 +113,7 @@ impl Command {
     /// Whether it runs until it is told to stop.
     pub fn is_role(&self) -> bool {
         match self {
-            Self::Worker(_) | Self::LlmService(_) | Self::EvidenceServer(_) => true,
+            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_) => true,
             Self::Migrate | Self::Submit(_) | Self::Watch(_) | Self::Drill(_) | Self::Config(_) => false,
         }
     }
@@ -143,6 +145,9 @@ pub struct LlmServiceArgs {
     /// Address of the service; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_LLM_LISTEN", default_value = "127.0.0.1:50051")]
     pub listen: SocketAddr,
+    /// Address of metrics and health; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
+    pub metrics_listen: SocketAddr,
     /// Recordings that the scripted provider replays
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,
@@ -159,6 +164,27 @@ pub struct LlmServiceArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
     pub pace: Option<Duration>,
 }
+
+/// Arguments of `receive`.
+///
+/// The token has no argument: anybody on the machine could read it. See `TARSY_RECEIVE_TOKEN`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = RECEIVE_TOKEN, after_help = RECEIVE_TOKEN)]
+pub struct ReceiveArgs {
+    /// Address of the door; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", env = "TARSY_RECEIVE_LISTEN", default_value = "127.0.0.1:8475")]
+    pub listen: SocketAddr,
+    /// Address of metrics and health; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
+    pub metrics_listen: SocketAddr,
+    /// Ends when standard input does: with whoever started it
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+const RECEIVE_TOKEN: &str = "\
+The bearer token that clients have to send comes from the environment: TARSY_RECEIVE_TOKEN, or the file that
+TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted.";
 
 /// Arguments of `submit`.
 #[derive(Args, Clone, Debug)]

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::attention::attended;
 use super::hesitation::Hesitation;
+use super::measure;
 use super::ports::{Claim, ClaimRequest, DeadReason, Delivery, Place, Received, Refusal, Sessions};
 use super::reading::Decision;
 use super::running::Running;
@@ -174,6 +175,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 Place::Undecided { attempts } => {
                     match self.decide(&received, (fault.clone(), attempts), delivery).await {
                         Ok(Decision::Session(claimed, asked_at)) => {
+                            measure::opened(derived_id);
                             return Ok(self.run((claimed, asked_at), delivery).await);
                         }
                         Ok(Decision::Placed) => return self.settle(id, delivery).await,

@@ -13,8 +13,8 @@ use super::ports::{
     Checkpoint, ExecutionRecord, Feed, Journal, JournalError, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
     RunStatus, ToolCallRecord,
 };
-use super::toolbatch;
 use super::world::{Ports, World};
+use super::{measure, toolbatch};
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
 use crate::investigation::entry::{Entry, Outcome};
@@ -38,6 +38,8 @@ pub(super) struct Execution<W: World> {
     pub(super) state: State,
     /// After a resume the iteration's time starts anew.
     iteration_began: Instant,
+    /// An iteration is running that has to be measured at its end.
+    measuring: bool,
 }
 
 /// What one checkpoint is about, beside its entries.
@@ -60,7 +62,16 @@ impl<W: World> Execution<W> {
         let id = record.execution_id;
         let entries = ports.journal.entries(lease.session_id, id).await.map_err(broken)?;
         let state = State::replay(Arc::new(plan), context, entries);
-        Ok(Self { ports, lease, control, id, checkpoint: record.checkpoint, state, iteration_began: Instant::now() })
+        Ok(Self {
+            ports,
+            lease,
+            control,
+            id,
+            checkpoint: record.checkpoint,
+            state,
+            iteration_began: Instant::now(),
+            measuring: false,
+        })
     }
 
     /// Runs to the end of the execution, which is then committed.
@@ -73,12 +84,23 @@ impl<W: World> Execution<W> {
                 self.append(vec![Entry::Stopped { reason }]).await?;
                 continue;
             }
-            match decide(&self.state) {
+            let decision = decide(&self.state);
+            self.measure(&decision);
+            match decision {
                 Decision::Done(_) => return Ok(()),
                 Decision::Append(entries) => self.append(entries).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
                 Decision::RunTools(calls) => toolbatch::run(&mut self, calls).await?,
             }
+        }
+    }
+
+    /// An iteration is over when the next thing to do belongs to no answer any more.
+    fn measure(&mut self, next: &Decision) {
+        let over = matches!(next, Decision::Done(_) | Decision::CallModel(_));
+        if over && std::mem::take(&mut self.measuring) {
+            let took = self.iteration_began.elapsed().as_secs_f64();
+            metrics::histogram!("tarsy_iteration_duration_seconds").record(took);
         }
     }
 
@@ -95,7 +117,7 @@ impl<W: World> Execution<W> {
             }
         }
         self.control.permit()?;
-        self.iteration_began = Instant::now();
+        (self.iteration_began, self.measuring) = (Instant::now(), true);
         let (timeout, provider) = (request.timeout, request.provider.clone());
         let deltas = Deltas::new(self);
         let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
@@ -109,21 +131,16 @@ impl<W: World> Execution<W> {
             Err(_elapsed) => Err(self.timed_out(timeout).await),
         };
         let duration = self.iteration_began.elapsed();
-        metrics::histogram!("tarsy_model_call_duration_seconds").record(duration.as_secs_f64());
+        measure::model_call(&provider.name, &reply, duration);
         let (entries, answer, error) = match reply {
             Err(ModelError::Away(error)) => {
-                metrics::counter!("tarsy_model_calls_total", "outcome" => "away").increment(1);
                 return Err(Broken::HandBack(HandBack::ModelAway(error)));
             }
             Err(ModelError::Failed { code, message, timeout }) => {
-                metrics::counter!("tarsy_model_calls_total", "outcome" => "failed").increment(1);
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
                 (absorb::failed(&code, &message, timeout), None, Some(message))
             }
-            Ok(answer) => {
-                metrics::counter!("tarsy_model_calls_total", "outcome" => "answered").increment(1);
-                (absorb::absorb(&self.state, answer.clone()), Some(answer), None)
-            }
+            Ok(answer) => (absorb::absorb(&self.state, answer.clone()), Some(answer), None),
         };
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let purpose = call.purpose.as_str();

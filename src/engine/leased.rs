@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::control::{Broken, Control, HandBack};
 use super::dispatch::{Answer, Dispatcher, Intake, jittered};
+use super::measure;
 use super::ports::{Claimed, Delivery, Feed, JournalError, Sessions};
 use super::running::Run;
 use super::session::{end_now, investigate};
@@ -29,7 +30,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             self.hesitation.forget(session);
         }
         let answer = match ended {
-            Ok(()) => self.settle_or_later(session, &latest).await,
+            Ok(()) => {
+                measure::ended(&claimed, self.settings.session_timeout, asked_at.elapsed());
+                self.settle_or_later(session, &latest).await
+            }
             Err(Broken::LeaseLost) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
                 tracing::warn!(session_id = %session, epoch = lease.epoch, "lease lost");

@@ -7,6 +7,7 @@ pub mod dispatch;
 mod execution;
 pub mod hesitation;
 mod leased;
+mod measure;
 pub mod planner;
 pub mod ports;
 pub mod presence;

@@ -138,7 +138,6 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let asked_at = Instant::now();
         Ok(match self.sessions.open(request).await? {
             Opened::Session(claimed) => {
-                metrics::counter!("tarsy_sessions_opened_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
                 Decision::Session(claimed, asked_at)
             }

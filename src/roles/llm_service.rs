@@ -8,18 +8,23 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::shutdown::say_ready;
+use super::shutdown::say_ready_and_metrics;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::llm::service::Service;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::scripted::{self, Scripted};
+use crate::telemetry::http::Readiness;
+use crate::telemetry::names::Role;
+use crate::telemetry::serving::Serving;
 
 /// How to serve.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where metrics and health are served; port 0 takes a free one.
+    pub metrics_listen: SocketAddr,
     /// A directory of transcripts beside the built-in ones.
     pub transcripts: Option<PathBuf>,
     /// A file that counts the calls of each execution.
@@ -45,10 +50,22 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
     })?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
-    tracing::info!(%address, "llm-service serves; backend: scripted, which replays recordings");
-    say_ready(address)?;
-    Service::new(Backends::new([Backend::Scripted(scripted)])).serve(listener, shutdown).await?;
-    Ok(())
+    let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
+    tracing::info!(%address, metrics = %telemetry.address(), "llm-service serves; backend: scripted, which replays recordings");
+    say_ready_and_metrics(address, telemetry.address())?;
+    ready.send_replace(Readiness::Ready);
+    let draining = async {
+        shutdown.cancelled().await;
+        ready.send_replace(Readiness::NotReady("draining".to_owned()));
+        std::future::pending().await
+    };
+    let service = Service::new(Backends::new([Backend::Scripted(scripted)]));
+    let served = tokio::select! {
+        served = service.serve(listener, shutdown.clone()) => served,
+        never = draining => never,
+    };
+    telemetry.end().await;
+    Ok(served?)
 }
 
 /// The `.yaml` files of a directory, sorted by name.

@@ -2,9 +2,11 @@
 
 pub mod connect;
 pub mod drill;
+pub mod gauges;
 pub mod intake;
 pub mod llm_service;
 pub mod migrate;
+pub mod receive;
 pub mod shutdown;
 pub mod tools;
 pub mod worker;

@@ -75,7 +75,21 @@ async fn gone(parent: Option<Receiver>) {
 /// # Errors
 /// When standard output is closed.
 pub fn say_ready(address: SocketAddr) -> anyhow::Result<()> {
+    say(&format!("ready {address}\n"))
+}
+
+/// Prints `ready <address>` and `metrics <address>`: the second is where a role that serves something else has its
+/// metrics and probes.
+///
+/// # Errors
+/// When standard output is closed.
+pub fn say_ready_and_metrics(address: SocketAddr, metrics: SocketAddr) -> anyhow::Result<()> {
+    // At once: whoever needs only the first line may close the pipe after it.
+    say(&format!("ready {address}\nmetrics {metrics}\n"))
+}
+
+fn say(lines: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "ready {address}")?;
+    out.write_all(lines.as_bytes())?;
     out.flush().context("standard output")
 }

@@ -6,8 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use tokio::net::TcpListener;
+use anyhow::bail;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +15,7 @@ use uuid::Uuid;
 
 use self::start::{Reached, reach};
 use super::connect::Addresses;
+use super::gauges::{show_load, show_queue};
 use super::intake::ConfiguredIntake;
 use super::shutdown::{Signals, say_ready};
 use super::tools;
@@ -38,8 +38,9 @@ use crate::investigation::ids::WorkerId;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
-use crate::telemetry::http::{Readiness, serve};
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::http::Readiness;
+use crate::telemetry::names::Role;
+use crate::telemetry::serving::Serving;
 
 /// How to work.
 #[derive(Clone, Debug)]
@@ -74,31 +75,21 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 /// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit, a part of
 /// the worker has broken.
 pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::Result<()> {
-    let metrics = Metrics::install().context("metrics")?;
-    let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
-    let address = listener.local_addr()?;
-    tracing::info!(%address, "metrics and probes are served");
-    let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
+    let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
     // Metrics and health outlive the drain.
-    let last = CancellationToken::new();
-    let telemetry = TaskTracker::new();
-    telemetry.spawn(serve(listener, metrics.clone(), readiness, last.clone()));
-    let (upkeep, stop) = (metrics, last.clone());
-    telemetry.spawn(async move { upkeep.keep_up(stop).await });
-
+    let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
+    tracing::info!(address = %telemetry.address(), "metrics and probes are served");
     let result = tokio::select! {
         reached = reach(&options, &config, &ready) => match reached {
             Ok(reached) => {
-                say_ready(address)?;
+                say_ready(telemetry.address())?;
                 Worker { name: options.name.clone(), reached }.work(config, ready, signals).await
             }
             Err(error) => Err(error),
         },
         () = signals.end.cancelled() => Ok(()),
     };
-    last.cancel();
-    telemetry.close();
-    telemetry.wait().await;
+    telemetry.end().await;
     result
 }
 
@@ -154,6 +145,9 @@ impl Worker {
         };
         let presence = Arc::new(WorkerPresence::new(&nats));
         background.spawn("presence", announce(presence, identity, Arc::clone(running), (states, end)));
+        background.spawn("queue gauges", show_queue(nats.clone(), background.end()));
+        let load = (Arc::clone(running), worker.slots);
+        background.spawn("load gauges", show_load(Arc::clone(&dispatcher.sessions), load, background.end()));
         tracing::info!(worker = name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
 
         let jobs = TaskTracker::new();

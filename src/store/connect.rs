@@ -126,6 +126,23 @@ impl Store {
     }
 }
 
+/// How busy the pool is that sessions share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// Connections that run a statement.
+    pub in_use: usize,
+    /// Statements that wait for a connection.
+    pub waiting: usize,
+}
+
+impl Store {
+    /// How busy the pool is now.
+    pub fn pool_use(&self) -> PoolUse {
+        let status = self.pool.status();
+        PoolUse { in_use: status.size.saturating_sub(status.available), waiting: status.waiting }
+    }
+}
+
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("pool", &self.pool.status()).finish_non_exhaustive()

@@ -33,7 +33,7 @@ mod step;
 mod sweep;
 
 pub use cancel::CancelAnswer;
-pub use connect::{ConnectOptions, Store};
+pub use connect::{ConnectOptions, PoolUse, Store};
 pub use error::Error;
 pub use list::{Found, SessionSummary};
 pub use migrate::{MIGRATIONS, check_schema, migrate, schema_version};

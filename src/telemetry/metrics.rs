@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use metrics::Unit;
+use metrics::{Label, Unit};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use tokio_util::sync::CancellationToken;
 
-use super::names::{Kind, METRICS};
+use super::names::{Kind, Metric, Role, all};
+use super::process;
 
 /// Without it the samples of histograms pile up between two scrapes.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -31,16 +32,17 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Makes this the recorder of the process and exports every counter as 0.
+    /// Makes this the recorder of the process and exports every counter and histogram of `role` as 0. `providers` are
+    /// the names of the configured LLM providers.
     ///
     /// # Errors
     ///
     /// When there is a recorder already.
-    pub fn install() -> Result<Self, Error> {
+    pub fn install(role: Role, providers: &[String]) -> Result<Self, Error> {
         let recorder = recorder()?;
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).map_err(|_| Error::Installed)?;
-        begin();
+        begin(role, providers);
         Ok(Self { handle })
     }
 
@@ -49,13 +51,13 @@ impl Metrics {
     pub(super) fn for_tests() -> Self {
         let recorder = recorder().unwrap();
         let handle = recorder.handle();
-        metrics::with_local_recorder(&recorder, begin);
+        metrics::with_local_recorder(&recorder, || begin(Role::Worker, &[]));
         Self { handle }
     }
 
     /// The text form of Prometheus.
     pub fn render(&self) -> String {
-        self.handle.render()
+        self.handle.render() + &process::render()
     }
 
     /// Keeps memory bounded until `stop` is cancelled. One task has to run this.
@@ -69,7 +71,7 @@ impl Metrics {
 
 fn recorder() -> Result<PrometheusRecorder, BuildError> {
     let mut builder = PrometheusBuilder::new();
-    for metric in METRICS {
+    for metric in all() {
         if let Kind::Seconds(buckets) = metric.kind {
             builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)?;
         }
@@ -77,83 +79,117 @@ fn recorder() -> Result<PrometheusRecorder, BuildError> {
     Ok(builder.build_recorder())
 }
 
-/// Describes everything and begins every counter at 0.
-fn begin() {
-    for metric in METRICS {
+/// Describes everything that a role exports and begins every counter and histogram at 0. A gauge is exported when it is
+/// first set: until then its value is not known.
+fn begin(role: Role, providers: &[String]) {
+    for metric in role.metrics() {
         match metric.kind {
             Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
             Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
             Kind::Seconds(_) => metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help),
         }
-        match (&metric.kind, &metric.label) {
-            (Kind::Counter, None) => metrics::counter!(metric.name).absolute(0),
-            (Kind::Counter, Some(label)) => {
-                for value in label.values {
-                    metrics::counter!(metric.name, label.key => *value).absolute(0);
-                }
+        // Those of the process are told by the system.
+        for labels in series(metric, providers).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
+            match metric.kind {
+                Kind::Counter => metrics::counter!(metric.name, labels).absolute(0),
+                Kind::Seconds(_) => drop(metrics::histogram!(metric.name, labels)),
+                Kind::Gauge => {}
             }
-            (Kind::Gauge | Kind::Seconds(_), _) => {}
         }
     }
+    metrics::gauge!("tarsy_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+/// The labels of every series of a metric.
+fn series(metric: &Metric, providers: &[String]) -> Vec<Vec<Label>> {
+    let Some(label) = &metric.label else {
+        return vec![Vec::new()];
+    };
+    let values = |values: &'static [&'static str]| -> Vec<String> {
+        if values.is_empty() { providers.to_vec() } else { values.iter().map(|value| (*value).to_owned()).collect() }
+    };
+    let one = |key: &'static str, value: String| Label::new(key, value);
+    let first = values(label.values).into_iter();
+    let Some((key, second)) = label.and else {
+        return first.map(|value| vec![one(label.key, value)]).collect();
+    };
+    let pairs = |value: String| {
+        let other = values(second).into_iter();
+        other.map(move |other| vec![one(label.key, value.clone()), one(key, other)]).collect::<Vec<_>>()
+    };
+    first.flat_map(pairs).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rendered(work: impl FnOnce()) -> String {
+    fn rendered(role: Role, work: impl FnOnce()) -> String {
         let recorder = recorder().unwrap();
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
-            begin();
+            begin(role, &["fast".to_owned(), "thorough".to_owned()]);
             work();
         });
         handle.render()
     }
 
     #[test]
-    fn every_counter_is_exported_before_anything_is_counted() {
-        let text = rendered(|| {});
-        for metric in METRICS.iter().filter(|metric| matches!(metric.kind, Kind::Counter)) {
-            match &metric.label {
-                None => assert!(text.contains(&format!("\n{} 0\n", metric.name)), "{}: {text}", metric.name),
-                Some(label) => {
-                    for value in label.values {
-                        let line = format!("\n{}{{{}=\"{value}\"}} 0\n", metric.name, label.key);
-                        assert!(text.contains(&line), "{line}: {text}");
-                    }
-                }
+    fn every_counter_and_histogram_of_a_role_is_exported_before_anything_is_counted_and_no_other() {
+        for role in Role::ALL {
+            let text = rendered(role, || {});
+            for metric in all().filter(|metric| metric.name.starts_with("tarsy_")) {
+                let exported = text.contains(&format!("# HELP {} ", metric.name));
+                let begun = matches!(metric.kind, Kind::Counter | Kind::Seconds(_)) || metric.name.ends_with("_info");
+                let own = role.metrics().any(|own| own.name == metric.name);
+                assert_eq!(exported, own && begun, "{role:?} {}: {text}", metric.name);
             }
         }
     }
 
     #[test]
-    fn durations_are_histograms_with_their_own_buckets() {
-        let text = rendered(|| {
-            for metric in METRICS.iter().filter(|metric| matches!(metric.kind, Kind::Seconds(_))) {
-                metrics::histogram!(metric.name).record(0.003);
+    fn every_series_of_two_labels_begins_at_zero_with_the_configured_providers() {
+        let text = rendered(Role::Worker, || {});
+        for provider in ["fast", "thorough"] {
+            for outcome in ["answered", "failed", "away"] {
+                let line = format!("tarsy_model_calls_total{{provider=\"{provider}\",outcome=\"{outcome}\"}} 0\n");
+                assert!(text.contains(&line), "{line}: {text}");
             }
+        }
+        assert!(text.contains("\ntarsy_sessions_opened_total 0\n"), "{text}");
+        assert!(text.contains("\ntarsy_dead_letters_total{reason=\"used_id\"} 0\n"), "{text}");
+    }
+
+    #[test]
+    fn durations_are_histograms_with_their_own_buckets() {
+        let text = rendered(Role::Worker, || {
+            metrics::histogram!("tarsy_checkpoint_duration_seconds").record(0.003);
+            metrics::histogram!("tarsy_tool_call_duration_seconds").record(0.003);
         });
         assert!(!text.contains(" summary"), "{text}");
         assert!(text.contains("tarsy_checkpoint_duration_seconds_bucket{le=\"0.005\"} 1\n"), "{text}");
-        assert!(text.contains("tarsy_model_call_duration_seconds_bucket{le=\"0.25\"} 1\n"), "{text}");
+        assert!(text.contains("tarsy_tool_call_duration_seconds_bucket{le=\"0.01\"} 1\n"), "{text}");
     }
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
-        for metric in METRICS {
+        for metric in all() {
             let good = match metric.kind {
                 Kind::Counter => metric.name.ends_with("_total"),
                 Kind::Gauge => !metric.name.ends_with("_total"),
                 Kind::Seconds(_) => metric.name.ends_with("_seconds"),
             };
-            assert!(good && metric.name.starts_with("tarsy_"), "{}", metric.name);
+            assert!(
+                good && ["tarsy_", "process_"].iter().any(|start| metric.name.starts_with(start)),
+                "{}",
+                metric.name
+            );
         }
     }
 
     #[test]
     fn buckets_rise() {
-        for metric in METRICS {
+        for metric in all() {
             if let Kind::Seconds(buckets) = metric.kind {
                 assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", metric.name);
             }

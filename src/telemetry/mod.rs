@@ -7,3 +7,5 @@ pub mod http;
 pub mod logs;
 pub mod metrics;
 pub mod names;
+mod process;
+pub mod serving;

@@ -171,7 +171,11 @@ impl Stage<'_> {
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = Command::new(self.program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        command.env_remove("TARSY_CONFIG").env_remove("TARSY_LISTEN").env_remove("TARSY_WORKER_NAME");
+        command
+            .env_remove("TARSY_CONFIG")
+            .env_remove("TARSY_LISTEN")
+            .env_remove("TARSY_METRICS_LISTEN")
+            .env_remove("TARSY_WORKER_NAME");
         if self.quiet {
             // Warnings about a killed worker are the point of the drill, not news.
             command.args(["--log-level", "error"]);

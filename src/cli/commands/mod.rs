@@ -33,6 +33,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let outcome = match command {
         Command::Worker(args) => roles::worker(&global, args).await,
         Command::LlmService(args) => roles::llm_service(args).await,
+        Command::Receive(args) => roles::receive(&global, args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
         Command::Migrate => roles::migrate(&global).await,
         Command::Submit(args) => submit::run(&global, args).await,

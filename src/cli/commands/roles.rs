@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{addresses, load_config};
-use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, WorkerArgs};
+use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, ReceiveArgs, WorkerArgs};
 use crate::cli::exit::Exit;
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
 use crate::mcp::evidence_server;
-use crate::roles::{drill, llm_service, migrate, shutdown, worker};
+use crate::roles::{drill, llm_service, migrate, receive, shutdown, worker};
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     let mut config = match &args.drill {
@@ -34,9 +34,17 @@ fn default_name() -> String {
 }
 
 pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
-    let LlmServiceArgs { listen, transcripts, with_parent, calls_file, gates, pace } = args;
-    let options = llm_service::Options { listen, transcripts, calls_file, gates, pace };
+    let LlmServiceArgs { listen, metrics_listen, transcripts, with_parent, calls_file, gates, pace } = args;
+    let options = llm_service::Options { listen, metrics_listen, transcripts, calls_file, gates, pace };
     llm_service::run(options, shutdown::on_end(with_parent)?).await?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let ReceiveArgs { listen, metrics_listen, with_parent } = args;
+    let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
+    receive::run(options, &config, shutdown::on_end(with_parent)?).await?;
     Ok(Exit::Done)
 }
 

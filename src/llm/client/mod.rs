@@ -9,7 +9,7 @@ mod request;
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tonic::transport::{Channel, Endpoint};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -72,6 +72,7 @@ impl Client {
     ) -> Result<(), ModelError> {
         let mut client =
             LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(proto::MAX_MESSAGE_BYTES);
+        let (provider, asked_at) = (request.provider.name.clone(), Instant::now());
         let mut call = tonic::Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
         let mut stream =
@@ -79,6 +80,11 @@ impl Client {
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {
+                    if !assembly.has_begun() {
+                        let waited = asked_at.elapsed().as_secs_f64();
+                        metrics::histogram!("tarsy_model_first_chunk_seconds", "provider" => provider.clone())
+                            .record(waited);
+                    }
                     if assembly.push(chunk, deltas)? {
                         return Ok(());
                     }

@@ -18,7 +18,7 @@ pub enum Backend {
 
 impl Backend {
     /// The name in `llm_config.backend`.
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Scripted(_) => "scripted",
         }

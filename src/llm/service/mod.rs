@@ -4,6 +4,7 @@
 //! backends write the answers, [`reply`] gives them their form.
 
 pub mod backend;
+mod counted;
 pub mod reply;
 mod routes;
 pub mod scripted;
@@ -21,6 +22,7 @@ use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
 
 use self::backend::Backends;
+use self::counted::Counted;
 use self::reply::Reply;
 use self::routes::Routes;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
@@ -126,14 +128,16 @@ impl LlmService for Calls {
             "model is asked"
         );
         let backend = self.backends.find(name);
+        let counted = Counted::begin(reply, backend.as_ref().ok().map(|backend| backend.name()));
         let stop = self.stop.clone();
         self.answers.spawn(async move {
+            let reply = counted.reply();
             tokio::select! {
                 () = reply.client_gone() => {}
                 () = stop.cancelled() => reply.abort(Status::unavailable("shutting down")),
                 () = async {
                     match backend {
-                        Ok(backend) => backend.generate(&request, &reply).await,
+                        Ok(backend) => backend.generate(&request, reply).await,
                         Err(unknown) => reply.error("invalid_backend", &unknown.to_string()).await,
                     }
                 } => {}

@@ -4,6 +4,8 @@
 //! accepts them), usage, and a last message that is nothing but final. An error is one message, final by itself.
 //! A client that has gone is no error here: the service ends the task.
 
+use std::sync::OnceLock;
+
 use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
@@ -19,12 +21,23 @@ pub struct Reply {
     sender: Sender<Result<GenerateResponse, Status>>,
     accepts_finish: bool,
     accepts_provider_data: bool,
+    outcome: OnceLock<&'static str>,
 }
 
 impl Reply {
     pub(super) fn new(sender: Sender<Result<GenerateResponse, Status>>, accept: &[String]) -> Self {
         let accepts = |word| accept.iter().any(|accepted| accepted == word);
-        Self { sender, accepts_finish: accepts(ACCEPT_FINISH), accepts_provider_data: accepts(ACCEPT_PROVIDER_DATA) }
+        Self {
+            sender,
+            accepts_finish: accepts(ACCEPT_FINISH),
+            accepts_provider_data: accepts(ACCEPT_PROVIDER_DATA),
+            outcome: OnceLock::new(),
+        }
+    }
+
+    /// How it ended, as it is counted: `answered` or `failed`; `None` before its end.
+    pub(super) fn outcome(&self) -> Option<&'static str> {
+        self.outcome.get().copied()
     }
 
     /// A piece of the text.
@@ -65,21 +78,25 @@ impl Reply {
     /// The end of a whole answer.
     pub async fn end(&self) {
         self.send(Ok(GenerateResponse { content: None, is_final: true })).await;
+        self.outcome.get_or_init(|| "answered");
     }
 
     /// The end of an answer that failed.
     pub async fn error(&self, code: &str, message: &str) {
+        self.outcome.get_or_init(|| "failed");
         let error = ErrorInfo { code: code.to_owned(), message: message.to_owned(), ..ErrorInfo::default() };
         self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
     }
 
     /// Breaks the stream after what was sent.
     pub async fn cut(&self, status: Status) {
+        self.outcome.get_or_init(|| "failed");
         self.send(Err(status)).await;
     }
 
     /// Breaks the stream without waiting for room in it.
     pub(super) fn abort(&self, status: Status) {
+        self.outcome.get_or_init(|| "failed");
         // A full stream ends without its final chunk: broken, too.
         self.sender.try_send(Err(status)).ok();
     }

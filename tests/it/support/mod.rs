@@ -2,6 +2,8 @@
 
 pub(crate) mod figures;
 pub(crate) mod gates;
+pub(crate) mod http;
+pub(crate) mod monitoring;
 pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod postgres_server;

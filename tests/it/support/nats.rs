@@ -124,7 +124,7 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
 }
 
 /// A command that the kernel kills when this test does not live to kill it, where there is a tool for that.
-pub(super) fn dying_with_us(binary: &Path) -> Command {
+pub(crate) fn dying_with_us(binary: &Path) -> Command {
     let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
     if known.is_ok_and(|status| status.success()) {
         let mut command = Command::new("setpriv");

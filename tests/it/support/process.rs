@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, mpsc};
 
+use super::http;
+
 const PATIENCE: Duration = Duration::from_secs(60);
-const KEPT_LINES: usize = 400;
+const KEPT_LINES: usize = 20_000;
 
 /// The program under test.
 pub(crate) const TARSY: &str = env!("CARGO_BIN_EXE_tarsy");
@@ -35,10 +36,11 @@ impl Tarsy {
     /// Starts `tarsy <args>` with these variables and no others of tarsy's.
     pub(crate) fn spawn(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = Command::new(TARSY);
-        for variable in
-            ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_TOOL_CALLS_FILE"]
-        {
-            command.env_remove(variable);
+        for (variable, _) in std::env::vars_os() {
+            let name = variable.to_string_lossy();
+            if name.starts_with("TARSY_") || ["NATS_URL", "DATABASE_URL"].contains(&&*name) {
+                command.env_remove(&variable);
+            }
         }
         command.args(args).envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -185,10 +187,7 @@ pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f6
 
 /// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.
 pub(crate) async fn metric(address: &str, name: &str, labels: &str) -> f64 {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n").await.unwrap();
-    let mut body = String::new();
-    stream.read_to_string(&mut body).await.unwrap();
+    let body = http::get(address, "/metrics").await.body;
     let ours =
         |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels));
     body.lines().filter(ours).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()

@@ -151,9 +151,7 @@ impl Stage {
 
     /// A connection of the test's own.
     pub(crate) async fn connect(&self) -> Nats {
-        let patience = Patience::Bounded(Duration::from_secs(5));
-        let options = Options { url: self.nats.url(), role: "test".to_owned(), credentials: None, patience };
-        Nats::connect(&options).await.unwrap()
+        connect(&self.nats.url()).await
     }
 
     /// Publishes the drill's alert; returns the id of its session.
@@ -168,7 +166,7 @@ impl Stage {
 
     /// What a watcher of the stream alone sees, from the first event on.
     pub(crate) async fn follow(&self, session: SessionId) -> Timeline {
-        Timeline { follower: Follower::start::<Store>(&self.connect().await, session, 0, None), seen: Vec::new() }
+        follow_on(&self.nats.url(), session).await
     }
 
     /// How often each model call was asked for, by its index.
@@ -233,6 +231,17 @@ impl Stage {
             assert_eq!(self.database.number(&sql), 0, "{what}");
         }
     }
+}
+
+async fn connect(url: &str) -> Nats {
+    let patience = Patience::Bounded(Duration::from_secs(5));
+    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: None, patience };
+    Nats::connect(&options).await.unwrap()
+}
+
+/// What a watcher of this broker's stream alone sees, from the first event on.
+pub(crate) async fn follow_on(url: &str, session: SessionId) -> Timeline {
+    Timeline { follower: Follower::start::<Store>(&connect(url).await, session, 0, None), seen: Vec::new() }
 }
 
 /// Owned variables, lent as pairs.

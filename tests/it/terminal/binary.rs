@@ -2,9 +2,10 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &["worker"],
     &["llm-service"],
+    &["receive"],
     &["migrate"],
     &["submit"],
     &["watch"],

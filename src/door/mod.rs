@@ -1,0 +1,85 @@
+//! The door for monitoring systems that speak HTTP and not NATS: `POST /alertmanager`, `/grafana`, `/alert`.
+//!
+//! Owns the rules of the door (who may come in, what is an alert, what is answered) and the life of its connections.
+//! It keeps nothing: what comes in is handed to a [`Queue`] and answered with 202 only after that has it. It knows no
+//! broker. Alertmanager gives an answer 4xx up for good and tries again after 5xx: so 4xx is only what can never succeed.
+
+mod answer;
+mod request;
+mod server;
+mod token;
+
+use std::future::Future;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+
+pub use server::serve;
+pub use token::Token;
+
+use crate::investigation::alert::Severity;
+use crate::investigation::ids::SessionId;
+
+/// The rules of a door.
+#[derive(Debug)]
+pub struct Settings {
+    /// What clients have to show; `None` lets everybody in.
+    pub token: Option<Token>,
+    /// A longer body is refused without being read.
+    pub max_body_bytes: usize,
+    /// The headers that go with an alert.
+    pub headers: &'static [&'static str],
+    /// For the head of a request, and again for its body; also how long a connection may be idle.
+    pub patience: Duration,
+    /// Connections at the same time; more wait until one is closed.
+    pub connections: usize,
+}
+
+/// An alert that may come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    /// How it is queued: what the client says, else the severity in the body.
+    pub priority: Severity,
+    /// Where it knocked, as the end of a subject: `alertmanager`, `grafana` or `http`.
+    pub suffix: &'static str,
+    /// Names as in [`Settings::headers`].
+    pub headers: Vec<(&'static str, String)>,
+    /// As received.
+    pub body: Bytes,
+}
+
+/// An alert that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The id of its investigation.
+    pub session_id: SessionId,
+    /// Where it is.
+    pub subject: String,
+    /// Its sequence there.
+    pub stream_sequence: u64,
+}
+
+/// Why an alert is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Not now: worth another try after this time.
+    Later {
+        /// For people.
+        why: String,
+        /// When.
+        retry_after: Duration,
+    },
+    /// Larger than what can be kept.
+    TooLarge(String),
+    /// Never.
+    Never(String),
+}
+
+/// Where alerts are kept.
+pub trait Queue: Send + Sync + 'static {
+    /// Returns when the alert is kept, in bounded time.
+    ///
+    /// # Errors
+    /// When it is not, or not known to be.
+    fn put(&self, alert: Visitor) -> impl Future<Output = Result<Stored, Refused>> + Send;
+}

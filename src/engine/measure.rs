@@ -1,0 +1,49 @@
+//! What is measured of a run, beside the code that runs it.
+
+use std::time::Duration;
+
+use chrono::Utc;
+
+use super::ports::{Claimed, ModelError};
+use crate::investigation::entry::Answer;
+use crate::investigation::ids::SessionId;
+
+/// A model call that ended. `provider` is a name of the configuration.
+pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
+    let provider = || provider.to_owned();
+    let outcome = match reply {
+        Ok(_) => "answered",
+        Err(ModelError::Away(_)) => "away",
+        Err(ModelError::Failed { .. }) => "failed",
+    };
+    metrics::counter!("tarsy_model_calls_total", "provider" => provider(), "outcome" => outcome).increment(1);
+    metrics::histogram!("tarsy_model_call_duration_seconds", "provider" => provider()).record(took.as_secs_f64());
+    let Ok(Answer { usage, .. }) = reply else { return };
+    for (direction, tokens) in [
+        ("input", usage.input_tokens),
+        ("cached", usage.cached_tokens),
+        ("output", usage.output_tokens),
+        ("thinking", usage.thinking_tokens),
+    ] {
+        metrics::counter!("tarsy_model_tokens_total", "provider" => provider(), "direction" => direction)
+            .increment(tokens);
+    }
+}
+
+/// A session that was opened. The derived id of its alert holds the time at which the stream took it.
+pub(super) fn opened(derived_id: SessionId) {
+    metrics::counter!("tarsy_sessions_opened_total").increment(1);
+    if let Some(stored) = derived_id.0.get_timestamp() {
+        let (seconds, nanos) = stored.to_unix();
+        let stored = Duration::new(seconds, nanos).as_secs_f64();
+        let now = Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).unwrap_or_default()).as_secs_f64();
+        // Clocks of two machines: a little before it was stored is at once.
+        metrics::histogram!("tarsy_session_wait_seconds").record((now - stored).max(0.0));
+    }
+}
+
+/// A session that ended. How long it ran before this claim follows from what is left of its time.
+pub(super) fn ended(claimed: &Claimed, session_timeout: Duration, since_claim: Duration) {
+    let took = session_timeout.saturating_sub(claimed.remaining) + since_claim;
+    metrics::histogram!("tarsy_session_duration_seconds").record(took.as_secs_f64());
+}

@@ -1,0 +1,92 @@
+//! The HTTP door, as a process with a real broker behind it.
+
+mod alertmanager;
+mod outages;
+mod rules;
+
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::stream::Stream;
+use tarsy::bus::{Nats, Options, Patience, TopologySettings};
+
+use crate::support::http::{self, Answer};
+use crate::support::nats::NatsServer;
+use crate::support::process::Tarsy;
+
+/// A door with its broker and the streams, and nothing else.
+struct Door {
+    nats: NatsServer,
+    process: Tarsy,
+    address: String,
+    metrics: String,
+}
+
+impl Door {
+    async fn open(env: &[(&str, &str)]) -> Self {
+        Self::open_with(&TopologySettings::default(), env).await
+    }
+
+    async fn open_with(settings: &TopologySettings, env: &[(&str, &str)]) -> Self {
+        let nats = NatsServer::start().await;
+        make_streams(&nats.url(), settings).await;
+        let door = Self::before(nats, env).await;
+        door.is_ready(200).await;
+        door
+    }
+
+    /// Opens before a broker that may be away.
+    async fn before(nats: NatsServer, env: &[(&str, &str)]) -> Self {
+        let url = nats.url();
+        let env = [&[("NATS_URL", url.as_str())], env].concat();
+        let mut process = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
+        let address = process.ready().await;
+        let metrics = metrics_of(&mut process).await;
+        Self { nats, process, address, metrics }
+    }
+
+    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        http::post(&self.address, path, headers, body).await
+    }
+
+    /// Returns when `/readyz` answers with this status.
+    async fn is_ready(&self, status: u16) {
+        let reached = async {
+            while http::get(&self.metrics, "/readyz").await.status != status {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reached).await.expect("readiness does not change");
+    }
+
+    async fn stream(&self) -> Stream {
+        let client = async_nats::connect(self.nats.url()).await.unwrap();
+        async_nats::jetstream::new(client).get_stream("TARSY_ALERTS").await.unwrap()
+    }
+
+    /// The message that an answer tells of.
+    async fn stored(&self, answer: &Answer) -> StreamMessage {
+        assert_eq!(answer.status, 202, "{answer:?}");
+        self.stream().await.get_raw_message(answer.json()["stream_sequence"].as_u64().unwrap()).await.unwrap()
+    }
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+async fn make_streams(url: &str, settings: &TopologySettings) {
+    let options = Options {
+        url: url.to_owned(),
+        role: "test".to_owned(),
+        credentials: None,
+        patience: Patience::Bounded(PATIENCE),
+    };
+    Nats::connect(&options).await.unwrap().ensure_topology(settings).await.unwrap();
+}
+
+/// The second line of a role that serves something beside its metrics.
+pub(crate) async fn metrics_of(role: &mut Tarsy) -> String {
+    role.line_with("metrics ").await.trim().trim_start_matches("metrics ").to_owned()
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts").join(name);
+    std::fs::read(path).unwrap()
+}

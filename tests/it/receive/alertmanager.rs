@@ -1,0 +1,121 @@
+//! A real Alertmanager at the door: its alert is investigated, and a broker that is full or away only delays it.
+
+use std::path::Path;
+
+use serde_json::json;
+use tarsy::investigation::timeline::EventType;
+
+use super::{Door, metrics_of};
+use crate::support::http;
+use crate::support::monitoring::{Server, flag, program};
+use crate::support::process::{Tarsy, metric};
+use crate::support::stage::Stage;
+
+const TOKEN: &str = "token-of-alertmanager";
+
+/// An Alertmanager that sends everything to the door at once, one group an alert name.
+async fn alertmanager(program: &Path, door: &str, directory: &Path) -> Server {
+    let config = directory.join("alertmanager.yml");
+    std::fs::write(
+        &config,
+        format!(
+            "route: {{receiver: tarsy, group_by: [alertname], group_wait: 0s, group_interval: 10s, repeat_interval: 1h}}\n\
+             receivers:\n- name: tarsy\n  webhook_configs:\n  - url: http://{door}/alertmanager\n    send_resolved: true\n    \
+             http_config: {{authorization: {{type: Bearer, credentials: {TOKEN}}}}}\n"
+        ),
+    )
+    .unwrap();
+    let flags = [
+        flag("config.file", &config),
+        flag("storage.path", directory.join("alertmanager")),
+        flag("web.listen-address", "127.0.0.1:0"),
+        flag("cluster.listen-address", ""),
+    ];
+    Server::start(program, &flags).await
+}
+
+async fn fire(alertmanager: &Server, name: &str) {
+    let alert = json!([{
+        "labels": {"alertname": name, "severity": "critical", "service": "checkout"},
+        "annotations": {"summary": format!("{name} on checkout")},
+    }]);
+    let json = [("content-type", "application/json")];
+    let answer = http::post(alertmanager.address(), "/api/v2/alerts", &json, alert.to_string().as_bytes()).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// Returns when the door has given `count` answers of this class.
+async fn answered(metrics: &str, code: &str, count: f64) {
+    let labels = format!("path=\"alertmanager\",code=\"{code}\"");
+    let reached = async {
+        while metric(metrics, "tarsy_receive_requests_total", &labels).await < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(super::PATIENCE, reached).await.unwrap_or_else(|_| panic!("no {count} answers {code}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_of_a_real_alertmanager_is_investigated_also_after_the_broker_was_away() {
+    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
+    let mut stage = Stage::set(&[]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let env = [("NATS_URL", &*stage.nats.url()), ("TARSY_RECEIVE_TOKEN", TOKEN)];
+    let mut receive = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
+    let (door, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
+    let alertmanager = alertmanager(&program, &door, &stage.file("")).await;
+
+    fire(&alertmanager, "TargetDown").await;
+    answered(&metrics, "2xx", 1.0).await;
+    let session = investigated(&stage, "TargetDown").await;
+    assert_eq!(session, "alertmanager critical");
+
+    stage.nats.kill();
+    receive.logged("503 until nats is back").await;
+    fire(&alertmanager, "DiskFull").await;
+    // It tries again by itself.
+    answered(&metrics, "5xx", 2.0).await;
+    stage.nats.restart().await;
+    answered(&metrics, "2xx", 2.0).await;
+    investigated(&stage, "DiskFull").await;
+    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), 2, "each once");
+}
+
+/// Follows the session of this alert to its completion; says where its alert came from and how bad it was.
+async fn investigated(stage: &Stage, name: &str) -> String {
+    let sessions = format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
+    let opened = async {
+        while stage.database.number(&sessions) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(super::PATIENCE, opened).await.unwrap_or_else(|_| panic!("no session for {name}"));
+    let id = stage
+        .database
+        .text(&format!("SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"));
+    let mut timeline = stage.follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap()).await;
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    let severity = timeline.seen[0].metadata["severity"].as_str().unwrap().to_owned();
+    let subject = stage.database.text(&format!("SELECT subject FROM alerts WHERE alert_id = '{id}'"));
+    format!("{} {severity}", subject.rsplit('.').next().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_real_alertmanager_tries_again_while_the_queue_is_full() {
+    let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let door = Door::open(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
+    let stream = door.stream().await;
+    let config = stream.cached_info().config.clone();
+    let jetstream = async_nats::jetstream::new(async_nats::connect(door.nats.url()).await.unwrap());
+    let full = async_nats::jetstream::stream::Config { max_bytes: 1, ..config.clone() };
+    jetstream.update_stream(full).await.unwrap();
+    let alertmanager = alertmanager(&program, &door.address, directory.path()).await;
+    fire(&alertmanager, "TargetDown").await;
+    answered(&door.metrics, "5xx", 2.0).await;
+    jetstream.update_stream(config).await.unwrap();
+    answered(&door.metrics, "2xx", 1.0).await;
+    let message = stream.get_raw_message(1).await.unwrap();
+    assert_eq!(message.subject.as_str(), "tarsy.alerts.critical.alertmanager");
+    assert!(String::from_utf8_lossy(&message.payload).contains("TargetDown"));
+}
