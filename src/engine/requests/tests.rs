@@ -107,8 +107,7 @@ async fn a_request_is_heard_while_the_session_runs_and_written_into_the_store() 
 async fn a_request_for_a_session_in_the_queue_takes_effect_when_it_is_opened() {
     let hearing = Hearing::begin(Broker::Answers);
     hearing.store();
-    // Between two renewals.
-    tokio::time::advance(LEASE / 10).await;
+    tokio::time::sleep(LEASE / 10).await; // paused time: between two renewals
     let began = Instant::now();
     let (control, entered) = hearing.open();
     control.stopped().await;
