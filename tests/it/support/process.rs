@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
 
 use super::http;
 
@@ -24,6 +25,8 @@ pub(crate) struct Tarsy {
     child: Child,
     out: mpsc::Receiver<String>,
     log: Arc<Log>,
+    /// Reads the log to its end.
+    reader: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -59,7 +62,7 @@ impl Tarsy {
         });
         let log = Arc::new(Log::default());
         let (stderr, keep) = (child.stderr.take().unwrap(), Arc::clone(&log));
-        tokio::spawn(async move {
+        let reader = tokio::spawn(async move {
             let mut lines = BufReader::new(stderr).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let mut kept = keep.lines.lock().unwrap();
@@ -71,7 +74,7 @@ impl Tarsy {
                 keep.grown.notify_waiters();
             }
         });
-        Self { name: name.to_owned(), child, out, log }
+        Self { name: name.to_owned(), child, out, log, reader: Some(reader) }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -143,6 +146,10 @@ impl Tarsy {
         let mut rest = String::new();
         while let Some(line) = self.out.recv().await {
             rest.push_str(&line);
+        }
+        // What it said last may still be in the pipe.
+        if let Some(reader) = self.reader.take() {
+            tokio::time::timeout(PATIENCE, reader).await.expect("the log has an end").unwrap();
         }
         (status.code().unwrap_or(-1), rest)
     }
