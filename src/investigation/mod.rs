@@ -14,6 +14,7 @@ pub mod mask;
 pub mod narrate;
 pub mod plan;
 pub mod prompt;
+pub mod react;
 pub mod state;
 pub mod summary;
 pub mod timeline;
