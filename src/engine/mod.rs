@@ -14,6 +14,8 @@ pub mod world;
 #[cfg(test)]
 mod dispatching;
 #[cfg(test)]
+mod strategies;
+#[cfg(test)]
 mod survival;
 #[cfg(test)]
 mod testing;

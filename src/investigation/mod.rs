@@ -15,6 +15,10 @@ pub mod narrate;
 pub mod plan;
 pub mod prompt;
 pub mod react;
+pub mod results;
 pub mod state;
 pub mod summary;
+#[cfg(test)]
+mod survival;
 pub mod timeline;
+mod toolbook;
