@@ -75,7 +75,7 @@ async fn a_react_timeline_tells_what_was_understood_and_never_the_raw_text() {
     };
     let error = |kind, content| event(EventType::Error, content, json!({"kind": kind}));
     let expected = [
-        error("malformed", "The answer was not understood: none of the sections"),
+        error("malformed", "The answer was not understood: it has none of the sections"),
         thought("look"),
         call("k8s.get", "{\"pod\":\"a\"}", Some("not understood: - b")),
         result("k8s.get", "k8s.get says hello", false),

@@ -134,7 +134,7 @@ fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value 
 /// An answer that asks for nothing that can be done.
 fn misunderstood(reading: &Reading) -> Option<EventDraft> {
     let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
-        (ReplyKind::Malformed, problem) => format!("The answer was not understood: {problem}"),
+        (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),
         (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),
         (ReplyKind::Final | ReplyKind::Action, _) => return None,
     };
