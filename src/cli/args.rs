@@ -225,6 +225,9 @@ pub struct DrillArgs {
     /// Which recorded incident
     #[arg(default_value = "oom-killed")]
     pub name: String,
+    /// Name the recorded incidents and run none
+    #[arg(long)]
+    pub list: bool,
     /// Kill the worker that owns the investigation in the middle of it
     #[arg(long)]
     pub kill: bool,

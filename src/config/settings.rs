@@ -25,9 +25,6 @@ pub struct Settings {
     pub max_tool_result_tokens: Option<u32>,
 }
 
-const STRATEGIES: [Strategy; 2] = [Strategy::NativeThinking, Strategy::SingleCall];
-const LATER: [&str; 3] = ["react", "synthesis", "synthesis-native-thinking"];
-
 impl Settings {
     /// This layer on top of a lower one.
     #[must_use]
@@ -63,14 +60,9 @@ impl Settings {
 
 fn strategy(field: &Field<'_>) -> Option<Strategy> {
     let word = field.text()?;
-    let known = STRATEGIES.into_iter().find(|strategy| strategy.as_str() == word);
+    let known = Strategy::ALL.into_iter().find(|strategy| strategy.as_str() == word);
     if known.is_none() {
-        let accepted = STRATEGIES.map(Strategy::as_str);
-        if LATER.contains(&word.as_str()) {
-            field.fault(format!("{word:?} is not supported yet; accepted: native-thinking, \"\""));
-        } else {
-            field.not_accepted(&accepted);
-        }
+        field.not_accepted(&Strategy::ALL.map(Strategy::as_str));
     }
     known
 }

@@ -11,12 +11,18 @@ use crate::investigation::timeline::{EventType, TimelineEvent};
 pub struct Expected {
     /// How the session ends.
     pub status: ExpectedStatus,
+    /// The last event's `stop_reason`; any when empty.
+    #[serde(default)]
+    pub stop_reason: String,
     /// The highest iteration is at least this one.
     #[serde(default)]
     pub min_iterations: u32,
     /// `server.tool` names that were called at least once.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// Kinds of errors that the timeline tells, each at least once.
+    #[serde(default)]
+    pub errors: Vec<String>,
     /// Texts that the analysis contains, whatever their case.
     #[serde(default)]
     pub analysis: Vec<String>,
@@ -65,8 +71,11 @@ impl Expected {
         if iterations < self.min_iterations {
             faults.push(format!("{iterations} iterations, expected at least {}", self.min_iterations));
         }
-        for tool in self.tools.iter().filter(|tool| !called(events, tool)) {
+        for tool in self.tools.iter().filter(|tool| !told(events, EventType::LlmToolCall, "tool_name", tool)) {
             faults.push(format!("tool {tool} was not called"));
+        }
+        for kind in self.errors.iter().filter(|kind| !told(events, EventType::Error, "kind", kind)) {
+            faults.push(format!("no error of the kind {kind:?}"));
         }
         let analysis = analysis(events).to_lowercase();
         for text in self.analysis.iter().filter(|text| !analysis.contains(&text.to_lowercase())) {
@@ -78,7 +87,11 @@ impl Expected {
     fn end_fault(&self, events: &[TimelineEvent]) -> Option<String> {
         let expected = self.status.event();
         match events.last() {
-            Some(last) if last.event_type == expected => None,
+            Some(last) if last.event_type == expected => {
+                let reason = last.metadata.get("stop_reason").and_then(|reason| reason.as_str()).unwrap_or_default();
+                let differs = !self.stop_reason.is_empty() && self.stop_reason != reason;
+                differs.then(|| format!("stopped by {reason:?}, expected {:?}", self.stop_reason))
+            }
             Some(last) => Some(format!("the last event is {}, expected {expected}", last.event_type)),
             None => Some(format!("there are no events, expected {expected}")),
         }
@@ -101,11 +114,10 @@ fn order_faults(events: &[TimelineEvent]) -> Vec<String> {
     faults
 }
 
-fn called(events: &[TimelineEvent], tool: &str) -> bool {
-    events.iter().any(|event| {
-        event.event_type == EventType::LlmToolCall
-            && event.metadata.get("tool_name").and_then(|name| name.as_str()) == Some(tool)
-    })
+/// Whether an event of this type has this text in its metadata.
+fn told(events: &[TimelineEvent], event_type: EventType, key: &str, text: &str) -> bool {
+    let mut events = events.iter().filter(|event| event.event_type == event_type);
+    events.any(|event| event.metadata.get(key).and_then(|value| value.as_str()) == Some(text))
 }
 
 fn analysis(events: &[TimelineEvent]) -> &str {
@@ -143,15 +155,18 @@ mod tests {
     }
 
     fn expected() -> Expected {
-        Expected::parse("status: completed\nmin_iterations: 3\ntools: [drill.look]\nanalysis: [OOMKilled]\n").unwrap()
+        let text = "status: completed\nmin_iterations: 3\nstop_reason: final_answer\nerrors: [malformed]\n\
+            tools: [drill.look]\nanalysis: [OOMKilled]\n";
+        Expected::parse(text).unwrap()
     }
 
     #[test]
     fn a_timeline_that_has_it_all_has_no_faults() {
         let events = [
             event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.look"})),
-            event(2, EventType::FinalAnalysis, "The pod was oomkilled.", Value::Null),
-            event(3, EventType::SessionCompleted, "", Value::Null),
+            event(2, EventType::Error, "no header", json!({"kind": "malformed"})),
+            event(3, EventType::FinalAnalysis, "The pod was oomkilled.", Value::Null),
+            event(4, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"})),
         ];
         assert_eq!(expected().check(&events), Vec::<String>::new());
     }
@@ -161,6 +176,7 @@ mod tests {
         let events = [
             event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.other"})),
             event(1, EventType::FinalAnalysis, "No idea.", Value::Null),
+            event(2, EventType::Error, "", json!({"kind": "model"})),
             event(2, EventType::SessionFailed, "", Value::Null),
         ];
         assert_eq!(
@@ -170,10 +186,11 @@ mod tests {
                 "the last event is session_failed, expected session_completed",
                 "2 iterations, expected at least 3",
                 "tool drill.look was not called",
+                "no error of the kind \"malformed\"",
                 "the analysis does not mention \"OOMKilled\"",
             ]
         );
-        assert_eq!(expected().check(&[]).len(), 4);
+        assert_eq!(expected().check(&[]).len(), 5);
     }
 
     #[test]
@@ -181,5 +198,13 @@ mod tests {
         let events: Vec<_> = (1..=2).map(|seq| event(seq, EventType::SessionCompleted, "", Value::Null)).collect();
         let only_status = Expected::parse("status: completed").unwrap();
         assert_eq!(only_status.check(&events), ["2 events say that the session is over"]);
+    }
+
+    #[test]
+    fn another_reason_to_stop_is_a_fault() {
+        let expected =
+            Expected { stop_reason: "max_iterations".to_owned(), ..Expected::parse("status: completed").unwrap() };
+        let events = [event(1, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"}))];
+        assert_eq!(expected.check(&events), ["stopped by \"final_answer\", expected \"max_iterations\""]);
     }
 }

@@ -17,6 +17,10 @@ pub struct Drill {
     pub name: &'static str,
     /// The captured alert, as a producer publishes it.
     pub alert: &'static str,
+    /// Its configuration file, without the server that plays the evidence.
+    pub config: &'static str,
+    /// What the model says: a [`transcript::Transcript`].
+    pub transcript: &'static str,
     expected: &'static str,
     index: &'static str,
     files: &'static [(&'static str, &'static str)],
@@ -27,6 +31,8 @@ macro_rules! drill {
         Drill {
             name: $name,
             alert: include_str!(concat!("../../examples/drills/", $name, "/alert.json")),
+            config: include_str!(concat!("../../examples/drills/", $name, "/tarsy.yaml")),
+            transcript: include_str!(concat!("../../examples/drills/", $name, "/transcript.yaml")),
             expected: include_str!(concat!("../../examples/drills/", $name, "/expected.yaml")),
             index: include_str!(concat!("../../examples/drills/", $name, "/evidence/evidence.yaml")),
             files: &[$(($file, include_str!(concat!("../../examples/drills/", $name, "/evidence/", $file)))),*],
@@ -35,18 +41,43 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 1] = [drill!(
-    "oom-killed",
-    [
-        "deployment_history.txt",
-        "describe_pod.txt",
-        "pod_events.txt",
-        "pod_logs_current.txt",
-        "pod_logs_previous.txt",
-        "query_range_memory.json",
-        "restart_deployment.txt",
-    ]
-)];
+pub const BUILTIN: [Drill; 3] = [
+    drill!(
+        "bad-deploy",
+        [
+            "deployment_logs.txt",
+            "jobs.txt",
+            "query_range_errors.json",
+            "query_range_routes.json",
+            "rollback_deployment.txt",
+            "rollout_history.txt",
+        ]
+    ),
+    drill!(
+        "disk-full",
+        [
+            "directory_sizes.txt",
+            "disk_usage.txt",
+            "drop_replication_slot.txt",
+            "journal_debezium.txt",
+            "journal_postgres.txt",
+            "replication_slots.txt",
+            "settings.txt",
+        ]
+    ),
+    drill!(
+        "oom-killed",
+        [
+            "deployment_history.txt",
+            "describe_pod.txt",
+            "pod_events.txt",
+            "pod_logs_current.txt",
+            "pod_logs_previous.txt",
+            "query_range_memory.json",
+            "restart_deployment.txt",
+        ]
+    ),
+];
 
 /// The built-in drill with this name. For an error message: the names are those of [`BUILTIN`].
 pub fn builtin(name: &str) -> Option<Drill> {
@@ -65,6 +96,16 @@ impl Drill {
         })
     }
 
+    /// What its alert is called.
+    ///
+    /// # Errors
+    /// Never for a drill that passed the tests.
+    pub fn title(&self) -> Result<String, serde_json::Error> {
+        let alert: serde_json::Value = serde_json::from_str(self.alert)?;
+        let summary = alert.pointer("/commonAnnotations/summary").and_then(|summary| summary.as_str());
+        Ok(summary.unwrap_or_default().to_owned())
+    }
+
     /// What its investigation has to find.
     ///
     /// # Errors
@@ -77,13 +118,15 @@ impl Drill {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn every_builtin_drill_can_be_read() {
         for drill in BUILTIN {
             drill.evidence().unwrap();
             drill.expected().unwrap();
-            serde_json::from_str::<serde_json::Value>(drill.alert).unwrap();
+            assert_ne!(drill.title().unwrap(), "");
+            Config::parse(drill.name, drill.config, &|_| None).unwrap();
         }
         assert!(builtin("no-such-drill").is_none());
     }

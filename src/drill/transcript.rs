@@ -11,13 +11,9 @@ use serde_json::Value;
 
 use crate::config::yaml::{self, YamlError};
 
-/// The transcripts that are part of the program, by the name of their drill.
-pub const BUILTIN: [(&str, &str); 1] =
-    [("oom-killed", include_str!("../../examples/drills/oom-killed/transcript.yaml"))];
-
 /// The transcript of a drill that is part of the program; `None` when there is no such drill.
 pub fn builtin(name: &str) -> Option<Result<Transcript, TranscriptError>> {
-    BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| Transcript::parse(text))
+    super::builtin(name).map(|drill| Transcript::parse(drill.transcript))
 }
 
 /// A recorded conversation.
@@ -234,10 +230,11 @@ fn yes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
-    use crate::drill::evidence::Evidence;
+    use crate::drill::BUILTIN;
+    use crate::investigation::react;
 
     #[test]
     fn a_transcript_says_what_happens_in_each_answer() {
@@ -322,25 +319,35 @@ answers:
 
     #[test]
     fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
-        for (name, _) in BUILTIN {
-            let transcript = builtin(name).unwrap().unwrap();
-            assert_eq!(transcript.name, name);
-            assert!(!transcript.answers.last().unwrap().calls_tools());
+        for drill in BUILTIN {
+            let transcript = builtin(drill.name).unwrap().unwrap();
+            assert_eq!(transcript.name, drill.name);
+            assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
+            assert_eq!(calls(transcript.answers.last().unwrap()), vec![], "{}", drill.name);
         }
         assert_eq!(builtin("no-such-drill"), None);
     }
 
     #[test]
     fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
-        let drills = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/drills");
-        for (name, _) in BUILTIN {
-            let evidence = Evidence::read(&drills.join(name).join("evidence")).unwrap();
-            for chunk in builtin(name).unwrap().unwrap().answers.iter().flat_map(|answer| &answer.chunks) {
-                if let Chunk::Call(call) = chunk {
-                    let tool = evidence.tool(call.tool.strip_prefix("drill.").unwrap()).unwrap();
-                    assert!(tool.read_only && tool.answer(call.arguments.as_object().unwrap()).is_some(), "{call:?}");
-                }
+        for drill in BUILTIN {
+            let (evidence, transcript) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
+            let calls: Vec<_> = transcript.answers.iter().flat_map(calls).collect();
+            assert!(calls.len() >= 4, "{}", drill.name);
+            for (tool, arguments) in calls {
+                let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();
+                assert!(found.read_only && found.answer(&arguments).is_some(), "{tool} {arguments:?}");
             }
         }
+    }
+
+    /// The calls of an answer, bound or written down.
+    fn calls(answer: &Answer) -> Vec<(String, Map<String, Value>)> {
+        let of = |chunk: &Chunk| match chunk {
+            Chunk::Call(call) => Some((call.tool.clone(), call.arguments.as_object().unwrap().clone())),
+            Chunk::Text(text) => react::read(text, None).action.zip(react::read(text, None).arguments),
+            Chunk::Thinking(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => None,
+        };
+        answer.chunks.iter().filter_map(of).collect()
     }
 }

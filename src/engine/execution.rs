@@ -19,7 +19,7 @@ use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
 use crate::investigation::entry::{Entry, Outcome};
 use crate::investigation::narrate::{Measured, narrate};
-use crate::investigation::plan::AgentPlan;
+use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
 
@@ -138,7 +138,8 @@ impl<W: World> Execution<W> {
             }
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
-                (absorb::failed(&code, &message, timeout), None, Some(message))
+                let strategy = self.state.plan().strategy;
+                (absorb::failed(strategy, &code, &message, timeout), None, Some(message))
             }
             Ok(answer) => (absorb::absorb(&self.state, answer.clone()), Some(answer), None),
         };
@@ -277,6 +278,8 @@ pub(super) fn broken(error: JournalError) -> Broken {
 struct Deltas<W: World> {
     feed: Arc<W::Feed>,
     stamp: Delta,
+    /// The kind of what is not reasoning: a text that has to be read first is not for people.
+    text_kind: DeltaKind,
     text: AtomicU64,
     thinking: AtomicU64,
 }
@@ -294,13 +297,20 @@ impl<W: World> Deltas<W> {
             delta: String::new(),
         };
         let feed = Arc::clone(&execution.ports.feed);
-        Self { feed, stamp, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
+        let text_kind = match execution.state.plan().strategy {
+            Strategy::React => DeltaKind::Raw,
+            Strategy::SingleCall
+            | Strategy::NativeThinking
+            | Strategy::Synthesis
+            | Strategy::SynthesisNativeThinking => DeltaKind::Text,
+        };
+        Self { feed, stamp, text_kind, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
     }
 
     fn send(&self, kind: DeltaKind, text: &str) {
-        let sent = match kind {
-            DeltaKind::Thinking => &self.thinking,
-            DeltaKind::Text | DeltaKind::Raw => &self.text,
+        let (kind, sent) = match kind {
+            DeltaKind::Thinking => (kind, &self.thinking),
+            DeltaKind::Text | DeltaKind::Raw => (self.text_kind, &self.text),
         };
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let offset = sent.fetch_add(length, Ordering::Relaxed);

@@ -29,6 +29,8 @@ mod dispatching;
 #[cfg(test)]
 mod readings;
 #[cfg(test)]
+mod strategies;
+#[cfg(test)]
 mod survival;
 #[cfg(test)]
 mod testing;

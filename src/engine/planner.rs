@@ -131,7 +131,7 @@ fn agent_plan(
     let briefing = Briefing {
         agent: name,
         strategy,
-        has_tools: !tools.is_empty(),
+        tools: &tools,
         instructions: &agent.instructions,
         max_iterations: limits.max_iterations,
     };
@@ -297,8 +297,9 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             max_tool_result_tokens: 8_000,
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
-            let (has_tools, max_iterations) = (!tools.is_empty(), limits.max_iterations);
-            let texts = prompts(&Briefing { agent: name, strategy, has_tools, instructions, max_iterations }, &alert);
+            let max_iterations = limits.max_iterations;
+            let briefing = Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations };
+            let texts = prompts(&briefing, &alert);
             AgentPlan {
                 name: name.to_owned(),
                 strategy,

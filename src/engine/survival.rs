@@ -9,9 +9,9 @@ use super::control::{Broken, Control, HandBack};
 use super::session::investigate;
 use super::testing::{Death, Scene, Turn, lock};
 use crate::engine::ports::RunStatus;
-use crate::investigation::decide::lost;
 use crate::investigation::entry::{Entry, Outcome, StopReason, ToolCall};
 use crate::investigation::plan::Strategy;
+use crate::investigation::results::lost;
 use crate::investigation::timeline::EventType;
 
 fn control() -> Control {
@@ -48,6 +48,38 @@ fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
         (native, 9, vec![Says("?", vec![("a", "no.such"), ("b", "k8s.get"), ("", "k8s.refused"), ("l", "k8s.lost")])]),
         (native, 9, vec![Says("", vec![]), Says("Cause: after an empty answer", vec![])]),
     ]
+    .into_iter()
+    .chain(react_scripts())
+    .chain(synthesis_scripts())
+    .collect()
+}
+
+const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"a\"}";
+const FOUND: &str = "Thought: enough\nFinal Answer: Cause: y";
+
+fn react_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
+    let says = |texts: &[&'static str]| texts.iter().map(|text| Turn::Says(text, vec![])).collect::<Vec<_>>();
+    let scripts = vec![
+        (9, says(&[LOOK, LOOK, FOUND])),
+        (9, says(&["I do not know.", LOOK, "Thought: and now", FOUND])),
+        (9, says(&["Action: no.such\nAction Input: {}", LOOK, "Action: get\nAction Input: {}", FOUND])),
+        (9, says(&["Thought: do\nAction: k8s.restart\nAction Input: {}", FOUND])),
+        (9, says(&["Action: k8s.patch.lost\nAction Input: {}", "Action: k8s.refused\nAction Input: {}", FOUND])),
+        (9, says(&["Action: k8s.lost\nAction Input: n: 1", FOUND])),
+        (9, says(&["", FOUND])),
+        (2, says(&[LOOK, "Thought: again", "Thought: the rest\nAction: k8s.get\nAction Input: {}"])),
+        (2, says(&["no", "no", "no"])),
+        (9, vec![Turn::TimesOut, Turn::Says(LOOK, vec![]), Turn::TimesOut, Turn::TimesOut]),
+        (9, vec![Turn::Fails, Turn::Says(LOOK, vec![("a", "k8s.get")]), Turn::Fails, Turn::Says(FOUND, vec![])]),
+        (1, vec![Turn::Fails]),
+    ];
+    scripts.into_iter().map(|(limit, turns)| (Strategy::React, limit, turns)).collect()
+}
+
+fn synthesis_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
+    let turns = [vec![Turn::Says("Cause: both", vec![])], vec![Turn::Says("", vec![])], vec![Turn::TimesOut]];
+    let of = |strategy| turns.clone().map(|turns| (strategy, 20, turns));
+    [of(Strategy::Synthesis), of(Strategy::SynthesisNativeThinking)].concat()
 }
 
 /// A call that was in flight when the worker died is lost if it may have changed something.
@@ -57,7 +89,8 @@ fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> 
         let may_be_lost = |id: &str| calls.iter().any(|call| !call.read_only && call.id == id);
         let told = |entry: &Entry| {
             let mut entry = entry.clone();
-            if let Entry::ToolResult { call_id, content, is_error, .. } = &mut entry
+            if let Entry::ToolResult { call_id, content, is_error, .. }
+            | Entry::Observation { call_id, content, is_error, .. } = &mut entry
                 && may_be_lost(call_id)
             {
                 (*content, *is_error) = (String::new(), true);
@@ -125,7 +158,7 @@ async fn a_lost_side_effect_is_told_to_the_model_and_never_sent_again() {
     assert_eq!(run(&scene, control()).await, Ok(()));
     let journal = scene.journal();
     let call = calls_of(&journal).remove(0);
-    assert!(journal.windows(2).any(|pair| pair == lost(&call)));
+    assert!(journal.windows(2).any(|pair| pair == lost(Strategy::NativeThinking, &call)));
     assert_eq!(lock(&scene.ports.tools.calls).get("v"), Some(&1));
 }
 

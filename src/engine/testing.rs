@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::ports::*;
 use super::world::{Ports, World};
-use crate::investigation::entry::{Answer, Entry, Role, ToolCall, Usage};
+use crate::investigation::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
@@ -37,6 +37,7 @@ pub(super) enum Turn {
 pub(super) struct FakeModel {
     pub(super) turns: Vec<Turn>,
     pub(super) calls: Mutex<u32>,
+    pub(super) requests: Mutex<Vec<ModelRequest>>,
 }
 
 impl Model for FakeModel {
@@ -46,9 +47,10 @@ impl Model for FakeModel {
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
         *lock(&self.calls) += 1;
+        lock(&self.requests).push(request.clone());
         let spoke = |message: &&Message| {
             message.role == Role::Assistant
-                || message.role == Role::User && message.content.starts_with("Error from previous attempt")
+                || message.role == Role::User && message.content.contains("Error from previous attempt")
         };
         let before = request.messages.iter().filter(spoke).count();
         let failed = |timeout| {
@@ -175,6 +177,7 @@ impl Journal for FakeJournal {
                     run.checkpoint = checkpoint.number;
                     run.status = checkpoint.status;
                     run.error.clone_from(&checkpoint.error);
+                    run.analysis = checkpoint.entries.iter().find_map(analysis).or_else(|| run.analysis.take());
                 }
             }
             disk.entries.entry(checkpoint.execution_id).or_default().extend(checkpoint.entries);
@@ -216,6 +219,14 @@ impl Journal for FakeJournal {
             disk.end = Some(end);
         })
         .await
+    }
+}
+
+fn analysis(entry: &Entry) -> Option<String> {
+    if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
+        Some(analysis.clone())
+    } else {
+        None
     }
 }
 
@@ -270,7 +281,7 @@ impl Scene {
             death: Death::Never,
         };
         let ports = Ports {
-            model: Arc::new(FakeModel { turns, calls: Mutex::new(0) }),
+            model: Arc::new(FakeModel { turns, calls: Mutex::new(0), requests: Mutex::default() }),
             tools: Arc::new(FakeTools::default()),
             journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new() }),
             feed: Arc::new(FakeFeed::default()),

@@ -9,9 +9,10 @@ use super::control::Broken;
 use super::execution::{Execution, Performed, millis};
 use super::ports::{ToolCallRecord, ToolReply, Tools};
 use super::world::World;
-use crate::investigation::decide::lost;
 use crate::investigation::entry::{Entry, FailureSource, ToolCall};
 use crate::investigation::narrate::MeasuredTool;
+use crate::investigation::plan::Strategy;
+use crate::investigation::results::{answered, lost, unanswered};
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const AT_ONCE: usize = 16;
@@ -43,9 +44,10 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
         () = execution.control.stopped() => return Ok(()),
         () = execution.control.lost() => return Err(Broken::LeaseLost),
     };
+    let strategy = execution.state.plan().strategy;
     let mut performed = Performed::default();
     for ran in ran {
-        record(&mut performed, ran, limit);
+        record(&mut performed, ran, (strategy, limit));
     }
     execution.commit(performed).await
 }
@@ -77,20 +79,20 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
     }
 }
 
-fn record(performed: &mut Performed, ran: Ran, limit: u32) {
+fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32)) {
     let Ran { call, reply, took } = ran;
     let (entries, state, result, error, bytes, cut) = match reply {
         ToolReply::Answered { content, full, bytes, is_error } => {
             let cut = full.is_some().then_some(limit);
             let whole = full.unwrap_or_else(|| content.clone());
             let state = if is_error { "failed" } else { "done" };
-            (vec![result(&call, content, is_error)], state, Some(whole), None, bytes, cut)
+            (vec![answered(strategy, &call, content, is_error)], state, Some(whole), None, bytes, cut)
         }
-        ToolReply::NotSent { error } => (unanswered(&call, &error, false), "failed", None, Some(error), 0, None),
+        ToolReply::NotSent { error } => (failed(strategy, &call, &error, false), "failed", None, Some(error), 0, None),
         ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            (unanswered(&call, &error, timeout), "failed", None, Some(error), 0, None)
+            (failed(strategy, &call, &error, timeout), "failed", None, Some(error), 0, None)
         }
-        ToolReply::NoAnswer { error, .. } => (lost(&call), "lost", None, Some(error), 0, None),
+        ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), "lost", None, Some(error), 0, None),
     };
     metrics::counter!("tarsy_tool_calls_total", "outcome" => state).increment(1);
     let measured = MeasuredTool { took_ms: millis(took), bytes, cut_to_tokens: cut };
@@ -99,14 +101,10 @@ fn record(performed: &mut Performed, ran: Ran, limit: u32) {
     performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration: took });
 }
 
-fn result(call: &ToolCall, content: String, is_error: bool) -> Entry {
-    Entry::ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error }
-}
-
 /// The model is told, and the failure counts.
-fn unanswered(call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
+fn failed(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
     vec![
-        result(call, format!("Error: {error}"), true),
+        unanswered(strategy, call, error),
         Entry::Failed { error: format!("{}: {error}", call.tool), timeout, source: FailureSource::Tool },
     ]
 }

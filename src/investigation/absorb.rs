@@ -4,31 +4,32 @@
 
 use std::collections::HashSet;
 
-use super::entry::{Answer, Entry, FailureSource, Outcome, StopReason, ToolCall};
-use super::plan::ToolSpec;
+use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, ToolCall};
+use super::plan::{Strategy, ToolSpec};
+use super::react::{self, ReplyKind};
+use super::results::try_again;
 use super::state::State;
 
 /// The entries for an answer.
 ///
 /// Calls get ids that are unique in the execution and the plan's word on what they may do; a call of an unknown tool
-/// is answered at once. An answer without calls, or the one after `concluding`, ends the execution.
+/// is answered at once. An answer that is final, or the one after `concluding`, ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
-    let last = state.concluding().is_some() || !state.plan().strategy.uses_tools();
+    let strategy = state.plan().strategy;
+    let last = state.concluding().is_some() || !strategy.uses_tools();
     let mut answer = answer;
-    if last {
+    if last || !strategy.binds_tools() {
         answer.calls.clear();
     }
-    if answer.text.trim().is_empty() && answer.thinking.trim().is_empty() && answer.calls.is_empty() {
-        return failed("empty", "the model gave an empty answer", false);
+    let says_nothing = answer.text.trim().is_empty() && (!last || answer.thinking.trim().is_empty());
+    match strategy {
+        Strategy::React if says_nothing => empty(strategy),
+        Strategy::React if last => concluded(state, answer),
+        Strategy::React => read(state, answer),
+        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
+            called(state, answer)
+        }
     }
-    let calls = std::mem::take(&mut answer.calls);
-    let mut seen = HashSet::new();
-    answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let unknown =
-        answer.calls.iter().filter(|call| spec(state, &call.tool).is_none()).map(|call| unknown_tool(state, call));
-    let unknown: Vec<Entry> = unknown.collect();
-    let ended = answer.calls.is_empty().then(|| completed(state, &answer));
-    std::iter::once(Entry::Answer(answer)).chain(unknown).chain(ended).collect()
 }
 
 /// Codes of the LLM service that the same conversation can only meet again: nobody but an operator can mend it.
@@ -36,19 +37,72 @@ const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request
 
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
 /// iteration, and the model is told.
-pub fn failed(code: &str, error: &str, timeout: bool) -> Vec<Entry> {
+pub fn failed(strategy: Strategy, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
     let next = if PERMANENT.contains(&code) {
         Entry::Ended { outcome: Outcome::Failed { error: error.to_owned(), reason: StopReason::Error } }
     } else {
-        Entry::Feedback { content: format!("Error from previous attempt: {error}. Please try again.") }
+        try_again(strategy, error)
     };
     vec![Entry::Failed { error: error.to_owned(), timeout, source: FailureSource::Model }, next]
 }
 
-fn completed(state: &State, answer: &Answer) -> Entry {
-    let text = if answer.text.trim().is_empty() { &answer.thinking } else { &answer.text };
+fn empty(strategy: Strategy) -> Vec<Entry> {
+    failed(strategy, "empty", "the model gave an empty answer", false)
+}
+
+/// An answer whose calls are structured: without any it is the last one.
+fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
+    if answer.text.trim().is_empty() && answer.thinking.trim().is_empty() && answer.calls.is_empty() {
+        return empty(state.plan().strategy);
+    }
+    let calls = std::mem::take(&mut answer.calls);
+    let mut seen = HashSet::new();
+    answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
+    let unknown =
+        answer.calls.iter().filter(|call| spec(state, &call.tool).is_none()).map(|call| unknown_tool(state, call));
+    let unknown: Vec<Entry> = unknown.collect();
+    let ended = answer.calls.is_empty().then(|| completed(state, said(&answer)));
+    std::iter::once(Entry::Answer(answer)).chain(unknown).chain(ended).collect()
+}
+
+/// An answer that says in its text what it is.
+fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let reply = react::read(&answer.text, Some(&state.plan().tools));
+    answer.reading = Some(Box::new(Reading { kind: reply.kind, thought: reply.thought, problem: reply.problem }));
+    let next = match reply.kind {
+        ReplyKind::Final => Some(completed(state, &reply.final_answer.unwrap_or_default())),
+        ReplyKind::Action => {
+            let call = ToolCall {
+                id: String::new(),
+                tool: reply.action.unwrap_or_default(),
+                arguments: reply.arguments_text.unwrap_or_default(),
+                read_only: false,
+            };
+            answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
+            None
+        }
+        ReplyKind::UnknownTool | ReplyKind::Malformed => {
+            Some(Entry::Feedback { content: reply.feedback.unwrap_or_default() })
+        }
+    };
+    std::iter::once(Entry::Answer(answer)).chain(next).collect()
+}
+
+/// The answer after which nothing comes, whatever it asks for.
+fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let conclusion = react::conclude(said(&answer));
+    answer.reading = Some(Box::new(Reading { kind: ReplyKind::Final, thought: conclusion.thought, problem: None }));
+    vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]
+}
+
+/// The text, else the reasoning.
+fn said(answer: &Answer) -> &str {
+    if answer.text.trim().is_empty() { &answer.thinking } else { &answer.text }
+}
+
+fn completed(state: &State, analysis: &str) -> Entry {
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
-    Entry::Ended { outcome: Outcome::Completed { analysis: text.clone(), reason } }
+    Entry::Ended { outcome: Outcome::Completed { analysis: analysis.to_owned(), reason } }
 }
 
 fn spec<'a>(state: &'a State, tool: &str) -> Option<&'a ToolSpec> {

@@ -1,6 +1,7 @@
 //! The conversation: what the model is shown of a journal.
 
 use super::entry::{Entry, ProviderData, Role, ToolCall};
+use super::results::removed;
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +51,8 @@ fn message(entry: &Entry, blanked: bool) -> Option<Message> {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
         Entry::Feedback { content } => Some(Message::text(Role::User, content)),
         Entry::Answer(answer) => Some(Message {
-            tool_calls: answer.calls.clone(),
+            // A call that stands in the text is no structured one.
+            tool_calls: if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() },
             provider_data: answer.provider_data.clone(),
             ..Message::text(Role::Assistant, &answer.text)
         }),
@@ -60,6 +62,9 @@ fn message(entry: &Entry, blanked: bool) -> Option<Message> {
             is_error: *is_error,
             ..Message::text(Role::Tool, if blanked { ELIDED } else { content })
         }),
+        Entry::Observation { content, .. } => {
+            Some(if blanked { Message::text(Role::User, &removed(ELIDED)) } else { Message::text(Role::User, content) })
+        }
         Entry::Failed { .. }
         | Entry::Started { .. }
         | Entry::Lost { .. }
@@ -84,21 +89,31 @@ mod tests {
             content: "long".to_owned(),
             is_error: false,
         };
+        let observation = |id: &str| Entry::Observation {
+            call_id: id.to_owned(),
+            tool: "k8s.get".to_owned(),
+            content: "Observation: long".to_owned(),
+            is_error: false,
+        };
         let entries = [
             Entry::Prompt { role: Role::System, content: "be brief".to_owned() },
             Entry::Answer(Answer { text: "looking".to_owned(), ..Answer::default() }),
             result("a"),
+            observation("c"),
             Entry::Concluding { reason: StopReason::Budget },
             result("b"),
+            observation("d"),
         ];
-        let shown: Vec<_> = messages(&entries, 3).into_iter().map(|m| (m.role, m.content)).collect();
+        let shown: Vec<_> = messages(&entries, 4).into_iter().map(|m| (m.role, m.content)).collect();
         assert_eq!(
             shown,
             [
                 (Role::System, "be brief".to_owned()),
                 (Role::Assistant, "looking".to_owned()),
                 (Role::Tool, ELIDED.to_owned()),
+                (Role::User, format!("Observation: {ELIDED}")),
                 (Role::Tool, "long".to_owned()),
+                (Role::User, "Observation: long".to_owned()),
             ]
         );
     }

@@ -2,6 +2,8 @@
 
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::plan::Strategy;
+use super::prompt::with_context;
+use super::results::lost;
 use super::state::{OpenCall, State};
 
 /// The next thing to do.
@@ -23,7 +25,7 @@ pub enum Decision {
 pub struct ModelCall {
     /// Index into the plan's providers.
     pub provider: usize,
-    /// Whether tools are offered.
+    /// Whether tools go with the request.
     pub with_tools: bool,
     /// What for.
     pub purpose: Purpose,
@@ -36,6 +38,8 @@ pub enum Purpose {
     Iteration,
     /// The last answer.
     Conclusion,
+    /// The only answer of a synthesis.
+    Synthesis,
 }
 
 impl Purpose {
@@ -44,13 +48,10 @@ impl Purpose {
         match self {
             Self::Iteration => "iteration",
             Self::Conclusion => "conclusion",
+            Self::Synthesis => "synthesis",
         }
     }
 }
-
-/// What the model is told of a call whose outcome nobody knows.
-const OUTCOME_UNKNOWN: &str = "Error: the connection was lost after this call was sent. Its outcome is unknown and it is \
-    not sent again. Check the present state before you decide what to do.";
 
 /// Decides from the journal alone.
 pub fn decide(state: &State) -> Decision {
@@ -78,7 +79,7 @@ fn end(outcome: Outcome) -> Decision {
 fn opening(state: &State) -> Vec<Entry> {
     let plan = state.plan();
     let user = match state.context() {
-        Some(context) => format!("{}\n\n{context}", plan.user_prompt),
+        Some(context) => with_context(&plan.user_prompt, context),
         None => plan.user_prompt.clone(),
     };
     vec![
@@ -93,20 +94,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         let batch = state.open_calls().iter().map(|open| &open.call).take_while(|call| call.read_only);
         return Decision::RunTools(batch.cloned().collect());
     }
-    if first.started { Decision::Append(lost(&first.call)) } else { Decision::RunTools(vec![first.call.clone()]) }
-}
-
-/// The entries for a call that was sent and whose outcome nobody knows.
-pub fn lost(call: &ToolCall) -> Vec<Entry> {
-    vec![
-        Entry::Lost { call_id: call.id.clone() },
-        Entry::ToolResult {
-            call_id: call.id.clone(),
-            tool: call.tool.clone(),
-            content: OUTCOME_UNKNOWN.to_owned(),
-            is_error: true,
-        },
-    ]
+    let strategy = state.plan().strategy;
+    if first.started {
+        Decision::Append(lost(strategy, &first.call))
+    } else {
+        Decision::RunTools(vec![first.call.clone()])
+    }
 }
 
 fn next_model_call(state: &State) -> Decision {
@@ -117,7 +110,8 @@ fn next_model_call(state: &State) -> Decision {
         let error = format!("aborted after {} consecutive timeouts: {last}", state.timeouts());
         return end(Outcome::Failed { error, reason: StopReason::Timeouts });
     }
-    if let (Strategy::SingleCall, Some(error)) = (state.plan().strategy, failure) {
+    let strategy = state.plan().strategy;
+    if let (false, Some(error)) = (strategy.uses_tools(), failure) {
         return end(Outcome::Failed { error: error.to_owned(), reason: StopReason::Error });
     }
     let provider = state.provider();
@@ -143,8 +137,11 @@ fn next_model_call(state: &State) -> Decision {
     if let Some(reason) = state.stopped() {
         return conclude(state, reason);
     }
-    let with_tools = state.plan().strategy.uses_tools();
-    Decision::CallModel(ModelCall { provider, with_tools, purpose: Purpose::Iteration })
+    let purpose = match strategy {
+        Strategy::SingleCall | Strategy::React | Strategy::NativeThinking => Purpose::Iteration,
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => Purpose::Synthesis,
+    };
+    Decision::CallModel(ModelCall { provider, with_tools: strategy.binds_tools(), purpose })
 }
 
 fn conclude(state: &State, reason: StopReason) -> Decision {

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::react::ReplyKind;
+
 /// One step of an execution, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -24,6 +26,17 @@ pub enum Entry {
         /// `server.tool`.
         tool: String,
         /// As the model sees it: flattened, masked, cut.
+        content: String,
+        /// The tool reports a failure, or there is no answer.
+        is_error: bool,
+    },
+    /// The same for a model that writes its calls down: it reads the result as a message of a user.
+    Observation {
+        /// The call it belongs to.
+        call_id: String,
+        /// `server.tool`.
+        tool: String,
+        /// As the model sees it: `Observation: …`.
         content: String,
         /// The tool reports a failure, or there is no answer.
         is_error: bool,
@@ -118,9 +131,25 @@ pub struct Answer {
     pub usage: Usage,
     /// Why the model stopped, normalised (`stop`, `tool_calls`, `max_tokens`, …).
     pub finish: String,
+    /// What was understood of a text that had to be read for it (`ReAct`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Box<Reading>>,
     /// What the provider needs back, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_data: Option<ProviderData>,
+}
+
+/// What was understood of a text in the `ReAct` format. The call, if there is one, stands in [`Answer::calls`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What the answer is.
+    pub kind: ReplyKind,
+    /// The reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought: Option<String>,
+    /// For people: what is wrong with the answer, or what of its arguments was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// A tool call that the model asks for.
@@ -130,7 +159,7 @@ pub struct ToolCall {
     pub id: String,
     /// `server.tool`.
     pub tool: String,
-    /// The arguments as the model wrote them: a JSON object as a string, kept exactly.
+    /// The arguments: a JSON object as a string, exactly as the model wrote it if it wrote one.
     pub arguments: String,
     /// From the plan, not from what the server says today.
     pub read_only: bool,
@@ -261,7 +290,7 @@ impl Entry {
             Self::Prompt { role, .. } => Some(*role),
             Self::Answer(_) => Some(Role::Assistant),
             Self::ToolResult { .. } => Some(Role::Tool),
-            Self::Feedback { .. } => Some(Role::User),
+            Self::Observation { .. } | Self::Feedback { .. } => Some(Role::User),
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
@@ -279,6 +308,7 @@ impl Entry {
             Self::Prompt { .. } => "prompt",
             Self::Answer(_) => "answer",
             Self::ToolResult { .. } => "tool_result",
+            Self::Observation { .. } => "observation",
             Self::Feedback { .. } => "feedback",
             Self::Failed { .. } => "failed",
             Self::Started { .. } => "started",

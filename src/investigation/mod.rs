@@ -14,6 +14,11 @@ pub mod mask;
 pub mod narrate;
 pub mod plan;
 pub mod prompt;
+pub mod react;
+pub mod results;
 pub mod state;
 pub mod summary;
+#[cfg(test)]
+mod survival;
 pub mod timeline;
+mod toolbook;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::entry::{Answer, Entry, FailureSource, Outcome};
+use super::entry::{Answer, Entry, FailureSource, Outcome, Reading};
+use super::react::ReplyKind;
+use super::results;
 use super::state::State;
 use super::timeline::{EventDraft, EventType};
 
@@ -29,7 +31,7 @@ pub struct MeasuredTool {
 }
 
 /// The events of `entries`, which are about to be appended to `state`, in the order of the seeds: thinking, text or
-/// final analysis, calls, results.
+/// final analysis, calls, results. A text that had to be read is told by what was understood of it.
 pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
     let analysis = entries.iter().find_map(|entry| {
         if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
@@ -45,14 +47,12 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
 
 fn told(state: &State, entry: &Entry, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
     match entry {
-        Entry::Answer(answer) => answered(answer, analysis, measured),
+        Entry::Answer(answer) => answered(state, answer, analysis, measured),
         Entry::ToolResult { call_id, tool, content, is_error } => {
-            let measured = measured.tools.get(call_id).copied().unwrap_or_default();
-            let metadata = json!({
-                "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
-                "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
-            });
-            vec![EventDraft::new(EventType::ToolResult, content, metadata)]
+            vec![result((call_id, tool), content, *is_error, measured)]
+        }
+        Entry::Observation { call_id, tool, content, is_error } => {
+            vec![result((call_id, tool), results::plain(tool, content), *is_error, measured)]
         }
         Entry::Failed { error, timeout, source } => {
             let kind = match source {
@@ -81,22 +81,63 @@ fn told(state: &State, entry: &Entry, analysis: Option<&str>, measured: &Measure
     }
 }
 
-fn answered(answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
+fn result((call_id, tool): (&str, &str), content: &str, is_error: bool, measured: &Measured) -> EventDraft {
+    let measured = measured.tools.get(call_id).copied().unwrap_or_default();
+    let metadata = json!({
+        "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
+        "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
+    });
+    EventDraft::new(EventType::ToolResult, content, metadata)
+}
+
+fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
     let mut events = Vec::new();
     if !answer.thinking.trim().is_empty() {
         let metadata =
             json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
         events.push(EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata));
     }
+    let thought = answer.reading.as_ref().and_then(|reading| reading.thought.as_deref());
+    if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+        let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
+        events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
+    }
     if let Some(analysis) = analysis {
-        let metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
-        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, metadata));
+        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, final_metadata(state, answer, measured)));
+    } else if let Some(reading) = &answer.reading {
+        events.extend(misunderstood(reading));
     } else if !answer.text.trim().is_empty() {
         events.push(EventDraft::new(EventType::LlmResponse, &answer.text, Value::Null));
     }
+    let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| {
-        let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
+        let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
+        if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
+            metadata.insert("warning".to_owned(), left_out.into());
+        }
         EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
     }));
     events
+}
+
+fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value {
+    let mut metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
+    if let (Some(reason), Value::Object(metadata)) = (state.concluding(), &mut metadata) {
+        metadata.insert("forced_conclusion".to_owned(), true.into());
+        metadata.insert("stop_reason".to_owned(), reason.as_str().into());
+        metadata.insert("iterations_used".to_owned(), state.iteration().into());
+        metadata.insert("max_iterations".to_owned(), state.plan().limits.max_iterations.into());
+    }
+    metadata
+}
+
+/// An answer that asks for nothing that can be done.
+fn misunderstood(reading: &Reading) -> Option<EventDraft> {
+    let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
+        (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),
+        (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),
+        (ReplyKind::Final | ReplyKind::Action, _) => return None,
+    };
+    let metadata = json!({"kind": reading.kind.as_str(), "timeout": false});
+    Some(EventDraft::new(EventType::Error, content, metadata).failed())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
 /// of a newer one is handed back.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// What a session will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,24 +79,45 @@ pub struct AgentPlan {
 pub enum Strategy {
     /// One model call without tools (the empty strategy of a configuration).
     SingleCall,
+    /// Tool calls that the model writes down, until a final answer.
+    React,
     /// Structured tool calls until an answer without any.
     NativeThinking,
+    /// One model call without tools, over what the stages before it found.
+    Synthesis,
+    /// The same, for a provider that thinks natively.
+    SynthesisNativeThinking,
 }
 
 impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::React, Self::NativeThinking, Self::Synthesis, Self::SynthesisNativeThinking, Self::SingleCall];
+
     /// The word in configuration, store and `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SingleCall => "",
+            Self::React => "react",
             Self::NativeThinking => "native-thinking",
+            Self::Synthesis => "synthesis",
+            Self::SynthesisNativeThinking => "synthesis-native-thinking",
         }
     }
 
-    /// Whether the model is offered tools.
+    /// Whether the model may call tools. If not, its first answer is the last one and its first failure the end.
     pub fn uses_tools(self) -> bool {
         match self {
-            Self::SingleCall => false,
+            Self::React | Self::NativeThinking => true,
+            Self::SingleCall | Self::Synthesis | Self::SynthesisNativeThinking => false,
+        }
+    }
+
+    /// Whether tools go with the request; if not, a model that may call some is told of them in its prompt.
+    pub fn binds_tools(self) -> bool {
+        match self {
             Self::NativeThinking => true,
+            Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => false,
         }
     }
 }

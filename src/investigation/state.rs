@@ -95,7 +95,7 @@ impl State {
                     open.started = true;
                 }
             }
-            Entry::ToolResult { call_id, .. } => {
+            Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. } => {
                 self.tool_calls += 1;
                 self.open.retain(|open| open.call.id != *call_id);
             }

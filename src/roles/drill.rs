@@ -1,4 +1,4 @@
-//! The configuration of a drill: the built-in one, with the drill's evidence as its only tools and a short lease.
+//! The configuration of a drill: its own file, with the drill's evidence as its only tools and a short lease.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,9 +26,9 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
 /// The configuration that every part of the drill runs with. `program` is this binary.
 ///
 /// # Errors
-/// When the built-in configuration has a fault.
+/// When there is no such drill or its configuration has a fault.
 pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
-    let mut config = Config::load(None, &|_| None)?;
+    let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
     let server = McpServer {
         command: Template::new(program.display().to_string()),
         args: ["evidence-server", name].map(Template::new).to_vec(),

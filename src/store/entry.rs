@@ -25,7 +25,9 @@ pub(super) type StoredEntry = (String, Option<String>, Value, Option<Vec<u8>>);
 pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
     let provider_data = take_payload(&mut entry);
     let (tool_call_id, tool_name) = match &entry {
-        Entry::ToolResult { call_id, tool, .. } => (Some(call_id.clone()), Some(tool.clone())),
+        Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
+            (Some(call_id.clone()), Some(tool.clone()))
+        }
         Entry::Started { call_id } | Entry::Lost { call_id } => (Some(call_id.clone()), None),
         Entry::Prompt { .. }
         | Entry::Answer(_)
@@ -78,6 +80,7 @@ fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
         Entry::Answer(answer) => answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload)),
         Entry::Prompt { .. }
         | Entry::ToolResult { .. }
+        | Entry::Observation { .. }
         | Entry::Feedback { .. }
         | Entry::Failed { .. }
         | Entry::Started { .. }
@@ -98,7 +101,10 @@ fn content_field(kind: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::entry::{Answer, FailureSource, Outcome, ProviderData, StopReason, ToolCall, Usage};
+    use crate::investigation::entry::{
+        Answer, FailureSource, Outcome, ProviderData, Reading, StopReason, ToolCall, Usage,
+    };
+    use crate::investigation::react::ReplyKind;
 
     fn answer() -> Entry {
         Entry::Answer(Answer {
@@ -112,6 +118,7 @@ mod tests {
             }],
             usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
             finish: "tool_calls".into(),
+            reading: Some(Box::new(Reading { kind: ReplyKind::Action, thought: Some("look".into()), problem: None })),
             provider_data: Some(ProviderData {
                 provider: "google".into(),
                 model: "gemini".into(),
@@ -127,6 +134,12 @@ mod tests {
             answer(),
             Entry::Answer(Answer::default()),
             Entry::ToolResult { call_id: "c1".into(), tool: "k8s.get".into(), content: "ok".into(), is_error: false },
+            Entry::Observation {
+                call_id: "c".into(),
+                tool: "a.b".into(),
+                content: "Observation: x".into(),
+                is_error: true,
+            },
             Entry::Feedback { content: "again".into() },
             Entry::Failed { error: "slow".into(), timeout: true, source: FailureSource::Model },
             Entry::Started { call_id: "c2".into() },

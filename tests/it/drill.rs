@@ -40,3 +40,71 @@ async fn a_drill_shows_its_own_investigation_also_after_one_that_was_killed() {
     assert_eq!(code, 0, "{}", next.log());
     assert!(shown.contains("revision 43") && !shown.contains("resumed"), "{shown}");
 }
+
+/// Runs a drill to its end; what it showed. The drill itself compares the timeline with its expectations.
+async fn shown(arguments: &[&str]) -> String {
+    let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+    let (nats_url, database_url) = (nats.url(), database.url());
+    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
+    let mut drill = Tarsy::spawn("drill", &[&["drill"], arguments].concat(), &env);
+    let (code, shown) = drill.finished().await;
+    assert_eq!(code, 0, "{shown}\n{}", drill.log());
+    shown
+}
+
+/// What every run of the drill on a full disk shows.
+fn assert_disk_full(shown: &str) {
+    let marks = ["react", "directory_sizes", "malformed", "debezium_orders", "completed"];
+    assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
+    assert!(!shown.contains("Action Input"), "the raw text is for nobody: {shown}");
+}
+
+/// What every run of the drill on a bad deploy shows.
+fn assert_bad_deploy(shown: &str) {
+    let marks = ["native-thinking", "rollout_history", "products.tax_class", "catalog-migrate-5-8-0", "completed"];
+    assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_investigated_by_a_model_that_writes_its_calls_down() {
+    let shown = shown(&["disk-full"]).await;
+    assert_disk_full(&shown);
+    assert!(!shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_investigated_to_the_same_end_when_its_worker_is_killed() {
+    let shown = shown(&["disk-full", "--kill"]).await;
+    assert_disk_full(&shown);
+    assert!(shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_deploy_is_concluded_by_force_at_the_iteration_limit() {
+    let shown = shown(&["bad-deploy"]).await;
+    assert_bad_deploy(&shown);
+    assert!(!shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_deploy_is_concluded_by_force_also_when_its_worker_is_killed() {
+    let shown = shown(&["bad-deploy", "--kill"]).await;
+    assert_bad_deploy(&shown);
+    assert!(shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test]
+async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
+    let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
+    let (code, shown) = list.finished().await;
+    let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!((code, names), (0, vec!["bad-deploy", "disk-full", "oom-killed"]), "{shown}");
+    let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
+    let (code, _) = unknown.finished().await;
+    assert_eq!(code, 1);
+    assert!(
+        unknown.log().contains("no drill \"disk-ful\"; there are: bad-deploy, disk-full, oom-killed"),
+        "{}",
+        unknown.log()
+    );
+}

@@ -22,7 +22,7 @@ use crate::cli::exit::Exit;
 use crate::cli::view::Surroundings;
 use crate::cli::watch::Followed;
 use crate::config::Config;
-use crate::drill::Drill;
+use crate::drill::{BUILTIN, Drill};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
@@ -37,6 +37,9 @@ const STOP: Duration = Duration::from_secs(5);
 const KILL_IN_ITERATION: u32 = 2;
 
 pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {
+    if args.list {
+        return list();
+    }
     let drill = drill::find(&args.name)?;
     let program = std::env::current_exe()?;
     let config = drill::config(drill.name, &program)?;
@@ -47,6 +50,13 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     let result = perform(&mut stage, &mut addresses, (&drill, &config), &args).await;
     stage.strike().await;
     result
+}
+
+fn list() -> anyhow::Result<Exit> {
+    for drill in BUILTIN {
+        writeln!(std::io::stdout(), "{:<12} {}", drill.name, drill.title()?)?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Migrates, unless the servers already serve a tarsy of other settings.

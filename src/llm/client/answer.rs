@@ -153,6 +153,7 @@ mod tests {
                 }],
                 usage: Usage { input_tokens: 9, cached_tokens: 4, output_tokens: 0, thinking_tokens: 3 },
                 finish: "tool_calls".into(),
+                reading: None,
                 provider_data: None,
             }
         );

@@ -202,6 +202,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         calls: vec![call.clone()],
         usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
         finish: "tool_calls".into(),
+        reading: None,
         provider_data: Some(ProviderData {
             provider: "google".into(),
             model: "gemini".into(),

@@ -16,8 +16,9 @@ use std::time::Duration;
 use self::calls::{CallLog, Place};
 use self::play::Player;
 use super::reply::Reply;
+use crate::drill::BUILTIN;
 use crate::drill::gate::Gates;
-use crate::drill::transcript::{Answer, BUILTIN, Fail, Transcript, TranscriptError};
+use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
 use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION};
 
 /// What an operator or a test may want of it; the default replays the built-in transcripts.
@@ -52,8 +53,8 @@ impl Scripted {
     /// When a built-in transcript is none.
     pub fn new(options: Options) -> Result<Self, TranscriptError> {
         let mut transcripts = options.transcripts;
-        for (_, text) in BUILTIN {
-            transcripts.push(Transcript::parse(text)?);
+        for drill in BUILTIN {
+            transcripts.push(Transcript::parse(drill.transcript)?);
         }
         Ok(Self {
             transcripts,

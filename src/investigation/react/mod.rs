@@ -1,0 +1,147 @@
+//! `ReAct`: a model that has no tools of its own writes down what it wants, and this reads it.
+//!
+//! Text in, meaning out; any text is accepted, in linear time, and none panics. Owns the format: its sections, the
+//! arguments of a call, what a model is told that missed it. Knows nothing of the journal: `absorb.rs` stores what was
+//! understood, so a replay never comes here.
+
+mod arguments;
+mod feedback;
+mod marks;
+mod sections;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use self::sections::Sections;
+use super::plan::ToolSpec;
+
+/// What an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyKind {
+    /// The last answer.
+    Final,
+    /// A call of a tool.
+    Action,
+    /// A call of something that is not offered.
+    UnknownTool,
+    /// None of these.
+    Malformed,
+}
+
+impl ReplyKind {
+    /// The word in the journal and in the metadata of an event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Final => "final",
+            Self::Action => "action",
+            Self::UnknownTool => "unknown_tool",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// What was understood of an answer. As JSON it is what `inspect reply` prints; what is absent is null.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reply {
+    /// What the answer is.
+    pub kind: ReplyKind,
+    /// The reasoning.
+    pub thought: Option<String>,
+    /// `server.tool`, or what stands there instead.
+    pub action: Option<String>,
+    /// The arguments as the model wrote them, with their indentation.
+    pub action_input: Option<String>,
+    /// The arguments as they were understood; of a call only.
+    pub arguments: Option<Map<String, Value>>,
+    /// Of the last answer only.
+    pub final_answer: Option<String>,
+    /// The sections that have a header: `thought`, `action`, `action_input`, `final_answer`, in this order.
+    pub found: Vec<&'static str>,
+    /// The whole message that the model gets instead of a result.
+    pub feedback: Option<String>,
+    /// For people, in a few words: why there is feedback, or what of the arguments was left out.
+    #[serde(skip)]
+    pub problem: Option<String>,
+    /// The arguments as they are sent: a JSON object, the model's own text where it is one.
+    #[serde(skip)]
+    pub arguments_text: Option<String>,
+}
+
+/// Reads an answer. A tool is known when it is one of `tools`; without a list, when it has the form `server.tool`.
+///
+/// An action that has its input wins over a final answer: the model cannot know how the call goes.
+pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
+    let mut sections = sections::of(text);
+    if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
+        sections.action = marks::recovered_action(text).map(str::to_owned).or(sections.action);
+    }
+    let found = sections.found();
+    let Sections { thought, action, action_input, final_answer } = sections;
+    let empty = Reply {
+        kind: ReplyKind::Malformed,
+        thought,
+        action: None,
+        action_input: None,
+        arguments: None,
+        final_answer: None,
+        found,
+        feedback: None,
+        problem: None,
+        arguments_text: None,
+    };
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+    match (filled(action), action_input, filled(final_answer)) {
+        (Some(action), Some(input), _) => call(empty, action, input, tools),
+        (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
+        (action, action_input, None) => {
+            let problem = feedback::problem(&empty.found);
+            let feedback = Some(feedback::malformed(&problem));
+            Reply { action, action_input, feedback, problem: Some(problem.summary), ..empty }
+        }
+    }
+}
+
+fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>) -> Reply {
+    let known = match tools {
+        Some(tools) => tools.iter().any(|tool| tool.name == action),
+        None => marks::tool_name(&action).is_some(),
+    };
+    let arguments = arguments::of(&input);
+    let (kind, feedback, problem) = if known {
+        (ReplyKind::Action, None, arguments.left_out)
+    } else {
+        let told = feedback::unknown_tool(&action, tools.unwrap_or_default());
+        (ReplyKind::UnknownTool, Some(told), Some(format!("unknown tool '{action}'")))
+    };
+    Reply {
+        kind,
+        action: Some(action),
+        action_input: Some(input),
+        arguments_text: Some(arguments.text),
+        arguments: Some(arguments.values),
+        feedback,
+        problem,
+        ..empty
+    }
+}
+
+/// The answer after which nothing comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The reasoning.
+    pub thought: Option<String>,
+    /// The final answer; without one the thought; without both the text as it is.
+    pub analysis: String,
+}
+
+/// Reads an answer that has to be the last one, whatever it is.
+pub fn conclude(text: &str) -> Conclusion {
+    let Sections { thought, final_answer, .. } = sections::of(text);
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let thought = filled(thought);
+    let analysis = filled(final_answer).or_else(|| thought.clone()).unwrap_or_else(|| text.trim().to_owned());
+    Conclusion { thought, analysis }
+}

@@ -1,0 +1,285 @@
+//! The format, case by case, and every text that is none.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn said(text: &str) -> Value {
+    serde_json::to_value(read(text, None)).unwrap()
+}
+
+/// The fields that are not null, `found` aside.
+fn told(text: &str) -> Value {
+    let Value::Object(mut reply) = said(text) else { panic!("an object") };
+    reply.retain(|key, value| !value.is_null() && key != "found" && key != "feedback");
+    Value::Object(reply)
+}
+
+#[test]
+fn a_call_has_a_thought_a_tool_and_its_arguments() {
+    let text = "Thought: Which disk is it?\nAction: host.df\nAction Input: {\"host\": \"db-3\", \"all\": true}";
+    assert_eq!(
+        said(text),
+        json!({
+            "kind": "action", "thought": "Which disk is it?", "action": "host.df",
+            "action_input": "{\"host\": \"db-3\", \"all\": true}", "arguments": {"host": "db-3", "all": true},
+            "final_answer": null, "found": ["thought", "action", "action_input"], "feedback": null,
+        })
+    );
+}
+
+#[test]
+fn headers_are_found_where_models_put_them() {
+    let call = |thought: &str, input: &str| json!({"kind": "action", "thought": thought, "action": "host.df", "action_input": input, "arguments": {}});
+    let bare = json!({"kind": "action", "action": "host.df", "action_input": "", "arguments": {}});
+    let table = [
+        ("Thought: Look.\nAction: host.df\nAction Input: {}", call("Look.", "{}")),
+        ("Thought\nLook.\nAction: host.df\nAction Input: {}", call("Look.", "{}")),
+        ("Thought: Look.\nAction:\nhost.df\nAction Input:\n{}", call("Look.", "{}")),
+        ("Thought: Look.\nAction: `host.df`\nAction Input: {}", call("Look.", "{}")),
+        ("Thought: Look.\nAction: host.df Action Input: {}", call("Look.", "{}")),
+        ("Thought: Look.Action: host.df\nAction Input: {}", call("Look.", "{}")),
+        ("Thought: Look!` Action:\nhost.df\nAction Input: {}", call("Look!", "{}")),
+        ("Thought\nSo much.\nLook.** Action: host.df\r\nAction Input: {}\r\n", call("So much.\nLook.", "{}")),
+        ("\n\n  Action: host.df\n  Action Input:", bare),
+        ("Thought: a\nAction: host.du\nThought: Look.\nAction: host.df\nAction Input: {}", call("Look.", "{}")),
+        ("Thought: Look.\nThought:\nAction: host.df\nAction Input: {}", call("Look.", "{}")),
+        ("Thought: Look.\nAction: host.df\nAction Input: {}\nFinal Answer: too early", call("Look.", "{}")),
+        ("Final Answer: x\nThought: Look.\nAction: host.df\nAction Input: {}", call("Look.", "{}")),
+        (
+            "Thought: Look.\nAction: host.df\nAction Input: {}\n\nObservation: 94 %\nThought: It is full.",
+            call("Look.", "{}"),
+        ),
+        ("Thought: Look.\nAction: host.df\nAction Input: {}\n[Based on what it says …", call("Look.", "{}")),
+    ];
+    for (text, expected) in table {
+        assert_eq!(told(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_action_that_is_not_marked_as_one_is_recovered_before_its_input() {
+    for text in [
+        "Thought: Look.\nAction host.df\nAction Input: {}",
+        "Thought: Look.\naction: host.df\nAction Input: {}",
+        "Thought: My first action\nhost.df\nAction Input: {}",
+    ] {
+        assert_eq!(told(text)["action"], "host.df", "{text}");
+    }
+    let name = |text| marks::tool_name(text);
+    assert_eq!((name("  host.df  "), name("host-1.df_h\nmore")), (Some("host.df"), Some("host-1.df_h")));
+    for text in ["", "just-text", "host.", ".df", "host df", "a..b"] {
+        assert_eq!(name(text), None, "{text}");
+    }
+    assert_eq!(said("Thought: no interaction host.df\nAction Input: {}")["kind"], "malformed");
+}
+
+#[test]
+fn a_final_answer_is_everything_behind_its_header() {
+    let table = [
+        ("Final Answer: Full.", json!({"kind": "final", "final_answer": "Full."})),
+        (
+            "Thought: Done.\nFinal Answer: One.\n  - two\n\nThree.",
+            json!({"kind": "final", "thought": "Done.", "final_answer": "One.\n  - two\n\nThree."}),
+        ),
+        (
+            "Thought: That is all!Final Answer: Full.",
+            json!({"kind": "final", "thought": "That is all!", "final_answer": "Full."}),
+        ),
+        (
+            "Thought\nVersion 2.3.4 it is.\n\nEnough.Final Answer:\n**Cause**: x.\n\nRecommended Action: WAIT",
+            json!({"kind": "final", "thought": "Version 2.3.4 it is.\n\nEnough.",
+                "final_answer": "**Cause**: x.\n\nRecommended Action: WAIT"}),
+        ),
+        (
+            "Final Answer: First.\nFinal Answer: Second.",
+            json!({"kind": "final", "final_answer": "First.\nFinal Answer: Second."}),
+        ),
+        (
+            "Final Answer: Full.\nAction: Delete old logs\nthen watch\nAction Input: none",
+            json!({"kind": "final", "final_answer": "Full.\nAction: Delete old logs\nthen watch\nAction Input: none"}),
+        ),
+        (
+            "Final Answer: The log says\nObservation: disk full\n[Based on that, wait]",
+            json!({"kind": "final",
+                "final_answer": "The log says\nObservation: disk full\n[Based on that, wait]"}),
+        ),
+        (
+            "Thought: Hm.\nObservation: Error in reasoning, try again\nFinal Answer: Full.",
+            json!({"kind": "final", "thought": "Hm.\nObservation: Error in reasoning, try again",
+                "final_answer": "Full."}),
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(told(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_call_behind_a_final_answer_is_one_only_with_a_tool_and_its_input() {
+    for text in [
+        "Final Answer: Full.\nAction: host.df\nAction Input: {}",
+        "Final Answer: Full.Action: host.df\nAction Input: {}",
+        "Final Answer: Full.\nReally. Action: host.df Action Input: {}",
+        "Final Answer: Full.\nAction:\n\nhost.df\n\nAction Input: {}",
+    ] {
+        assert_eq!(
+            (said(text)["kind"].clone(), said(text)["action"].clone()),
+            (json!("action"), json!("host.df")),
+            "{text}"
+        );
+    }
+    for text in [
+        "Final Answer: Full.\nAction: host.df\nor so",
+        "Final Answer: a. Action: host.df",
+        "Final Answer: x\nAction: wait\nAction Input: {}",
+    ] {
+        assert_eq!(said(text)["kind"], "final", "{text}");
+    }
+}
+
+#[test]
+fn what_is_neither_is_malformed_and_the_model_is_told_why() {
+    let table = [
+        ("", "none of the sections"),
+        ("  \n\t\n ", "none of the sections"),
+        ("...!!!???", "none of the sections"),
+        ("The disk is full.", "none of the sections"),
+        ("Thought about it. Final Answer: This is wrong.", "none of the sections"),
+        ("Thought: I take action: look first.\n\nThat is all.", "a thought and nothing after it"),
+        ("Thought: What Action: means here.", "a thought and nothing after it"),
+        ("Thought: Look.\nAction: host.df", "an action without its input"),
+        ("Action: a.b\nAction Input: {}\nAction: c.d", "an action without its input"),
+        ("Thought: Look.\nAction Input: {}", "an action input without its action"),
+        ("Thought: x\nFinal Answer:", "a section without its text, of Thought:, Final Answer:"),
+        ("Action:\nAction Input: {}", "a section without its text, of Action:, Action Input:"),
+    ];
+    for (text, problem) in table {
+        let reply = read(text, None);
+        assert_eq!((reply.kind, reply.problem.as_deref()), (ReplyKind::Malformed, Some(problem)), "{text}");
+        let feedback = reply.feedback.unwrap();
+        assert!(
+            !feedback.starts_with("Observation:") && feedback.contains("exactly one of these two forms"),
+            "{feedback}"
+        );
+    }
+}
+
+#[test]
+fn the_feedback_names_what_is_missing() {
+    insta::assert_snapshot!(read("Thought: Look.\nAction: host.df", None).feedback.unwrap());
+}
+
+#[test]
+fn a_tool_that_is_not_offered_is_answered_with_those_that_are() {
+    let tool = |name: &str, description: &str| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters_schema: "{}".to_owned(),
+        read_only: true,
+    };
+    let tools = [tool("host.df", "Disk space.\nPer file system."), tool("db.top.tables", "")];
+    let told = |name: &str, tools: Option<&[ToolSpec]>| {
+        let reply = read(&format!("Action: {name}\nAction Input: {{}}"), tools);
+        (reply.kind, reply.feedback)
+    };
+    let list = "Available tools:\n  - host.df: Disk space.\n  - db.top.tables";
+    let form = "Tools must be in 'server.tool' format.";
+    let unknown = |text: String| (ReplyKind::UnknownTool, Some(format!("Observation: Error - Unknown tool {text}")));
+    assert_eq!(told("host.du", Some(&tools)), unknown(format!("'host.du'. {list}")));
+    assert_eq!(told("df", Some(&tools)), unknown(format!("'df'. {form} {list}")));
+    assert_eq!(told("host df", None).0, ReplyKind::UnknownTool);
+    for name in [".df", "host.", "df"] {
+        assert_eq!(told(name, None).0, ReplyKind::UnknownTool, "{name}");
+    }
+    assert_eq!(told("db.top.tables", Some(&tools)), (ReplyKind::Action, None));
+    assert_eq!(told("any.thing", None), (ReplyKind::Action, None));
+}
+
+#[test]
+fn a_forced_conclusion_is_the_answer_else_the_thought_else_the_text() {
+    let analysis = |text| conclude(text).analysis;
+    assert_eq!(analysis("Thought: a\nFinal Answer: b"), "b");
+    assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}\nFinal Answer: b"), "b");
+    assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}"), "a");
+    assert_eq!(analysis(" Cause: full\nEvidence: df \n"), "Cause: full\nEvidence: df");
+}
+
+#[test]
+fn nesting_without_end_is_text_and_long_answers_take_no_longer_than_their_length() {
+    for open in ["[", "{\"a\":", "{a: ", "- ", "`"] {
+        assert_eq!(read(&format!("Action: a.b\nAction Input: {}", open.repeat(100_000)), None).kind, ReplyKind::Action);
+    }
+    let deep: String = (0..2_000).map(|n| format!("{}k{n}:\n", " ".repeat(n))).collect();
+    assert_eq!(read(&format!("Action: a.b\nAction Input:\n{deep}"), None).kind, ReplyKind::Action);
+    let cases =
+        ["Action: a.b\n", "Final Answer: a. Action: a.b\n", "x. ", "a,", "a: b, ", "a=b, c", "` ", "\n", "action "];
+    for case in cases {
+        let long = format!("Thought: x\nAction: a.b\nAction Input: a: {}", case.repeat(300_000 / case.len()));
+        read(&long, None);
+        read(&format!("Final Answer: {}", case.repeat(300_000 / case.len())), None);
+    }
+}
+
+/// Text that looks like the format more often than by chance.
+fn nearly() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("Thought:"),
+        Just("Thought"),
+        Just("Action:"),
+        Just("Action Input:"),
+        Just("Final Answer:"),
+        Just("Observation:"),
+        Just("[Based on"),
+        Just("\n"),
+        Just("\r\n"),
+        Just(" "),
+        Just("  "),
+        Just("a.b"),
+        Just("."),
+        Just("!`"),
+        Just("{\"a\": 1,}"),
+        Just("{"),
+        Just("}"),
+        Just("["),
+        Just("- "),
+        Just("k: "),
+        Just("k="),
+        Just(","),
+        Just("\""),
+        Just("'"),
+        Just("|"),
+        Just("```json"),
+        Just("ü"),
+        Just("\u{a0}"),
+        Just("\u{130}"),
+        Just("7"),
+    ];
+    prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
+}
+
+fn holds(text: &str) -> Result<(), TestCaseError> {
+    let reply = read(text, None);
+    prop_assert_eq!(reply.kind == ReplyKind::Final, reply.final_answer.is_some());
+    prop_assert_eq!(matches!(reply.kind, ReplyKind::Final | ReplyKind::Action), reply.feedback.is_none());
+    prop_assert_eq!(matches!(reply.kind, ReplyKind::Action | ReplyKind::UnknownTool), reply.arguments.is_some());
+    if let Some(sent) = &reply.arguments_text {
+        let sent: Map<String, Value> = serde_json::from_str(sent).unwrap();
+        prop_assert_eq!(Some(sent), reply.arguments);
+    }
+    conclude(text);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "(?s).{0,200}") {
+        holds(&text)?;
+    }
+
+    #[test]
+    fn no_nearly_right_text_panics(text in nearly()) {
+        holds(&text)?;
+    }
+}

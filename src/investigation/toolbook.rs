@@ -1,0 +1,107 @@
+//! Tools as text, for a model that has to call them by writing.
+
+use serde_json::{Map, Value};
+
+use super::plan::ToolSpec;
+
+/// One entry a tool: its name, what it is for, its arguments with what a JSON schema says of them.
+pub(super) fn describe(tools: &[ToolSpec]) -> String {
+    if tools.is_empty() {
+        return "\nThere are none: your first answer is a Final Answer.".to_owned();
+    }
+    tools.iter().map(tool).collect()
+}
+
+fn tool(tool: &ToolSpec) -> String {
+    let mut text = format!("\n- {}", tool.name);
+    push_described(&mut text, &tool.description);
+    match serde_json::from_str::<Value>(&tool.parameters_schema) {
+        Ok(Value::Object(schema)) => push_arguments(&mut text, &schema),
+        // Not a schema that anybody can take apart: as it is.
+        Ok(_) | Err(_) => push_line(&mut text, &format!("arguments: {}", one_line(&tool.parameters_schema))),
+    }
+    text
+}
+
+fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, property) in properties.into_iter().flatten() {
+        let mut line = format!("{name} ({})", traits(property, required.contains(&name.as_str())).join(", "));
+        push_described(&mut line, property.get("description").and_then(Value::as_str).unwrap_or_default());
+        push_line(text, &line);
+    }
+}
+
+fn traits(property: &Value, required: bool) -> Vec<String> {
+    // What is nested is shown as its schema.
+    let nested = property.get("properties").or_else(|| property.get("items")).map(|_| property.to_string());
+    let kind = property.get("type").and_then(Value::as_str).unwrap_or("any").to_owned();
+    let mut traits = vec![nested.unwrap_or(kind)];
+    if required {
+        traits.push("required".to_owned());
+    }
+    if let Some(values) = property.get("enum").and_then(Value::as_array) {
+        let values: Vec<String> = values.iter().map(Value::to_string).collect();
+        traits.push(format!("one of {}", values.join(" ")));
+    }
+    for (key, word) in [("default", "default"), ("minimum", "at least"), ("maximum", "at most")] {
+        if let Some(value) = property.get(key) {
+            traits.push(format!("{word} {value}"));
+        }
+    }
+    traits
+}
+
+fn push_described(text: &mut String, description: &str) {
+    let description = one_line(description);
+    if !description.is_empty() {
+        text.push_str(": ");
+        text.push_str(&description);
+    }
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str("\n    ");
+    text.push_str(line);
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
+        let parameters_schema = schema.to_owned();
+        ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters_schema, read_only: true }
+    }
+
+    #[test]
+    fn a_tool_is_described_with_what_its_schema_says() {
+        let schema = r#"{"type": "object", "required": ["host"], "properties": {
+            "host": {"type": "string", "description": "Name of\n the host"},
+            "unit": {"enum": ["GB", "MB"], "type": "string", "default": "GB"},
+            "paths": {"type": "array", "items": {"type": "string"}},
+            "depth": {"type": "integer", "minimum": 1, "maximum": 9}, "any": {}}}"#;
+        let tools = [
+            spec("host.df", "Disk space,\nper file system.", schema),
+            spec("host.uptime", "", "{}"),
+            spec("host.odd", "Odd.", "[1,\n2]"),
+        ];
+        let expected = r#"
+- host.df: Disk space, per file system.
+    any (any)
+    depth (integer, at least 1, at most 9)
+    host (string, required): Name of the host
+    paths ({"items":{"type":"string"},"type":"array"})
+    unit (string, one of "GB" "MB", default "GB")
+- host.uptime
+- host.odd: Odd.
+    arguments: [1, 2]"#;
+        assert_eq!(describe(&tools), expected);
+    }
+}
