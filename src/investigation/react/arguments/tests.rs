@@ -23,6 +23,9 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("```json\n{\"a\": 1}\n```", json!({"a": 1})),
         ("```\na: 1\n```", json!({"a": 1})),
         ("`{\"a\": 1}`", json!({"a": 1})),
+        ("```json\n{\"a\": \"```\"}\n```\nI wait.", json!({"a": "```"})),
+        ("```json {\"a\": \"```\"}```", json!({"a": "```"})),
+        ("```\n{\"a\": 1}```", json!({"a": 1})),
         ("{\"a\": [1, 2,], \"b\": {\"c\": 3,},}", json!({"a": [1, 2], "b": {"c": 3}})),
         ("{'a': True, 'b': None, 'c': 'it''s'}", json!({"a": true, "b": null, "c": "it's"})),
         (
