@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use tarsy::cli::args::Cli;
 use tarsy::cli::commands::{run, told, write_error};
 use tarsy::cli::exit::Exit;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

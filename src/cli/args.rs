@@ -3,6 +3,11 @@
 //! Plain values, checked one by one; what they mean together is decided where they are used. Secrets come from the
 //! environment and are never printed with the help.
 
+mod checks;
+mod hidden;
+mod sessions;
+mod values;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +20,16 @@ use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+
+use values::{severity, suffix};
+
+pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
+pub use hidden::EvidenceServerArgs;
+pub use sessions::{
+    DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs, LetterRef,
+    SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
+};
+pub use values::duration;
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]
@@ -92,29 +107,34 @@ pub enum Command {
     /// Serve language models over gRPC
     LlmService(LlmServiceArgs),
     /// Bring the database and the streams to this version; safe to run again
-    Migrate,
+    Migrate(JsonArgs),
     /// Publish an alert
     Submit(SubmitArgs),
     /// Show an investigation from its first event, then live
     Watch(WatchArgs),
+    /// List, show, repeat or cancel investigations
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// List, show, retry or drop alerts that were given up
+    #[command(subcommand)]
+    DeadLetters(DeadLettersCommand),
     /// Run the whole system against recorded evidence
     Drill(DrillArgs),
     /// Check, show or begin a configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Serve a drill's recorded evidence as an MCP server on standard input and output
-    #[command(hide = true)]
+    /// Check everything that tarsy needs, one line each; exit code 1 if something fails
+    Doctor(JsonArgs),
+    /// List what the configured MCP servers offer
+    Tools(ToolsArgs),
+    /// Show what tarsy makes of an input
+    #[command(subcommand)]
+    Inspect(InspectCommand),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Serve a drill's recorded evidence; see [`Cli::read`].
+    #[command(skip)]
     EvidenceServer(EvidenceServerArgs),
-}
-
-impl Command {
-    /// Whether it runs until it is told to stop.
-    pub fn is_role(&self) -> bool {
-        match self {
-            Self::Worker(_) | Self::LlmService(_) | Self::EvidenceServer(_) => true,
-            Self::Migrate | Self::Submit(_) | Self::Watch(_) | Self::Drill(_) | Self::Config(_) => false,
-        }
-    }
 }
 
 /// Arguments of `worker`.
@@ -175,6 +195,9 @@ pub struct SubmitArgs {
     /// Id of its session, a UUID of version 7 [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub session_id: Option<SessionId>,
+    /// Investigate although the same was investigated a short time ago
+    #[arg(long)]
+    pub force: bool,
     /// Follow the investigation to its end
     #[arg(long, short)]
     pub watch: bool,
@@ -188,6 +211,9 @@ pub struct SubmitArgs {
 pub struct WatchArgs {
     /// The id, or at least six characters of its beginning or end [default: the newest session]
     pub session: Option<SessionRef>,
+    /// Every event of every session, one line each, until Ctrl-C
+    #[arg(long, conflicts_with = "session")]
+    pub all: bool,
     /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
@@ -211,68 +237,18 @@ pub struct DrillArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
     /// List every fault of the configuration; exit code 78 if there is one
-    Check,
+    Check(JsonArgs),
     /// Print the configuration with everything resolved and no secret in it
     Show,
     /// Print a configuration to begin with
     Example,
 }
 
-/// Arguments of `evidence-server`.
-#[derive(Args, Clone, Debug)]
-pub struct EvidenceServerArgs {
-    /// Name of the drill, or a folder of evidence
-    pub drill: String,
-    /// The socket of the drill's gates, for tests
-    #[arg(long, value_name = "SOCKET", env = "TARSY_GATES")]
-    pub gates: Option<PathBuf>,
-    /// Counts the calls, for tests
-    #[arg(long, value_name = "FILE", env = "TARSY_TOOL_CALLS_FILE")]
-    pub calls_file: Option<PathBuf>,
-    /// Answers at once, however long the recorded tool took
-    #[arg(long)]
-    pub no_delays: bool,
-}
-
-/// A duration such as `500ms`, `30s`, `2m` or `1h`.
-///
-/// # Errors
-/// When it is none, in words for the person who typed it.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(unit_at).unwrap_or((text, ""));
-    let wrong = || format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h");
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let millis = match unit {
-        "ms" => Some(number),
-        "s" => number.checked_mul(1000),
-        "m" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        _ => None,
-    };
-    millis.map(Duration::from_millis).ok_or_else(wrong)
-}
-
-fn severity(text: &str) -> Result<Severity, String> {
-    [Severity::Critical, Severity::High, Severity::Normal, Severity::Low]
-        .into_iter()
-        .find(|severity| severity.as_str() == text)
-        .ok_or_else(|| "accepted: critical, high, normal, low".to_owned())
-}
-
-/// Tokens of a subject: no white space, no wildcard, none empty.
-fn suffix(text: &str) -> Result<String, String> {
-    let is_token =
-        |token: &str| !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '*' | '>'));
-    if text.split('.').all(is_token) {
-        return Ok(text.to_owned());
-    }
-    Err("accepted: tokens separated by dots, without spaces, * and >".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::ffi::OsString;
+
+    use clap::CommandFactory as _;
 
     use super::*;
 
@@ -282,28 +258,20 @@ mod tests {
     }
 
     #[test]
+    fn the_command_of_drills_is_read_and_in_no_list() {
+        let read = |words: &[&str]| Cli::read(words.iter().map(OsString::from));
+        let cli = read(&["tarsy", "evidence-server", "oom-killed", "--no-delays"]).unwrap();
+        assert!(matches!(cli.command, Command::EvidenceServer(_)));
+        let said = read(&["tarsy", "evidence"]).unwrap_err().to_string();
+        assert!(!said.contains("evidence-server"), "{said}");
+        assert!(Cli::command().get_subcommands().all(|command| command.get_name() != "evidence-server"));
+    }
+
+    #[test]
     fn no_password_is_printed_with_the_arguments() {
         let cli =
             Cli::parse_from(["tarsy", "--database-url", "postgres://u:word@h/d", "--nats-url", "w:word@h", "migrate"]);
         let printed = format!("{cli:?}");
         assert!(printed.contains("Migrate") && !printed.contains("word"), "{printed}");
-    }
-
-    #[test]
-    fn durations_need_a_unit() {
-        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000)] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
-        }
-        for text in ["", "30", "s", "1d", "-1s", "1.5s", "18446744073709551615h"] {
-            assert_eq!(duration(text), Err(format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h")));
-        }
-    }
-
-    #[test]
-    fn a_suffix_is_one_or_more_tokens_of_a_subject() {
-        assert_eq!(suffix("alertmanager.eu-1"), Ok("alertmanager.eu-1".to_owned()));
-        for text in ["", "a..b", "a b", "a.*", "a.>", ".a"] {
-            assert!(suffix(text).is_err(), "{text:?}");
-        }
     }
 }

@@ -30,6 +30,45 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
     )
 }
 
+/// The alert's session is another one's, which completed `ago`.
+pub fn cooled(session: &str, ago: Option<Duration>) -> String {
+    let ago = ago.map(|ago| format!(" {} ago", figures::span(ago)));
+    format!(
+        "session {} investigated the same{} and completed (cooldown); --force investigates again. Following that one.",
+        short(session),
+        ago.unwrap_or_default()
+    )
+}
+
+/// The workers that were heard of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Workers {
+    /// Processes.
+    pub count: u64,
+    /// Investigations that they can own at once.
+    pub slots: u64,
+    /// Those that they own now.
+    pub busy: u64,
+}
+
+/// `2 workers, 8 slots, 8 busy`, or that nobody is there.
+pub fn workers(workers: Workers) -> String {
+    if workers.count == 0 {
+        return "no worker is there: tarsy worker starts one".to_owned();
+    }
+    let (count, slots) = (figures::count(workers.count, "worker"), figures::count(workers.slots, "slot"));
+    format!("{count}, {slots}, {} busy", workers.busy)
+}
+
+/// An alert waits behind `ahead` others of its priority.
+pub fn queued(ahead: u64, exact: bool, priority: &str) -> String {
+    let about = if exact { "" } else { "about " };
+    match ahead {
+        0 => format!("queued: the next one of priority {priority}"),
+        _ => format!("queued: {about}{} of priority {priority} before it", figures::count(ahead, "alert")),
+    }
+}
+
 /// How to see the rest of a session that goes on.
 pub fn go_on(session: SessionId) -> String {
     format!("The investigation goes on: tarsy watch {}", session.short())
@@ -70,6 +109,21 @@ mod tests {
             "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2m14s. \
              Following that one."
         );
+        assert_eq!(
+            cooled(SESSION, Some(Duration::from_secs(720))),
+            "session 77d0b3aa investigated the same 12m00s ago and completed (cooldown); --force investigates again. \
+             Following that one."
+        );
         assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following that one.");
+    }
+
+    #[test]
+    fn who_waits_learns_what_is_before_it_and_who_works() {
+        assert_eq!(queued(3, true, "normal"), "queued: 3 alerts of priority normal before it");
+        assert_eq!(queued(1, false, "low"), "queued: about 1 alert of priority low before it");
+        assert_eq!(queued(0, true, "high"), "queued: the next one of priority high");
+        assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8 }), "2 workers, 8 slots, 8 busy");
+        assert_eq!(workers(Workers { count: 1, slots: 1, busy: 0 }), "1 worker, 1 slot, 0 busy");
+        assert_eq!(workers(Workers::default()), "no worker is there: tarsy worker starts one");
     }
 }

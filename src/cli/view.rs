@@ -89,6 +89,18 @@ impl Surroundings {
     }
 }
 
+impl Surroundings {
+    /// What tables and lists look like here.
+    pub fn style(&self) -> Style {
+        Style {
+            width: self.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH),
+            ascii: !self.is_utf8,
+            color: self.is_terminal && !self.is_dumb && !self.no_color,
+            ..Style::default()
+        }
+    }
+}
+
 impl ViewArgs {
     /// How to follow a timeline here.
     pub fn options(&self, here: &Surroundings) -> Options {
@@ -99,23 +111,23 @@ impl ViewArgs {
             (When::Auto, false) => Live::Redraw,
             (When::Always, _) => Live::Lines,
         };
-        Options { style: self.style(here), json: self.json, live, timeout: self.timeout }
+        Options { style: self.style(here), json: self.json, live, timeout: self.timeout, ends_with_us: false }
     }
 
     fn style(&self, here: &Surroundings) -> Style {
-        let color = match self.color {
-            When::Auto => here.is_terminal && !here.is_dumb && !here.no_color,
-            When::Always => true,
-            When::Never => false,
-        };
+        let common = here.style();
         Style {
-            width: here.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH),
-            ascii: self.ascii || !here.is_utf8,
-            color,
+            ascii: self.ascii || common.ascii,
+            color: match self.color {
+                When::Auto => common.color,
+                When::Always => true,
+                When::Never => false,
+            },
             thinking: self.thinking,
             verbose: self.verbose,
             utc: self.utc,
             sources: self.sources,
+            width: common.width,
         }
     }
 }
@@ -158,6 +170,7 @@ mod tests {
             json: false,
             live: Live::Redraw,
             timeout: None,
+            ends_with_us: false,
         };
         assert_eq!(options(&[], &terminal()), expected);
         let thirty = Options { timeout: Some(Duration::from_secs(30)), ..expected };
@@ -168,7 +181,8 @@ mod tests {
     fn a_pipe_gets_neither_colours_nor_live_lines_unless_asked_for() {
         let pipe = Surroundings { is_terminal: false, width: None, ..terminal() };
         let style = Style::default();
-        let expected = Options { style: style.clone(), json: false, live: Live::Off, timeout: None };
+        let expected =
+            Options { style: style.clone(), json: false, live: Live::Off, timeout: None, ends_with_us: false };
         assert_eq!(options(&[], &pipe), expected);
         let asked = Options { style: Style { color: true, ..style }, live: Live::Lines, ..expected };
         assert_eq!(options(&["--live", "always", "--color", "always"], &pipe), asked);

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::cli::exit::Exit;
 use crate::cli::messages;
-use crate::cli::render::{Style, Timeline, figures};
+use crate::cli::render::{Style, Timeline, figures, text};
 use crate::cli::terminal::{Live, Printer};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
@@ -29,6 +29,17 @@ pub enum Followed {
     Event(TimelineEvent),
     /// Live only.
     Delta(Delta),
+    /// Nothing has happened yet; only before the first event.
+    Waiting(Waiting),
+}
+
+/// Why nothing has happened yet, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// One line for people.
+    pub text: String,
+    /// Nothing more will become known: worth a line that stays.
+    pub complete: bool,
 }
 
 /// How a timeline is followed.
@@ -42,6 +53,8 @@ pub struct Options {
     pub live: Live,
     /// For all sessions that are followed together.
     pub timeout: Option<Duration>,
+    /// What is followed ends with the watcher: a drill.
+    pub ends_with_us: bool,
 }
 
 /// How following one timeline ended.
@@ -83,6 +96,7 @@ impl<W: Write, N: Write> Watch<W, N> {
         let mut timeline = Timeline::new(self.options.style.clone(), session);
         let mut last_seq = 0;
         let mut patience = Some(Instant::now() + PATIENCE);
+        let mut told = false;
         loop {
             let next = tokio::select! {
                 biased;
@@ -112,6 +126,8 @@ impl<W: Write, N: Write> Watch<W, N> {
                     }
                 }
                 Followed::Delta(delta) => self.show_delta(&mut timeline, &delta)?,
+                Followed::Waiting(_) if last_seq > 0 => {}
+                Followed::Waiting(waiting) => told = self.wait(&waiting, told)?,
             }
         }
     }
@@ -149,6 +165,19 @@ impl<W: Write, N: Write> Watch<W, N> {
         }
     }
 
+    /// A status line on a terminal, elsewhere one line once all of it is known; returns whether it was told.
+    fn wait(&mut self, waiting: &Waiting, told: bool) -> anyhow::Result<bool> {
+        match self.options.live {
+            Live::Redraw => {
+                let room = self.options.style.width.saturating_sub(1);
+                self.printer.status(Some(text::cut(&waiting.text, room, self.options.style.ascii)))?;
+                Ok(told)
+            }
+            Live::Off | Live::Lines if told || !waiting.complete => Ok(told),
+            Live::Off | Live::Lines => self.note(&waiting.text).map(|()| true),
+        }
+    }
+
     fn print_json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
         self.printer.lines(&[serde_json::to_string(value)?], None)?;
         Ok(())
@@ -163,7 +192,11 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 
     fn detach(&mut self, timeline: &Timeline) -> anyhow::Result<Watched> {
-        self.note(&format!("Detached. {}", timeline.finish().join("\n")))?;
+        if self.options.ends_with_us {
+            self.note("Interrupted: what was started here ends, and the investigation with it.")?;
+        } else {
+            self.note(&format!("Detached. {}", timeline.finish().join("\n")))?;
+        }
         Ok(Watched::Over(Exit::Interrupted))
     }
 

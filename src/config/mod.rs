@@ -32,7 +32,7 @@ pub use show::{describe, show};
 pub use template::{Template, TemplateError};
 pub use worker::{Masking, Worker};
 
-/// The commented example that `config example` prints. Free of faults once the variables that it names are set.
+/// The commented example that `config example` prints. Free of faults whatever variables are set.
 pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");
 
 /// Name of the provider, agent and chain that exist when no file defines any.

@@ -99,7 +99,7 @@ fn what_is_defined_is_told_in_one_line() {
 fn a_secret_is_neither_kept_nor_shown() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
     let shown = show(&config);
-    assert!(shown.contains("TOKEN: \"${K8S_TOKEN}\"") || shown.contains("TOKEN: ${K8S_TOKEN}"), "{shown}");
+    assert!(shown.contains("TOKEN: \"${K8S_TOKEN:-}\"") || shown.contains("TOKEN: ${K8S_TOKEN:-}"), "{shown}");
     assert!(!format!("{config:?} {shown}").contains("s3cret"));
     assert_eq!(config.mcp_servers["k8s"].env["TOKEN"].resolve(&env), Ok("s3cret".to_owned()));
 }

@@ -5,6 +5,7 @@
 
 mod connection;
 mod cut;
+mod listing;
 mod names;
 mod offer;
 mod result;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connection::{CallFailure, Connection};
+pub use self::listing::Listed;
 use self::server::Server;
 pub use self::server::ServerConfig;
 use super::Error;

@@ -6,5 +6,5 @@ mod client;
 mod error;
 pub mod evidence_server;
 
-pub use client::{ServerConfig, Servers};
+pub use client::{Listed, ServerConfig, Servers};
 pub use error::Error;

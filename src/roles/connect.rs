@@ -27,7 +27,8 @@ impl std::fmt::Debug for Addresses {
 
 /// Between two looks at a database that is away.
 const DATABASE_RETRY: Duration = Duration::from_secs(3);
-const COMMAND_PATIENCE: Duration = Duration::from_secs(5);
+/// A person waits: what does not answer in this time is away.
+pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Addresses {
     /// The broker, for a command: gives up after a few seconds.
@@ -35,7 +36,8 @@ impl Addresses {
     /// # Errors
     /// When nobody answers, or the server is too old.
     pub async fn nats_for_command(&self, role: &str) -> anyhow::Result<Nats> {
-        self.nats(role, Patience::Bounded(COMMAND_PATIENCE)).await
+        let connected = self.nats(role, Patience::Bounded(COMMAND_PATIENCE)).await;
+        connected.map_err(|error| error.context("the broker cannot be used (NATS_URL or --nats-url says where it is)"))
     }
 
     /// The broker, for a role: waits as long as it takes.

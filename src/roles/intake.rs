@@ -61,7 +61,8 @@ impl<T: Tools> Intake for ConfiguredIntake<T> {
     }
 }
 
-fn hints(received: &Received) -> Hints {
+/// What the message says beside its body.
+pub(crate) fn hints(received: &Received) -> Hints {
     let lane = received.subject.split('.').nth(2).and_then(Priority::parse);
     let severity = lane.map(|lane| match lane {
         Priority::Critical => Severity::Critical,

@@ -19,7 +19,7 @@ pub struct Migrated {
 /// # Errors
 /// When one of them cannot be reached or cannot be brought to this version.
 pub async fn run(addresses: &Addresses, config: &Config) -> anyhow::Result<Migrated> {
-    let migrations = migrate(&addresses.database("tarsy migrate")?).await?;
+    let migrations = migrate(&addresses.database_for_command("migrate")?).await?;
     let nats = addresses.nats_for_command("migrate").await?;
     let ensured = nats.ensure_topology(&topology(config)).await?;
     Ok(Migrated { migrations, ensured })

@@ -1,10 +1,18 @@
 //! The MCP servers of a configuration, with everything that has to be masked.
 
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, McpServer, process_env};
 use crate::investigation::mask::Mask;
-use crate::mcp::{ServerConfig, Servers};
+use crate::mcp::{Listed, ServerConfig, Servers};
+
+/// How long a command waits for a server's tools.
+const LIST: Duration = Duration::from_secs(6);
+/// How long it waits for the server's end.
+const CLOSE: Duration = Duration::from_secs(2);
 
 /// Takes the servers over; their processes start with their first use and end with `end`.
 ///
@@ -34,4 +42,22 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
         read_only: server.read_only.clone(),
         allowed: Vec::new(),
     })
+}
+
+/// What one server has, from a process of its own that ends with the answer. Texts are masked.
+///
+/// # Errors
+/// When it is not configured, does not start, or does not answer in time.
+pub async fn list(config: &Config, server: &str) -> anyhow::Result<Vec<Listed>> {
+    let settings = config.mcp_servers.get(server).with_context(|| format!("there is no MCP server {server:?}"))?;
+    let end = CancellationToken::new();
+    let servers = Servers::start(vec![resolved(server, settings)?], mask(config), &end)?;
+    let listed = tokio::time::timeout(LIST, servers.listed(server)).await;
+    // A child that hangs is killed when it is dropped; nobody waits for it here.
+    tokio::time::timeout(CLOSE, servers.close()).await.ok();
+    match listed {
+        Ok(Ok(tools)) => Ok(tools),
+        Ok(Err(error)) => bail!("{}", mask(config).apply(&error.to_string())),
+        Err(_) => bail!("no list of tools within {} s", LIST.as_secs()),
+    }
 }

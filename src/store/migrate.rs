@@ -82,7 +82,7 @@ fn unknown_version(connection: &mut PgConnection) -> Result<Option<String>, Erro
     Ok(applied(connection)?.into_iter().find(|version| !known.contains(version)).map(|version| version.to_string()))
 }
 
-async fn with_connection<T: Send + 'static>(
+pub(super) async fn with_connection<T: Send + 'static>(
     options: &ConnectOptions,
     work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

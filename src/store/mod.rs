@@ -13,6 +13,7 @@ mod columns;
 mod connect;
 mod entry;
 mod error;
+mod examine;
 mod fence;
 mod finish;
 mod history;
@@ -24,6 +25,7 @@ mod open;
 mod receive;
 mod record;
 mod renew;
+mod report;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
 mod schema;
 mod sessions;
@@ -34,5 +36,9 @@ mod step;
 pub use cancel::CancelAnswer;
 pub use connect::{ConnectOptions, Store};
 pub use error::Error;
-pub use list::{Found, SessionSummary};
+pub use examine::{Examined, examine};
+pub use list::{Found, SessionFilter, SessionLine, SessionSummary};
 pub use migrate::{MIGRATIONS, check_schema, migrate, schema_version};
+pub use report::{
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionReport, StageReport, Tokens, ToolCallReport,
+};

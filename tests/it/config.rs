@@ -88,7 +88,7 @@ fn the_example_is_free_of_faults_and_shows_no_secret() {
     assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
     let shown = terminal.config("show", Some(&file));
     assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
-    assert!(printed(&shown).contains("${K8S_TOKEN}"));
+    assert!(printed(&shown).contains("${K8S_TOKEN:-}"));
     assert!(!printed(&shown).contains("s3cret"));
 }
 

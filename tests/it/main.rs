@@ -11,6 +11,7 @@
 )]
 
 mod bus;
+mod commands;
 mod config;
 mod delivery;
 mod drill;

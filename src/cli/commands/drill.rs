@@ -20,7 +20,7 @@ use crate::bus::{FINGERPRINT, NewAlert, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::Surroundings;
-use crate::cli::watch::Followed;
+use crate::cli::watch::{Followed, Options};
 use crate::config::Config;
 use crate::drill::Drill;
 use crate::investigation::ids::SessionId;
@@ -101,7 +101,7 @@ async fn perform(
 
     let mut seen = Vec::new();
     let mut kill = args.kill;
-    let options = args.view.options(&Surroundings::of_process());
+    let options = Options { ends_with_us: true, ..args.view.options(&Surroundings::of_process()) };
     let sources = Sources { nats, store: Some(store.into()) };
     let exit = sources.show(session, options, |item| {
         if let Followed::Event(event) = item {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _, stream};
 
+use super::queue::QueueWatch;
 use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
 use crate::cli::watch::{Followed, Options, Watch, Watched};
@@ -17,16 +18,45 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// The timeline of a session from its first event.
-    pub(super) fn follow(&self, session: SessionId) -> impl Stream<Item = anyhow::Result<Followed>> + use<> {
+    /// The timeline of a session from its first event; before that, what the queue says.
+    fn follow(
+        &self,
+        session: SessionId,
+        queue: Option<QueueWatch>,
+    ) -> impl Stream<Item = anyhow::Result<Followed>> + use<> {
         let follower = Follower::start(&self.nats, session, 0, self.store.clone());
-        stream::unfold(follower, |mut follower| async move {
-            let item = match follower.next().await? {
-                bus::Followed::Event(event) => Followed::Event(event),
-                bus::Followed::Delta(delta) => Followed::Delta(delta),
+        stream::unfold((follower, queue), |(mut follower, mut queue)| async move {
+            let waiting = async {
+                match &mut queue {
+                    Some(queue) => queue.next().await,
+                    None => std::future::pending().await,
+                }
             };
-            Some((Ok(item), follower))
+            let item = tokio::select! {
+                biased;
+                item = follower.next() => match item? {
+                    bus::Followed::Event(event) => {
+                        queue = None;
+                        Followed::Event(event)
+                    }
+                    bus::Followed::Delta(delta) => Followed::Delta(delta),
+                },
+                waiting = waiting => Followed::Waiting(waiting),
+            };
+            Some((Ok(item), (follower, queue)))
         })
+    }
+
+    /// Shows a session until its end; until its beginning, what is before it.
+    ///
+    /// # Errors
+    /// When the timeline breaks off or cannot be printed.
+    pub(super) async fn show_from_queue(
+        &self,
+        (session, queue): (SessionId, QueueWatch),
+        options: Options,
+    ) -> anyhow::Result<Exit> {
+        self.show_all((session, Some(queue)), options, |_| Ok(())).await
     }
 
     /// Shows a session until its end; `seen` sees every piece first.
@@ -37,12 +67,20 @@ impl Sources {
         &self,
         session: SessionId,
         options: Options,
+        seen: impl FnMut(&Followed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
+        self.show_all((session, None), options, seen).await
+    }
+
+    async fn show_all(
+        &self,
+        (mut session, mut queue): (SessionId, Option<QueueWatch>),
+        options: Options,
         mut seen: impl FnMut(&Followed) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
         let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options);
-        let mut session = session;
         loop {
-            let feed = self.follow(session).map(|item| item.and_then(|item| seen(&item).map(|()| item)));
+            let feed = self.follow(session, queue.take()).map(|item| item.and_then(|item| seen(&item).map(|()| item)));
             match watch.follow(session, feed, interrupted()).await? {
                 Watched::Over(exit) => return Ok(exit),
                 Watched::Follow(next) => session = next,
@@ -52,7 +90,7 @@ impl Sources {
 }
 
 /// Returns at Ctrl-C.
-async fn interrupted() {
+pub(super) async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,9 +1,15 @@
 //! What the commands do: arguments in, adapters joined, an exit code out.
 
+mod cancel;
+mod checks;
 mod config;
+mod dead_letters;
 mod drill;
 mod feed;
+mod queue;
+mod reach;
 mod roles;
+mod sessions;
 mod submit;
 mod watch;
 
@@ -34,18 +40,29 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Worker(args) => roles::worker(&global, args).await,
         Command::LlmService(args) => roles::llm_service(args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
-        Command::Migrate => roles::migrate(&global).await,
+        Command::Migrate(args) => roles::migrate(&global, args).await,
         Command::Submit(args) => submit::run(&global, args).await,
         Command::Watch(args) => watch::run(&global, args).await,
+        Command::Sessions(command) => sessions::run(&global, command).await,
+        Command::DeadLetters(command) => dead_letters::run(&global, command).await,
         Command::Drill(args) => drill::run(&global, args).await,
         Command::Config(command) => config::run(&global, command),
+        Command::Doctor(args) => checks::doctor(&global, args).await,
+        Command::Tools(args) => checks::tools(&global, args).await,
+        Command::Inspect(command) => checks::inspect(&global, command),
+        Command::Completions(args) => checks::completions(args),
     };
     outcome.or_else(|error| {
         if let Some(faults) = error.downcast_ref::<Faults>() {
             write_error(&faults.to_string());
             return Ok(Exit::BadConfiguration);
         }
-        if !is_role && is_unread(&error) { Ok(Exit::Unread) } else { Err(error) }
+        if !is_role && is_unread(&error) {
+            return Ok(Exit::Unread);
+        }
+        let told = told(&error);
+        let hidden = addresses(&global).hide(&told);
+        Err(if hidden == told { error } else { anyhow::anyhow!(hidden) })
     })
 }
 

@@ -4,8 +4,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::json;
+
+use super::reach::print_json;
 use super::{addresses, load_config};
-use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, WorkerArgs};
+use crate::cli::args::{EvidenceServerArgs, GlobalArgs, JsonArgs, LlmServiceArgs, WorkerArgs};
 use crate::cli::exit::Exit;
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
@@ -52,9 +55,16 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-pub(super) async fn migrate(global: &GlobalArgs) -> anyhow::Result<Exit> {
+pub(super) async fn migrate(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
     let done = migrate::run(&addresses(global), &load_config(global)?).await?;
     let (applied, ensured) = (done.migrations.len(), done.ensured);
+    if args.json {
+        print_json(&json!({
+            "migrations": done.migrations, "created": ensured.created, "updated": ensured.updated,
+            "unchanged": ensured.unchanged,
+        }))?;
+        return Ok(Exit::Done);
+    }
     writeln!(
         std::io::stdout(),
         "database: {applied} migrations applied; streams and consumers: {} created, {} updated, {} unchanged",

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
@@ -11,14 +10,15 @@ use uuid::Uuid;
 
 use super::addresses;
 use super::feed::Sources;
-use crate::bus::{NewAlert, Priority, SESSION_ID};
+use super::queue::QueueWatch;
+use super::reach::{Database, note, print_json};
+use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::Surroundings;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
-use crate::store::Store;
 
 pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result<Exit> {
     let body = read(&args.file)?;
@@ -26,26 +26,29 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let session = args.session_id.unwrap_or_else(|| SessionId(Uuid::now_v7()));
     let addresses = addresses(global);
     let nats = addresses.nats_for_command("submit").await?;
-    let alert = NewAlert {
-        priority: priority(args.priority),
-        suffix: args.suffix,
-        body,
-        // Chosen here, so that the session can be watched before it is claimed.
-        headers: json!({SESSION_ID: session.to_string()}),
-    };
-    let published = nats.publish_alert(alert).await?;
-    writeln!(std::io::stderr(), "{}", messages::published(&published.subject, published.sequence, session))?;
+    // Chosen here, so that the session can be watched before it is claimed.
+    let headers = json!({SESSION_ID: session.to_string(), FORCE: args.force.then_some("true")});
+    let priority = priority(args.priority);
+    let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
+    note(&messages::published(&published.subject, published.sequence, session))?;
     if !args.watch {
-        writeln!(std::io::stdout(), "{session}")?;
+        if args.view.json {
+            let (subject, sequence) = (published.subject, published.sequence);
+            print_json(&json!({"session_id": session, "subject": subject, "stream_sequence": sequence}))?;
+        } else {
+            writeln!(std::io::stdout(), "{session}")?;
+        }
         return Ok(Exit::Done);
     }
-    let database = addresses.database("tarsy submit").ok();
-    let store = database.map(|options| Store::new(&options).map(Arc::new)).transpose()?;
+    // Where there is no database, the stream has to do.
+    let store = addresses.database_url.is_some().then(|| Database::of(global, "submit")).transpose()?;
+    let queue = QueueWatch::of_alert(&nats, priority, published.sequence);
     let options = args.view.options(&Surroundings::of_process());
-    Sources { nats, store }.show(session, options, |_| Ok(())).await
+    Sources { nats, store: store.map(|database| database.store) }.show_from_queue((session, queue), options).await
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+/// The bytes of a file or of standard input.
+pub(super) fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_end(&mut body)
@@ -56,7 +59,8 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-fn named(file: &Path) -> String {
+/// What a person calls it.
+pub(super) fn named(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
@@ -66,5 +70,32 @@ fn priority(severity: Severity) -> Priority {
         Severity::High => Priority::High,
         Severity::Normal => Priority::Normal,
         Severity::Low => Priority::Low,
+    }
+}
+
+/// Priority and suffix of a subject that an alert came on. A suffix that cannot be published here is left out.
+pub(super) fn queue_of(subject: &str) -> (Priority, Option<String>) {
+    let rest = subject.strip_prefix("tarsy.alerts.").unwrap_or_default();
+    let (word, suffix) = rest.split_once('.').map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let suffix = suffix.filter(|suffix| suffix.len() <= 200 && suffix.split('.').all(is_word));
+    (Priority::parse(word).unwrap_or(Priority::Normal), suffix.map(ToOwned::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_goes_back_to_the_queue_that_it_came_from() {
+        let of = |subject: &str| {
+            let (priority, suffix) = queue_of(subject);
+            (priority.as_str(), suffix)
+        };
+        assert_eq!(of("tarsy.alerts.critical"), ("critical", None));
+        assert_eq!(of("tarsy.alerts.low.disk-full.eu"), ("low", Some("disk-full.eu".to_owned())));
+        assert_eq!(of("tarsy.alerts.high.a:b"), ("high", None));
+        assert_eq!(of("anything"), ("normal", None));
     }
 }

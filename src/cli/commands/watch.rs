@@ -1,45 +1,100 @@
-//! `tarsy watch`: a timeline from its first event, then live.
+//! `tarsy watch`: a timeline from its first event, then live; or the news of every session.
 
-use std::sync::Arc;
-
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use chrono::Utc;
 
 use super::addresses;
-use super::feed::Sources;
+use super::feed::{Sources, interrupted};
+use super::queue::QueueWatch;
+use super::reach::{Database, note, print, print_json, with_cause};
+use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
+use crate::cli::render::{list, news};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::Surroundings;
+use crate::cli::watch::Options;
 use crate::investigation::ids::SessionId;
-use crate::store::{Found, Store};
+use crate::store::SessionFilter;
+
+/// More running sessions than this are not listed before the news.
+const RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {
     let addresses = addresses(global);
-    let database = addresses.database("tarsy watch").ok();
-    let store = database.map(|options| Store::new(&options).map(Arc::new)).transpose()?;
-    let session = find(store.as_deref(), args.session.as_ref()).await?;
-    let nats = addresses.nats_for_command("watch").await?;
+    let database = addresses.database_url.is_some().then(|| Database::of(global, "watch")).transpose()?;
     let options = args.view.options(&Surroundings::of_process());
-    Sources { nats, store }.show(session, options, |_| Ok(())).await
+    if args.all {
+        return watch_all(global, database, options).await;
+    }
+    let session = find(database.as_ref(), args.session.as_ref()).await?;
+    let nats = addresses.nats_for_command("watch").await?;
+    let queue = QueueWatch::of_session(&nats, session);
+    let store = database.map(|database| database.store);
+    Sources { nats, store }.show_from_queue((session, queue), options).await
 }
 
 /// A whole id needs no database; a part of one does.
-async fn find(store: Option<&Store>, wanted: Option<&SessionRef>) -> anyhow::Result<SessionId> {
+async fn find(database: Option<&Database>, wanted: Option<&SessionRef>) -> anyhow::Result<SessionId> {
     if let Some(session) = wanted.and_then(SessionRef::whole) {
         return Ok(session);
     }
-    let store = store.context("only a whole session id can be watched without a database: set DATABASE_URL")?;
-    let Some(wanted) = wanted else {
-        let newest = store.list_sessions(1).await?.into_iter().next();
-        return newest.map(|session| session.session_id).context("there is no session yet");
+    let database = database.context("only a whole session id can be watched without a database: set DATABASE_URL")?;
+    if let Some(wanted) = wanted {
+        return database.find(wanted).await;
+    }
+    let newest = SessionFilter { limit: 1, ..SessionFilter::default() };
+    let newest = database.ask(database.store.list_sessions(newest)).await?.pop();
+    newest.map(|session| session.session_id).context("there is no session yet")
+}
+
+/// What runs now, then every event of every session, until Ctrl-C or the time limit.
+async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Options) -> anyhow::Result<Exit> {
+    let nats = addresses(global).nats_for_command("watch").await?;
+    // Before the list: what begins while it is read must not be missed.
+    let follower = AllFollower::start(&nats).await.map_err(anyhow::Error::from);
+    let mut follower = with_cause(&nats, follower).await?;
+    match database {
+        Some(database) => {
+            if let Err(error) = list_running(&database, &options).await {
+                note(&format!("what runs now is not known: {}", super::told(&error)))?;
+            }
+        }
+        None => note("what runs now is not known: set DATABASE_URL")?,
+    }
+    let end = options.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+    let over = async {
+        match end {
+            Some(end) => tokio::time::sleep_until(end).await,
+            None => std::future::pending().await,
+        }
     };
-    match store.resolve(wanted.digits()).await? {
-        Found::One(session) => Ok(session),
-        Found::NoId => bail!("a part of an id has at least six hexadecimal digits"),
-        Found::None => bail!("no session has {} in its id", wanted.digits()),
-        Found::Many(sessions) => {
-            let ids: Vec<String> = sessions.iter().map(ToString::to_string).collect();
-            bail!("several sessions have {} in their ids:\n  {}", wanted.digits(), ids.join("\n  "))
+    let (mut over, mut interrupt) = (std::pin::pin!(over), std::pin::pin!(interrupted()));
+    loop {
+        let event = tokio::select! {
+            biased;
+            () = &mut interrupt => return Ok(Exit::Interrupted),
+            () = &mut over => return Ok(Exit::StillRunning),
+            event = follower.next() => event.context("the timelines broke off")?,
+        };
+        if options.json { print_json(&event)? } else { print(&[news(&event, &options.style)])? }
+    }
+}
+
+async fn list_running(database: &Database, options: &Options) -> anyhow::Result<()> {
+    let filter = SessionFilter { limit: RUNNING, status: Some("running".to_owned()), ..SessionFilter::default() };
+    let mut running = database.ask(database.store.list_sessions(filter)).await?;
+    // As the news that follow: the oldest first.
+    running.reverse();
+    for session in &running {
+        if options.json {
+            print_json(session)?;
+        } else {
+            print(&[list::running(session, Utc::now(), &options.style)])?;
         }
     }
+    if running.is_empty() {
+        note("no session runs now")?;
+    }
+    Ok(())
 }

@@ -3,13 +3,21 @@
 //! Pure: knows nothing of terminals, streams or clocks. Text of models and tools is cleaned here, once, on its way in.
 
 mod calls;
+pub mod checks;
 mod event;
 pub(crate) mod figures;
+pub mod letters;
+pub mod list;
 mod live;
+mod markdown;
 mod meta;
+mod news;
+pub mod report;
 mod row;
 mod session;
+pub mod show;
 mod style;
+mod table;
 pub(crate) mod text;
 
 use chrono::{DateTime, Utc};
@@ -18,6 +26,7 @@ use crate::cli::messages;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
+pub use news::news;
 pub use style::Style;
 
 use calls::Calls;
@@ -172,8 +181,13 @@ impl Timeline {
 
     fn joined(&self, event: &TimelineEvent) -> String {
         let meta = Meta::new(&event.metadata, self.style.ascii);
+        let session = meta.text("joined_session_id").unwrap_or_default();
+        if meta.text("reason").as_deref() == Some("cooldown") {
+            let finished = meta.text("finished_at").and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
+            return messages::cooled(&session, finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()));
+        }
         messages::joined(
-            &meta.text("joined_session_id").unwrap_or_default(),
+            &session,
             meta.text("fingerprint").as_deref(),
             meta.number("running_ms").map(std::time::Duration::from_millis),
         )

@@ -6,7 +6,7 @@ use tarsy::engine::ports::{
 };
 use tarsy::investigation::alert::{Alert, AlertStatus};
 use tarsy::investigation::timeline::TimelineEvent;
-use tarsy::store::{CancelAnswer, Found};
+use tarsy::store::{CancelAnswer, Found, SessionFilter};
 
 use super::fixture::{alert, completed, new_id, open_request, open_session, received};
 use crate::support::postgres::TestDatabase;
@@ -163,7 +163,7 @@ async fn an_id_is_found_by_either_end() {
     assert_eq!(store.resolve(shared).await.unwrap(), Found::Many(vec![b, a]));
     assert_eq!(store.resolve("ffffffffff").await.unwrap(), Found::None);
     assert_eq!(store.resolve("%%%%%%%").await.unwrap(), Found::NoId);
-    let listed = store.list_sessions(10).await.unwrap();
+    let listed = store.list_sessions(SessionFilter { limit: 10, ..SessionFilter::default() }).await.unwrap();
     assert_eq!(listed.iter().map(|s| s.session_id).collect::<Vec<_>>(), [b, a]);
     let shown = store.show_session(a).await.unwrap().unwrap();
     assert_eq!((shown.status.as_str(), shown.title.as_deref()), ("running", Some("disk full on db-1")));

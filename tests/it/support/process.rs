@@ -130,6 +130,11 @@ impl Tarsy {
         self.signal(Signal::CONT);
     }
 
+    /// Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }

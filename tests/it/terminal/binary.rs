@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 25] = [
     &["worker"],
     &["llm-service"],
     &["migrate"],
@@ -14,6 +14,20 @@ const COMMANDS: [&[&str]; 11] = [
     &["config", "show"],
     &["config", "example"],
     &["evidence-server"],
+    &["sessions"],
+    &["sessions", "list"],
+    &["sessions", "show"],
+    &["sessions", "rerun"],
+    &["sessions", "cancel"],
+    &["dead-letters"],
+    &["dead-letters", "list"],
+    &["dead-letters", "show"],
+    &["dead-letters", "retry"],
+    &["dead-letters", "drop"],
+    &["doctor"],
+    &["tools"],
+    &["inspect", "alert"],
+    &["completions"],
 ];
 
 fn tarsy(arguments: &[&str]) -> Output {
@@ -68,6 +82,11 @@ fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
         (&["watch", "--timeout", "30"], "500ms"),
         (&["worker", "--slots", "0"], "1..=1024"),
         (&["submit"], "<FILE>"),
+        (&["sessions", "list", "--limit", "0"], "1..=1000"),
+        (&["sessions", "list", "--since", "yesterday"], "no duration"),
+        (&["sessions", "list", "--status", "done"], "timed-out"),
+        (&["dead-letters", "show", "@x"], "number"),
+        (&["watch", "--all", "77d0b3aa"], "--all"),
     ] {
         let output = tarsy(arguments);
         let said = String::from_utf8(output.stderr).unwrap();

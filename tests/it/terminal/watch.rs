@@ -10,7 +10,7 @@ use serde_json::json;
 use tarsy::cli::exit::Exit;
 use tarsy::cli::render::Style;
 use tarsy::cli::terminal::Live;
-use tarsy::cli::watch::{Followed, Options, Watch, Watched};
+use tarsy::cli::watch::{Followed, Options, Waiting, Watch, Watched};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
@@ -48,7 +48,7 @@ fn case(options: Options) -> Case {
 }
 
 fn options() -> Options {
-    Options { style: Style::default(), json: false, live: Live::Off, timeout: None }
+    Options { style: Style::default(), json: false, live: Live::Off, timeout: None, ends_with_us: false }
 }
 
 fn session() -> SessionId {
@@ -110,6 +110,56 @@ async fn a_joined_alert_leads_to_the_session_that_took_it() {
     );
     event.metadata = json!({});
     assert!(case.watch.follow(session(), feed(vec![event]), pending()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_within_the_cooldown_leads_to_the_investigation_that_answered_it() {
+    let target = "0198b2c4-0000-7f80-9a1b-2c3d5e19c7f0";
+    let mut event = story().pop().unwrap();
+    event.session_seq = 1;
+    event.event_type = EventType::Joined;
+    let finished_at = event.created_at - chrono::TimeDelta::minutes(12);
+    event.metadata = json!({"joined_session_id": target, "reason": "cooldown", "finished_at": finished_at});
+    let mut case = case(options());
+    let watched = case.watch.follow(session(), feed(vec![event]), pending()).await.unwrap();
+    assert_eq!(watched, Watched::Follow(SessionId::parse(target).unwrap()));
+    assert_eq!(
+        case.out.text(),
+        "session 5e19c7f0 investigated the same 12m00s ago and completed (cooldown); --force investigates again. \
+         Following that one.\n"
+    );
+}
+
+fn waiting(text: &str, complete: bool) -> Followed {
+    Followed::Waiting(Waiting { text: text.to_owned(), complete })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_before_an_alert_is_a_status_line_on_a_terminal_and_one_line_elsewhere() {
+    let pieces = || {
+        let pieces = [waiting("queued: 3", false), waiting("queued: 2", true), waiting("queued: 1", true)];
+        stream::iter(pieces.map(Ok)).chain(feed(story().drain(..1).collect()))
+    };
+    for (live, out, notes) in
+        [(Live::Off, "", "queued: 2\n"), (Live::Lines, "", "queued: 2\n"), (Live::Redraw, "queued: 3\r\u{1b}[2K", "")]
+    {
+        let mut case = case(Options { live, timeout: Some(Duration::from_secs(30)), ..options() });
+        case.watch.follow(session(), pieces(), pending()).await.unwrap();
+        assert!(case.out.text().starts_with(out), "{:?}", case.out.text());
+        assert!(case.notes.text().starts_with(notes), "{:?}", case.notes.text());
+        assert_eq!(case.notes.text().matches("queued").count(), notes.matches("queued").count());
+        assert!(case.out.text().contains("● started"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_with_its_watcher_is_not_said_to_go_on() {
+    let mut case = case(Options { ends_with_us: true, ..options() });
+    // Paused time: Ctrl-C comes when everything else is idle.
+    let interrupt = tokio::time::sleep(Duration::from_secs(1));
+    let watched = case.watch.follow(session(), feed(story().drain(..3).collect()), interrupt).await.unwrap();
+    assert_eq!(watched, Watched::Over(Exit::Interrupted));
+    assert_eq!(case.notes.text(), "Interrupted: what was started here ends, and the investigation with it.\n");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,79 @@
+//! Arguments of what looks at a system or an input without changing anything.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::severity;
+use crate::investigation::alert::Severity;
+
+/// Arguments of commands that accept nothing but `--json`.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JsonArgs {
+    /// For programs: one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tools`.
+#[derive(Args, Clone, Debug)]
+pub struct ToolsArgs {
+    /// Only those of this server [default: every server]
+    pub server: Option<String>,
+    /// For programs: one JSON object a tool
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CompletionsArgs {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(hide_possible_values = true)]
+    pub shell: clap_complete::Shell,
+}
+
+/// What can be looked at.
+#[derive(Clone, Debug, Subcommand)]
+pub enum InspectCommand {
+    /// What the intake makes of an alert, as JSON
+    Alert(InspectAlertArgs),
+}
+
+/// Arguments of `inspect alert`.
+#[derive(Args, Clone, Debug)]
+pub struct InspectAlertArgs {
+    /// The alert: any text or JSON; - reads standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// The queue it would come from: the severity of a body that does not say one
+    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    pub priority: Option<Severity>,
+    /// A header of the message, as 'Name: value'; may be given more than once
+    #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
+    pub headers: Vec<(String, String)>,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() || text.chars().any(char::is_control) {
+        return Err("accepted: 'Name: value', on one line".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_a_name_and_a_value() {
+        let parsed = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(header("Tarsy-Runbook-Url: https://x/y"), parsed("Tarsy-Runbook-Url", "https://x/y"));
+        assert_eq!(header("a:"), parsed("a", ""));
+        for wrong in ["a", ": b", "a: b\nc: d"] {
+            assert!(header(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

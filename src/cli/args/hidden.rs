@@ -1,0 +1,74 @@
+//! The command that drills call and people do not: apart, so that no list, suggestion or completion names it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::{Cli, Command, GlobalArgs};
+
+#[derive(Parser)]
+#[command(name = "tarsy", version)]
+struct Hidden {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: HiddenCommand,
+}
+
+#[derive(Subcommand)]
+enum HiddenCommand {
+    /// Serve a drill's recorded evidence as an MCP server on standard input and output
+    EvidenceServer(EvidenceServerArgs),
+}
+
+impl Cli {
+    /// Reads the arguments of a process, the program's name first.
+    ///
+    /// # Errors
+    /// When they are wrong, or ask for help: what to print, and where.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        if arguments.get(1).is_some_and(|command| command == "evidence-server") {
+            let Hidden { global, command: HiddenCommand::EvidenceServer(args) } = Hidden::try_parse_from(arguments)?;
+            return Ok(Self { global, command: Command::EvidenceServer(args) });
+        }
+        Self::try_parse_from(arguments)
+    }
+}
+
+impl Command {
+    /// Whether it runs until it is told to stop.
+    pub fn is_role(&self) -> bool {
+        match self {
+            Self::Worker(_) | Self::LlmService(_) | Self::EvidenceServer(_) => true,
+            Self::Migrate(_)
+            | Self::Submit(_)
+            | Self::Watch(_)
+            | Self::Sessions(_)
+            | Self::DeadLetters(_)
+            | Self::Drill(_)
+            | Self::Config(_)
+            | Self::Doctor(_)
+            | Self::Tools(_)
+            | Self::Inspect(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
+/// Arguments of `evidence-server`.
+#[derive(Args, Clone, Debug)]
+pub struct EvidenceServerArgs {
+    /// Name of the drill, or a folder of evidence
+    pub drill: String,
+    /// The socket of the drill's gates, for tests
+    #[arg(long, value_name = "SOCKET", env = "TARSY_GATES")]
+    pub gates: Option<PathBuf>,
+    /// Counts the calls, for tests
+    #[arg(long, value_name = "FILE", env = "TARSY_TOOL_CALLS_FILE")]
+    pub calls_file: Option<PathBuf>,
+    /// Answers at once, however long the recorded tool took
+    #[arg(long)]
+    pub no_delays: bool,
+}

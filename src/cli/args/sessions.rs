@@ -1,0 +1,247 @@
+//! Arguments about sessions and dead letters.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::duration;
+use crate::cli::session_ref::SessionRef;
+use crate::cli::view::ViewArgs;
+
+/// The most that a list shows at once.
+const LONGEST_LIST: i64 = 1000;
+
+/// The commands about sessions.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SessionsCommand {
+    /// List sessions, the newest first
+    List(SessionsListArgs),
+    /// Show one session: what it did, what it cost, what came of it
+    Show(SessionsShowArgs),
+    /// Investigate the alert of a session again, as a new session
+    Rerun(SessionsRerunArgs),
+    /// Ask for a session to be cancelled
+    Cancel(SessionsCancelArgs),
+}
+
+/// Arguments of `sessions list`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsListArgs {
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=LONGEST_LIST))]
+    pub limit: u32,
+    /// Only those with this status: running, completed, failed, cancelled, timed-out
+    #[arg(long, value_name = "STATUS", hide_possible_values = true)]
+    pub status: Option<Status>,
+    /// Only those that were opened within this time: 30m, 24h, 7d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub since: Option<Duration>,
+    /// Only those with these words in alert or analysis; "two words" for a phrase, -word for one that must not be there
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub search: Option<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Status {
+    /// Being investigated
+    Running,
+    /// With an analysis
+    Completed,
+    /// Without one
+    Failed,
+    /// On request
+    Cancelled,
+    /// Past its deadline
+    #[value(alias = "timed_out")]
+    TimedOut,
+}
+
+impl Status {
+    /// The word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// Arguments of `sessions show`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsShowArgs {
+    /// The id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// As Markdown, for the ticket
+    #[arg(long, conflicts_with = "json")]
+    pub report: bool,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `sessions rerun`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsRerunArgs {
+    /// The id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// The chain of agents to use [default: as the first time]
+    #[arg(long, value_name = "CHAIN", value_parser = header_value)]
+    pub chain: Option<String>,
+    /// Follow the new investigation to its end
+    #[arg(long, short)]
+    pub watch: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// Arguments of `sessions cancel`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsCancelArgs {
+    /// The id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// Wait until it has ended; exit code 1 if it was not cancelled
+    #[arg(long)]
+    pub wait: bool,
+    /// Give up waiting after this time, with exit code 3; the request stays
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait", default_value = "60s")]
+    pub timeout: Duration,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The commands about dead letters.
+#[derive(Clone, Debug, Subcommand)]
+pub enum DeadLettersCommand {
+    /// List the alerts that were given up, the newest first
+    List(DeadLettersListArgs),
+    /// Show one of them, and why it was given up
+    Show(DeadLettersShowArgs),
+    /// Queue one again, as a new session
+    Retry(DeadLettersRetryArgs),
+    /// Remove one for good
+    Drop(DeadLettersDropArgs),
+}
+
+/// Arguments of `dead-letters list`.
+#[derive(Args, Clone, Debug)]
+pub struct DeadLettersListArgs {
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=LONGEST_LIST))]
+    pub limit: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `dead-letters show`.
+#[derive(Args, Clone, Debug)]
+pub struct DeadLettersShowArgs {
+    /// The alert's id or a part of it, or @ and the number of the dead letter
+    pub letter: LetterRef,
+    /// Print the alert itself, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub body: bool,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `dead-letters retry`.
+#[derive(Args, Clone, Debug)]
+pub struct DeadLettersRetryArgs {
+    /// The alert's id or a part of it, or @ and the number of the dead letter
+    pub letter: LetterRef,
+    /// The chain of agents to use [default: as the alert says]
+    #[arg(long, value_name = "CHAIN", value_parser = header_value)]
+    pub chain: Option<String>,
+    /// Follow the investigation to its end
+    #[arg(long, short)]
+    pub watch: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// Arguments of `dead-letters drop`.
+#[derive(Args, Clone, Debug)]
+pub struct DeadLettersDropArgs {
+    /// The alert's id or a part of it, or @ and the number of the dead letter
+    pub letter: LetterRef,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How people name a dead letter: by its alert, or by its own number where an alert has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LetterRef {
+    /// A part of the alert's id.
+    Alert(SessionRef),
+    /// Its sequence in the stream of dead letters.
+    Number(u64),
+}
+
+impl FromStr for LetterRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix('@') {
+            Some(number) => number.parse().map(Self::Number).map_err(|_| "behind @ comes a number".to_owned()),
+            None => text.parse().map(Self::Alert),
+        }
+    }
+}
+
+/// As a duration, and days.
+fn age(text: &str) -> Result<Duration, String> {
+    const DAY: u64 = 24 * 60 * 60;
+    match text.strip_suffix('d').map(str::parse::<u64>) {
+        Some(Ok(days)) if days <= 36_500 => Ok(Duration::from_secs(days * DAY)),
+        Some(_) => Err(format!("\"{text}\" is no age such as 30m, 24h or 7d")),
+        None => duration(text),
+    }
+}
+
+/// What can stand in a header.
+fn header_value(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err("accepted: one line of text".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_may_be_in_days() {
+        assert_eq!(age("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(age("90m"), Ok(Duration::from_secs(5_400)));
+        for wrong in ["d", "-1d", "99999999999d", "7", "yesterday"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_dead_letter_is_named_by_its_alert_or_by_its_number() {
+        assert_eq!("@12".parse(), Ok(LetterRef::Number(12)));
+        assert!(matches!("0d4be6c1".parse(), Ok(LetterRef::Alert(_))));
+        for wrong in ["@", "@x", "12"] {
+            assert!(wrong.parse::<LetterRef>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Values that are more than a word or a number.
+
+use std::time::Duration;
+
+use crate::investigation::alert::Severity;
+
+/// A duration such as `500ms`, `30s`, `2m` or `1h`.
+///
+/// # Errors
+/// When it is none, in words for the person who typed it.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(unit_at).unwrap_or((text, ""));
+    let wrong = || format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h");
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let millis = match unit {
+        "ms" => Some(number),
+        "s" => number.checked_mul(1000),
+        "m" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => None,
+    };
+    millis.map(Duration::from_millis).ok_or_else(wrong)
+}
+
+pub(super) fn severity(text: &str) -> Result<Severity, String> {
+    [Severity::Critical, Severity::High, Severity::Normal, Severity::Low]
+        .into_iter()
+        .find(|severity| severity.as_str() == text)
+        .ok_or_else(|| "accepted: critical, high, normal, low".to_owned())
+}
+
+/// Tokens of a subject: no white space, no wildcard, none empty.
+pub(super) fn suffix(text: &str) -> Result<String, String> {
+    let is_token =
+        |token: &str| !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '*' | '>'));
+    if text.split('.').all(is_token) {
+        return Ok(text.to_owned());
+    }
+    Err("accepted: tokens separated by dots, without spaces, * and >".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit() {
+        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
+        }
+        for text in ["", "30", "s", "1d", "-1s", "1.5s", "18446744073709551615h"] {
+            assert_eq!(duration(text), Err(format!("\"{text}\" is no duration such as 500ms, 30s, 2m or 1h")));
+        }
+    }
+
+    #[test]
+    fn a_suffix_is_one_or_more_tokens_of_a_subject() {
+        assert_eq!(suffix("alertmanager.eu-1"), Ok("alertmanager.eu-1".to_owned()));
+        for text in ["", "a..b", "a b", "a.*", "a.>", ".a"] {
+            assert!(suffix(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Everything that a server has, for people: what a model is offered of it, and what it is not.
+
+use std::collections::BTreeMap;
+
+use rmcp::model::Tool;
+use serde::Serialize;
+
+use super::{ServerConfig, Servers, names, offer};
+use crate::investigation::mask::Mask;
+use crate::mcp::Error;
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// `server.tool`.
+    pub name: String,
+    /// What the server says of it, masked.
+    pub description: String,
+    /// The server or the configuration says that it changes nothing.
+    pub read_only: bool,
+    /// A model may call it.
+    pub offered: bool,
+    /// Why it may not; `None` when it may.
+    pub withheld: Option<String>,
+}
+
+impl Servers {
+    /// What a server has, sorted by name.
+    ///
+    /// # Errors
+    /// When it is unknown, does not start, or does not answer.
+    pub async fn listed(&self, server: &str) -> Result<Vec<Listed>, Error> {
+        let known = self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?;
+        let connection = known.connection(&self.surroundings).await?;
+        let tools = connection.tools(server).await.inspect_err(|_| known.forget(&connection))?;
+        Ok(listed(&known.config, tools, &self.surroundings.mask))
+    }
+}
+
+fn listed(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<Listed> {
+    let names: Vec<(String, String, Option<&'static str>)> = tools
+        .iter()
+        .map(|tool| {
+            let description = mask.apply(tool.description.as_deref().unwrap_or_default()).into_owned();
+            (tool.name.to_string(), description, names::tool_fault(&config.name, &tool.name))
+        })
+        .collect();
+    let offered = offer::offer(config, tools, mask);
+    let one = |(tool, description, fault): (String, String, Option<&'static str>)| {
+        let name = format!("{}.{tool}", config.name);
+        let spec = offered.iter().find(|spec| spec.name == name && fault.is_none());
+        let withheld = match (spec, fault) {
+            (Some(_), _) => None,
+            (None, Some(fault)) => Some(format!("its name {fault}")),
+            (None, None) => Some("it may change something".to_owned()),
+        };
+        let read_only = spec.is_some_and(|spec| spec.read_only);
+        (name.clone(), Listed { name, description, read_only, offered: spec.is_some(), withheld })
+    };
+    // By name: a server that lists a tool twice has it once.
+    names.into_iter().map(one).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_not_offered_says_why() {
+        let tools = json!([
+            {"name": "write", "description": "writes", "inputSchema": {"type": "object"}},
+            {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+            {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+            {"name": "a__b", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+            {"name": "delete", "inputSchema": {"type": "object"}},
+        ]);
+        let config = ServerConfig {
+            name: "s".to_owned(),
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            tool_timeout: Duration::ZERO,
+            read_only: Vec::new(),
+            allowed: vec!["delete".to_owned()],
+        };
+        let found = listed(&config, serde_json::from_value(tools).unwrap(), &Mask::default());
+        let facts: Vec<_> = found
+            .iter()
+            .map(|tool| (tool.name.as_str(), tool.read_only, tool.offered, tool.withheld.is_some()))
+            .collect();
+        assert_eq!(
+            facts,
+            [
+                ("s.a__b", false, false, true),
+                ("s.delete", false, true, false),
+                ("s.read", true, true, false),
+                ("s.write", false, false, true),
+            ]
+        );
+        assert_eq!(found.last().unwrap().withheld.as_deref(), Some("it may change something"));
+    }
+}

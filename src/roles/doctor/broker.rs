@@ -1,0 +1,117 @@
+//! The broker, its streams and who works on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+
+use super::{Check, Verdict};
+use crate::bus::{self, Nats, TopologySettings};
+use crate::roles::connect::Addresses;
+
+/// Workers speak every five seconds.
+const LISTEN: Duration = Duration::from_secs(6);
+/// Smaller servers take no alert of the default size.
+const LEAST_PAYLOAD: usize = 1024 * 1024;
+
+/// The connection that all checks of the broker share.
+pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, String>>>;
+
+/// Begins to connect.
+pub(super) fn connect(addresses: Arc<Addresses>) -> Connecting {
+    async move { addresses.nats_for_command("doctor").await.map_err(|error| error.root_message()) }.boxed().shared()
+}
+
+trait RootMessage {
+    fn root_message(&self) -> String;
+}
+
+impl RootMessage for anyhow::Error {
+    /// The adapter's own words; what the command line adds to them is the fix here.
+    fn root_message(&self) -> String {
+        self.downcast_ref::<bus::Error>().map_or_else(|| self.to_string(), ToString::to_string)
+    }
+}
+
+/// The server.
+pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<Check> {
+    let nats = match nats.await {
+        Ok(nats) => nats,
+        Err(error) => {
+            return vec![Check::new("nats", Verdict::Fail, error).fix("start nats-server, or set NATS_URL")];
+        }
+    };
+    let info = nats.server();
+    let about = format!("{} at {}", info.version, addresses.shown_nats());
+    match nats.rtt().await {
+        Ok(rtt) => {
+            let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
+            let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
+            let verdict = if info.max_payload < LEAST_PAYLOAD { Verdict::Warn } else { Verdict::Ok };
+            vec![Check::new("nats", verdict, detail)]
+        }
+        Err(error) => vec![Check::new("nats", Verdict::Fail, format!("{about}: {error}"))],
+    }
+}
+
+/// Every stream and consumer that is not as it must be, or one line for all of them.
+pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Vec<Check> {
+    let Ok(nats) = nats.await else {
+        return vec![Check::new("streams", Verdict::Warn, "not looked at: nats is away")];
+    };
+    let examined = match nats.examine_topology(&settings.unwrap_or_default()).await {
+        Ok(examined) => examined,
+        Err(error) => return vec![Check::new("streams", Verdict::Fail, error.to_string())],
+    };
+    let faults: Vec<Check> = examined.iter().filter_map(fault).collect();
+    if !faults.is_empty() {
+        return faults;
+    }
+    let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
+    let streams = examined.len() - consumers;
+    vec![Check::new("streams", Verdict::Ok, format!("{streams} streams, {consumers} consumers"))]
+}
+
+fn fault(object: &bus::Examined) -> Option<Check> {
+    let kind = if object.name.contains('/') { "consumer" } else { "stream" };
+    let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
+    match &object.verdict {
+        bus::Verdict::Fine => None,
+        bus::Verdict::Missing => Some(failed(format!("{}: missing", object.name))),
+        bus::Verdict::Differs(differences) => {
+            let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            Some(failed(each.join("; ")))
+        }
+        bus::Verdict::Unreadable(why) => Some(Check::new(kind, Verdict::Fail, format!("{}: {why}", object.name))),
+    }
+}
+
+/// Who said that it is there.
+pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
+    let Ok(nats) = nats.await else {
+        return vec![Check::new("workers", Verdict::Warn, "not looked at: nats is away")];
+    };
+    let workers = match nats.workers(LISTEN).await {
+        Ok(workers) => workers,
+        Err(error) => return vec![Check::new("workers", Verdict::Fail, error.to_string())],
+    };
+    if workers.is_empty() {
+        let detail = format!("none was heard of in {} s: alerts wait in the queue", LISTEN.as_secs());
+        return vec![Check::new("workers", Verdict::Warn, detail).fix("tarsy worker")];
+    }
+    let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
+    let busy: usize = workers.iter().map(|worker| worker.sessions.len()).sum();
+    let idle: Vec<String> = workers
+        .iter()
+        .filter(|worker| worker.state != "claiming")
+        .map(|worker| format!("{} is {}", worker.name, worker.state))
+        .collect();
+    let many = if workers.len() == 1 { "" } else { "s" };
+    let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
+    vec![if idle.is_empty() {
+        Check::new("workers", Verdict::Ok, detail)
+    } else {
+        Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join(", ")))
+    }]
+}

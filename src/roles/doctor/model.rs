@@ -1,0 +1,53 @@
+//! The LLM service, and the keys that providers need.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Check, Verdict};
+use crate::config::{Config, process_env};
+use crate::engine::ports::Model as _;
+use crate::llm::client::Client;
+
+pub(super) async fn check(address: String, config: Arc<Option<Config>>) -> Vec<Check> {
+    let client = match Client::connect(&address) {
+        Ok(client) => client,
+        Err(error) => return vec![Check::new("llm-service", Verdict::Fail, error.to_string())],
+    };
+    if !client.serving().await {
+        let failed = Check::new("llm-service", Verdict::Fail, format!("{address} does not serve"));
+        return vec![failed.fix("tarsy llm-service, or set TARSY_LLM_ADDR")];
+    }
+    let missing = config.as_ref().as_ref().map(missing_keys).unwrap_or_default();
+    vec![if missing.is_empty() {
+        Check::new("llm-service", Verdict::Ok, format!("serving at {address}"))
+    } else {
+        // The service may run elsewhere, with variables of its own.
+        let detail = format!("serving at {address}; not set here: {}", missing.join(", "));
+        Check::new("llm-service", Verdict::Warn, detail).fix("the LLM service needs these variables")
+    }]
+}
+
+/// Variables of providers that some chain may use, with the providers that need them.
+fn missing_keys(config: &Config) -> Vec<String> {
+    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, provider) in &config.llm_providers {
+        let key = provider.api_key_env.as_str();
+        if !key.is_empty() && process_env(key).is_none_or(|value| value.is_empty()) && is_used(config, name) {
+            missing.entry(key).or_default().push(name);
+        }
+    }
+    missing.into_iter().map(|(key, providers)| format!("{key} (provider {})", providers.join(", "))).collect()
+}
+
+fn is_used(config: &Config, provider: &str) -> bool {
+    let mut layers = vec![config.defaults.settings.llm_provider.as_deref()];
+    layers.extend(config.agents.values().map(|agent| agent.settings.llm_provider.as_deref()));
+    for chain in config.agent_chains.values() {
+        layers.push(chain.settings.llm_provider.as_deref());
+        for stage in &chain.stages {
+            layers.push(stage.settings.llm_provider.as_deref());
+            layers.extend(stage.agents.iter().map(|agent| agent.settings.llm_provider.as_deref()));
+        }
+    }
+    layers.contains(&Some(provider))
+}

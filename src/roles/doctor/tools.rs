@@ -1,0 +1,44 @@
+//! One MCP server.
+
+use std::sync::Arc;
+
+use super::{Check, Verdict};
+use crate::config::Config;
+use crate::engine::planner;
+use crate::mcp::Listed;
+use crate::roles::tools::list;
+
+pub(super) async fn check(name: String, config: Arc<Option<Config>>) -> Vec<Check> {
+    let Some(config) = config.as_ref() else { return Vec::new() };
+    let check = format!("mcp {name}");
+    vec![match list(config, &name).await {
+        Ok(tools) => found(check, &tools),
+        Err(error) => {
+            let used = chains_with(config, &name);
+            let used = if used.is_empty() { "no chain uses it".to_owned() } else { format!("used by chains {used}") };
+            Check::new(check, Verdict::Fail, format!("{error:#}; {used}"))
+        }
+    }]
+}
+
+fn found(check: String, tools: &[Listed]) -> Check {
+    let read_only = tools.iter().filter(|tool| tool.offered && tool.read_only).count();
+    let withheld = tools.iter().filter(|tool| !tool.offered).count();
+    let mut detail = format!("stdio, {} tools, {read_only} read-only", tools.len());
+    if withheld > 0 {
+        detail.push_str(&format!("; {withheld} not offered (tarsy tools says why)"));
+    }
+    if tools.iter().any(|tool| tool.offered) {
+        return Check::new(check, Verdict::Ok, detail);
+    }
+    Check::new(check, Verdict::Warn, format!("{detail}: a model can call none"))
+        .fix("name those that change nothing in its read_only")
+}
+
+fn chains_with(config: &Config, server: &str) -> String {
+    let uses = |chain: &&String| {
+        planner::choose(config, "", Some(chain.as_str()))
+            .is_ok_and(|route| planner::servers_of(config, &route).iter().any(|name| name == server))
+    };
+    config.agent_chains.keys().filter(uses).cloned().collect::<Vec<_>>().join(", ")
+}

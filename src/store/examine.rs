@@ -1,0 +1,71 @@
+//! What `tarsy doctor` asks a database: who it is, how safe its commits are, and which schema it has.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use diesel::RunQueryDsl;
+use diesel::deserialize::QueryableByName;
+use diesel::sql_types::{Text, Timestamptz};
+
+use super::connect::ConnectOptions;
+use super::error::Error;
+use super::migrate::{check_schema, schema_version, with_connection};
+
+/// What a database says of itself.
+#[derive(Debug)]
+pub struct Examined {
+    /// `15.18`
+    pub version: String,
+    /// The setting of that name. `off` may lose the last commits when the server dies, and tarsy's promises with them.
+    pub synchronous_commit: String,
+    /// How far its clock is ahead of this machine's, in milliseconds; as exact as half of the round trip.
+    pub clock_ahead_ms: i64,
+    /// One round trip.
+    pub round_trip: Duration,
+    /// The last migration that it has.
+    pub schema: Option<String>,
+    /// What is wrong with the schema; `None` when it is this version's.
+    pub schema_fault: Option<Error>,
+}
+
+#[derive(QueryableByName)]
+struct Said {
+    #[diesel(sql_type = Text)]
+    version: String,
+    #[diesel(sql_type = Text)]
+    synchronous_commit: String,
+    #[diesel(sql_type = Timestamptz)]
+    now: DateTime<Utc>,
+}
+
+/// Asks the database that `options` name. Writes nothing.
+///
+/// # Errors
+/// When it cannot be reached.
+pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
+    let (said, sent, round_trip) = with_connection(options, |connection| {
+        let (sent, begun) = (Utc::now(), Instant::now());
+        let said: Said = diesel::sql_query(
+            "SELECT current_setting('server_version') AS version, \
+             current_setting('synchronous_commit') AS synchronous_commit, clock_timestamp() AS now",
+        )
+        .get_result(connection)?;
+        Ok((said, sent, begun.elapsed()))
+    })
+    .await?;
+    let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
+    let schema_fault = match check_schema(options).await {
+        Ok(()) => None,
+        Err(fault @ (Error::SchemaBehind(_) | Error::SchemaTooNew(_))) => Some(fault),
+        Err(error) => return Err(error),
+    };
+    Ok(Examined {
+        // Distributions add their own words: 15.18 (Debian 15.18-0+deb12u1).
+        version: said.version.split_whitespace().next().unwrap_or_default().to_owned(),
+        synchronous_commit: said.synchronous_commit,
+        clock_ahead_ms: (said.now - (sent + half)).num_milliseconds(),
+        round_trip,
+        schema: schema_version(options).await?,
+        schema_fault,
+    })
+}

@@ -1,0 +1,309 @@
+//! The queries of a report.
+
+use chrono::{DateTime, Utc};
+use diesel::dsl::sql;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionReport, StageReport, Tokens, ToolCallReport,
+};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::store::connect::Store;
+use crate::store::error::Error;
+use crate::store::schema::{agent_executions, alert_sessions, alerts, llm_interactions, stages, tool_interactions};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]
+struct AlertRow {
+    alert_id: Uuid,
+    received_at: DateTime<Utc>,
+    place: String,
+    joined_session_id: Option<Uuid>,
+    subject: String,
+    stream_sequence: i64,
+    deliveries: i32,
+    headers: Value,
+    dead_reason: Option<String>,
+    dead_detail: Option<String>,
+    fingerprint: Option<String>,
+    alert_type: Option<String>,
+    title: Option<String>,
+    severity: Option<String>,
+    source: Option<String>,
+    body: Option<String>,
+}
+
+impl AlertRow {
+    fn report(self, joined: Vec<JoinedAlert>, session: Option<SessionReport>) -> AlertReport {
+        AlertReport {
+            alert_id: SessionId(self.alert_id),
+            received_at: self.received_at,
+            place: self.place,
+            joined_session_id: self.joined_session_id.map(SessionId),
+            subject: self.subject,
+            stream_sequence: self.stream_sequence,
+            deliveries: self.deliveries,
+            headers: self.headers,
+            dead_reason: self.dead_reason,
+            dead_detail: self.dead_detail,
+            fingerprint: self.fingerprint,
+            alert_type: self.alert_type,
+            title: self.title,
+            severity: self.severity,
+            source: self.source,
+            body: self.body,
+            joined,
+            session,
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = alert_sessions, check_for_backend(diesel::pg::Pg))]
+struct SessionRow {
+    created_at: DateTime<Utc>,
+    deadline_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+    cancel_requested_at: Option<DateTime<Utc>>,
+    status: String,
+    stop_reason: Option<String>,
+    chain: String,
+    worker_name: String,
+    lease_epoch: i32,
+    event_seq: i32,
+    executive_summary: Option<String>,
+    final_analysis: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
+struct StageRow {
+    stage_no: i32,
+    name: String,
+    status: String,
+    started_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
+struct ExecutionRow {
+    stage_no: i32,
+    execution_id: Uuid,
+    agent: String,
+    strategy: String,
+    status: String,
+    iteration: i32,
+    started_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+    error: Option<String>,
+}
+
+type JoinedRow = (Uuid, DateTime<Utc>, Option<String>, Option<String>);
+/// Input, cached, output and thinking tokens.
+type SumRow = (i64, i64, i64, i64);
+type ToolCallRow = (String, DateTime<Utc>, String, String, String, i64, Option<String>, Option<i64>, Option<String>);
+
+/// The sum of a column over the model calls of an execution.
+macro_rules! sum_of_execution {
+    ($column:literal) => {
+        sql::<BigInt>(concat!(
+            "(SELECT coalesce(sum(l.",
+            $column,
+            "), 0)::bigint FROM llm_interactions l WHERE l.session_id = agent_executions.session_id \
+             AND l.execution_id = agent_executions.execution_id)"
+        ))
+    };
+}
+
+impl Store {
+    /// All about an alert or session; `None` if nobody has seen the id.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
+        self.run(move |connection| {
+            // One snapshot: the parts agree with each other while the session runs on.
+            connection.build_transaction().read_only().repeatable_read().run(|connection| read(connection, alert.0))
+        })
+        .await
+    }
+}
+
+fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertReport>> {
+    let alert: Option<AlertRow> = alerts::table.find(id).select(AlertRow::as_select()).first(connection).optional()?;
+    let Some(alert) = alert else {
+        return Ok(None);
+    };
+    let session: Option<SessionRow> =
+        alert_sessions::table.find(id).select(SessionRow::as_select()).first(connection).optional()?;
+    let session = session.map(|session| with_parts(connection, id, session)).transpose()?;
+    let joined: Vec<JoinedRow> = alerts::table
+        .filter(alerts::joined_session_id.eq(id))
+        .order(alerts::alert_id)
+        .select((alerts::alert_id, alerts::received_at, alerts::title, alerts::severity))
+        .load(connection)?;
+    let joined = joined.into_iter().map(|(alert_id, received_at, title, severity)| JoinedAlert {
+        alert_id: SessionId(alert_id),
+        received_at,
+        title,
+        severity,
+    });
+    Ok(Some(alert.report(joined.collect(), session)))
+}
+
+fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> QueryResult<SessionReport> {
+    let executions = executions(connection, id)?;
+    let stages: Vec<StageRow> = stages::table
+        .filter(stages::session_id.eq(id))
+        .order(stages::stage_no)
+        .select(StageRow::as_select())
+        .load(connection)?;
+    let stages = stages.into_iter().map(|stage| {
+        let own = executions.iter().filter(|(stage_no, _)| *stage_no == stage.stage_no);
+        StageReport {
+            stage_no: stage.stage_no,
+            name: stage.name,
+            status: stage.status,
+            started_at: stage.started_at,
+            finished_at: stage.finished_at,
+            executions: own.map(|(_, execution)| execution.clone()).collect(),
+        }
+    });
+    let stages = stages.collect();
+    let (models, tool_calls) = (models(connection, id)?, tool_calls(connection, id)?);
+    Ok(SessionReport {
+        created_at: session.created_at,
+        deadline_at: session.deadline_at,
+        finished_at: session.finished_at,
+        cancel_requested_at: session.cancel_requested_at,
+        status: session.status,
+        stop_reason: session.stop_reason,
+        chain: session.chain,
+        worker: session.worker_name,
+        epoch: session.lease_epoch,
+        last_seq: session.event_seq,
+        executive_summary: session.executive_summary,
+        final_analysis: session.final_analysis,
+        error: session.error,
+        stages,
+        models,
+        tool_calls,
+    })
+}
+
+/// Each with the number of its stage.
+fn executions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<(i32, ExecutionReport)>> {
+    let rows: Vec<(ExecutionRow, i64, SumRow)> = agent_executions::table
+        .filter(agent_executions::session_id.eq(id))
+        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .select((
+            ExecutionRow::as_select(),
+            sql::<BigInt>(
+                "(SELECT count(*) FROM tool_interactions t WHERE t.session_id = agent_executions.session_id \
+                 AND t.execution_id = agent_executions.execution_id)",
+            ),
+            (
+                sum_of_execution!("input_tokens"),
+                sum_of_execution!("cached_tokens"),
+                sum_of_execution!("output_tokens"),
+                sum_of_execution!("thinking_tokens"),
+            ),
+        ))
+        .load(connection)?;
+    let report = |(row, tool_calls, usage): (ExecutionRow, i64, SumRow)| {
+        let report = ExecutionReport {
+            execution_id: ExecutionId(row.execution_id),
+            agent: row.agent,
+            strategy: row.strategy,
+            status: row.status,
+            iteration: row.iteration,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            error: row.error,
+            tool_calls,
+            usage: tokens(usage),
+        };
+        (row.stage_no, report)
+    };
+    Ok(rows.into_iter().map(report).collect())
+}
+
+fn models(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelReport>> {
+    let rows: Vec<(String, String, String, i64, i64, SumRow)> = llm_interactions::table
+        .filter(llm_interactions::session_id.eq(id))
+        .group_by((llm_interactions::provider, llm_interactions::backend, llm_interactions::model))
+        .order(sql::<Nullable<Timestamptz>>("min(created_at)"))
+        .select((
+            llm_interactions::provider,
+            llm_interactions::backend,
+            llm_interactions::model,
+            sql::<BigInt>("count(*)"),
+            sql::<BigInt>("count(error)"),
+            (
+                sql::<BigInt>("coalesce(sum(input_tokens), 0)::bigint"),
+                sql::<BigInt>("coalesce(sum(cached_tokens), 0)::bigint"),
+                sql::<BigInt>("coalesce(sum(output_tokens), 0)::bigint"),
+                sql::<BigInt>("coalesce(sum(thinking_tokens), 0)::bigint"),
+            ),
+        ))
+        .load(connection)?;
+    let report = |(provider, backend, model, calls, failed, usage)| ModelReport {
+        provider,
+        backend,
+        model,
+        calls,
+        failed,
+        usage: tokens(usage),
+    };
+    Ok(rows.into_iter().map(report).collect())
+}
+
+fn tool_calls(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ToolCallReport>> {
+    let rows: Vec<ToolCallRow> = tool_interactions::table
+        .inner_join(
+            agent_executions::table.on(agent_executions::session_id
+                .eq(tool_interactions::session_id)
+                .and(agent_executions::execution_id.eq(tool_interactions::execution_id))),
+        )
+        .filter(tool_interactions::session_id.eq(id))
+        .order((
+            tool_interactions::created_at,
+            agent_executions::agent_no,
+            tool_interactions::checkpoint,
+            tool_interactions::call_no,
+        ))
+        .select((
+            agent_executions::agent,
+            tool_interactions::created_at,
+            tool_interactions::tool,
+            sql::<Text>("left(arguments, 2000)"),
+            tool_interactions::state,
+            tool_interactions::duration_ms,
+            sql::<Nullable<Text>>("left(result, 2000)"),
+            sql::<Nullable<BigInt>>("octet_length(result)::bigint"),
+            tool_interactions::error,
+        ))
+        .load(connection)?;
+    let report = |(agent, at, tool, arguments, state, duration_ms, result, result_bytes, error)| ToolCallReport {
+        agent,
+        at,
+        tool,
+        arguments,
+        state,
+        duration_ms,
+        result,
+        result_bytes,
+        error,
+    };
+    Ok(rows.into_iter().map(report).collect())
+}
+
+fn tokens((input, cached, output, thinking): SumRow) -> Tokens {
+    Tokens { input, cached, output, thinking }
+}

@@ -1,0 +1,79 @@
+//! The commands for people, as processes on real servers: what they print, and the exit code.
+
+mod away;
+mod doctor;
+mod inputs;
+mod letters;
+mod queue;
+mod search;
+mod sessions;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::support::process::TARSY;
+use crate::support::stage::Stage;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a command did.
+#[derive(Debug)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+    took: Duration,
+}
+
+impl Ran {
+    /// The objects on standard output.
+    fn json(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}"))).collect()
+    }
+
+    #[track_caller]
+    fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+}
+
+/// Runs tarsy with these variables and no others of tarsy's, and `input` on standard input.
+async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
+    let mut command = Command::new(TARSY);
+    for variable in ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_LOG"] {
+        command.env_remove(variable);
+    }
+    command.args(args).envs(env.iter().copied()).env("LANG", "C.UTF-8").env("COLUMNS", "80").env_remove("LC_ALL");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let begun = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A command that reads nothing may be gone already.
+    stdin.write_all(input).await.ok();
+    drop(stdin);
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let output = output.unwrap_or_else(|_| panic!("tarsy {args:?} does not end")).unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        took: begun.elapsed(),
+    }
+}
+
+/// Runs a command on a stage.
+async fn run(stage: &Stage, args: &[&str]) -> Ran {
+    let (nats, config) = (stage.nats.url(), stage.file("tarsy.yaml"));
+    let env = [
+        ("NATS_URL", nats.as_str()),
+        ("DATABASE_URL", stage.database.url()),
+        ("TARSY_LLM_ADDR", stage.llm_addr()),
+        ("TARSY_CONFIG", config.to_str().unwrap()),
+    ];
+    run_with(&env, args, b"").await
+}

@@ -1,0 +1,92 @@
+//! `tarsy doctor` and `tarsy tools`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Ran, run, run_with};
+use crate::support::stage::Stage;
+
+fn verdicts(ran: &Ran) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    ran.json().iter().map(|check| (word(&check["check"]), word(&check["verdict"]))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(check, verdict)| ((*check).to_owned(), (*verdict).to_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_everything_absent_every_check_says_so_in_time_and_without_a_password() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("tarsy.yaml");
+    let text = "mcp_servers:\n  none:\n    command: no-such-program\n    args: [hidden-word]\n";
+    std::fs::write(&config, text).unwrap();
+    let env = [
+        ("NATS_URL", "nats://user:hidden-word@127.0.0.1:1"),
+        ("DATABASE_URL", "postgres://user:hidden-word@127.0.0.1:1/tarsy"),
+        ("TARSY_LLM_ADDR", "127.0.0.1:1"),
+        ("TARSY_CONFIG", config.to_str().unwrap()),
+    ];
+    let ran = run_with(&env, &["doctor", "--json"], b"").await.exits(1);
+    let expected = [
+        ("config", "ok"),
+        ("nats", "fail"),
+        ("streams", "warn"),
+        ("postgres", "fail"),
+        ("llm-service", "fail"),
+        ("mcp none", "fail"),
+        ("workers", "warn"),
+    ];
+    assert_eq!(verdicts(&ran), pairs(&expected), "{ran:#?}");
+    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:#?}");
+    std::fs::write(&config, "worker:\n  lease: soon\n").unwrap();
+    let ran = run_with(&env, &["doctor"], b"").await.exits(1);
+    assert!(ran.out.starts_with("FAIL  config ") && ran.out.contains("4 of 6 checks failed"), "{}", ran.out);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
+    let stage = Stage::set(&[]).await;
+    let ran = run(&stage, &["doctor", "--json"]).await.exits(0);
+    let mut found = verdicts(&ran);
+    assert_eq!(found.pop().unwrap().0, "workers");
+    let expected = ["config", "nats", "streams", "postgres", "llm-service", "mcp drill"].map(|check| (check, "ok"));
+    assert_eq!(found, pairs(&expected), "{ran:#?}");
+    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    let postgres = ran.json()[3]["detail"].as_str().unwrap().to_owned();
+    assert!(postgres.contains("(current)") && postgres.contains("clock skew"), "{postgres}");
+
+    let jetstream = async_nats::jetstream::new(async_nats::connect(stage.nats.url()).await.unwrap());
+    let mut alerts = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
+    alerts.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
+    jetstream.update_stream(&alerts).await.unwrap();
+    jetstream.delete_stream("TARSY_CONTROL").await.unwrap();
+    stage.database.execute(
+        "DELETE FROM __diesel_schema_migrations WHERE version = (SELECT max(version) FROM __diesel_schema_migrations)",
+    );
+    let ran = run(&stage, &["doctor"]).await.exits(1);
+    let out = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "FAIL stream TARSY_ALERTS: discard is \"old\", must be \"new\"",
+        "TARSY_CONTROL: missing. Fix: tarsy migrate",
+        "(behind)",
+        "checks failed",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_are_listed_with_what_a_model_may_call() {
+    let stage = Stage::set(&[]).await;
+    let ran = run(&stage, &["tools"]).await.exits(0);
+    assert!(ran.out.starts_with("drill: ") && ran.out.contains("yes, read-only"), "{}", ran.out);
+    let all = run(&stage, &["tools", "drill", "--json"]).await.exits(0).json();
+    assert!(all.iter().any(|tool| tool["offered"] == true && tool["read_only"] == true), "{all:#?}");
+    let withheld: Vec<&Value> = all.iter().filter(|tool| tool["offered"] == false).collect();
+    assert!(withheld.iter().all(|tool| tool["withheld"] == "it may change something"), "{withheld:?}");
+    let unknown = run(&stage, &["tools", "k8s"]).await.exits(1);
+    assert!(unknown.err.contains("there is no MCP server \"k8s\"; defined: drill"), "{}", unknown.err);
+}

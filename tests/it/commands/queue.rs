@@ -1,0 +1,86 @@
+//! Before an alert is claimed, and the news of every session.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tarsy::bus::WorkerPresence;
+use tarsy::engine::ports::{Presence as _, WorkerNews};
+use tarsy::investigation::ids::{SessionId, WorkerId};
+use tarsy::investigation::timeline::EventType;
+use uuid::Uuid;
+
+use super::run;
+use crate::support::stage::Stage;
+
+fn id() -> SessionId {
+    SessionId(Uuid::now_v7())
+}
+
+/// Says again and again that two busy workers are there.
+async fn announce(stage: &Stage) {
+    let presence = WorkerPresence::new(&stage.connect().await);
+    let workers = ["w1", "w2"].map(|name| WorkerNews {
+        worker_id: WorkerId(Uuid::new_v4()),
+        name: name.to_owned(),
+        version: "0".to_owned(),
+        slots: 4,
+        sessions: [(); 4].map(|()| id()).to_vec(),
+        state: "claiming".to_owned(),
+    });
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        tick.tick().await;
+        workers.iter().for_each(|worker| presence.announce(worker));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works() {
+    let stage = Stage::set(&[]).await;
+    let file = stage.file("alert.txt");
+    std::fs::write(&file, "disk full on db-3").unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    let first = run(&stage, &["submit", &file, "--json", "--force", "--suffix", "disk"]).await.exits(0);
+    let published = first.json().remove(0);
+    assert_eq!((&published["subject"], &published["stream_sequence"]), (&json!("tarsy.alerts.normal.disk"), &json!(1)));
+
+    let alone = run(&stage, &["submit", &file, "--watch", "--timeout", "8s"]).await.exits(3);
+    let waiting = "queued: 1 alert of priority normal before it; no worker is there: tarsy worker starts one\n";
+    assert!(alone.err.contains(waiting), "{}", alone.err);
+    let unbegun = published["session_id"].as_str().unwrap().to_owned();
+    let submit = ["submit", &file, "--watch", "--timeout", "8s", "--priority", "low"];
+    let watch = ["watch", &unbegun, "--timeout", "8s"];
+    let both = async { tokio::join!(run(&stage, &submit), run(&stage, &watch)) };
+    let (submitted, watched) = tokio::select! {
+        () = announce(&stage) => unreachable!("it goes on for ever"),
+        both = both => both,
+    };
+    let expected = "queued: the next one of priority low; 2 workers, 8 slots, 8 busy\n";
+    assert_eq!(submitted.exits(3).err.matches(expected).count(), 1);
+    let watched = watched.exits(3).err;
+    assert!(watched.contains("queued: critical 0, high 0, normal 2, low 1; 2 workers, 8 slots, 8 busy"), "{watched}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_that_happens_anywhere_is_shown_until_ctrl_c() {
+    let mut stage = Stage::set(&["answer-1-start"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let held = stage.gates.next().await;
+    let mut people = stage.tarsy("watch", &["watch", "--all"]);
+    let mut programs = stage.tarsy("watch", &["watch", "--all", "--json"]);
+    let running = people.line_with("running for").await;
+    assert!(running.contains(&session.short()) && running.contains("on w1"), "{running}");
+    let listed = programs.line_with("\"status\":\"running\"").await;
+    assert!(listed.contains(&session.to_string()), "{listed}");
+    held.open().await;
+    let line = people.line_with("completed  ").await;
+    assert!(line.contains(&session.short()), "{line}");
+    let end = programs.line_with("session_completed").await;
+    let end: serde_json::Value = serde_json::from_str(&end).unwrap();
+    assert_eq!(end["event_type"], EventType::SessionCompleted.as_str());
+    for watcher in [&mut people, &mut programs] {
+        watcher.interrupt();
+        assert_eq!(watcher.finished().await.0, 130);
+    }
+}

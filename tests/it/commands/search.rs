@@ -1,0 +1,29 @@
+//! Words are found by the indexes, not by reading every body.
+
+use std::time::Duration;
+
+use tarsy::store::SessionFilter;
+
+use crate::support::postgres::TestDatabase;
+
+#[tokio::test]
+async fn a_search_goes_through_the_indexes_of_alerts_and_analyses() {
+    let database = TestDatabase::create().await;
+    let name = database.text("SELECT current_database()::text");
+    // Of an empty table a scan would be cheaper.
+    database.execute(&format!("ALTER DATABASE {name} SET enable_seqscan = off"));
+    let store = database.store();
+    let filter = SessionFilter { limit: 5, search: Some("disk -full".to_owned()), ..SessionFilter::default() };
+    assert_eq!(store.list_sessions(filter).await.unwrap(), []);
+    // Statistics are sent when a connection ends.
+    drop(store);
+    let used = "SELECT count(*) FROM pg_stat_user_indexes WHERE idx_scan > 0 \
+                AND indexrelname IN ('alerts_search', 'alert_sessions_search')";
+    let used = async {
+        while database.number(used) < 2 {
+            // Postgres gives no signal when it has counted.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(super::PATIENCE, used).await.expect("a search reads a whole table");
+}
