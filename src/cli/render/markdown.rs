@@ -1,6 +1,7 @@
 //! Text from outside in a Markdown document that people paste into tickets: it is shown, and cannot be more than text.
 //!
-//! No link, image, HTML, heading or fence of ours can come out of what a model, a tool or an alert says.
+//! No image, HTML, heading or fence, and no link that hides where it leads, comes out of what a model, a tool or an
+//! alert says.
 
 use super::text;
 
@@ -43,7 +44,7 @@ pub(super) fn block(outside: &str) -> Vec<String> {
     lines
 }
 
-/// Markdown of a model as a quotation: its lists, emphasis and code are seen as such, but no HTML, link or image, and
+/// Markdown of a model as a quotation: its lists, emphasis and code are seen as such, but no HTML and no image, and
 /// nothing leaves the quotation.
 pub(super) fn quote(outside: &str) -> Vec<String> {
     let text = text::clean(outside, false);
@@ -69,7 +70,7 @@ pub(super) fn quote(outside: &str) -> Vec<String> {
     lines
 }
 
-/// Without HTML, links and images: what they point at is still to be read.
+/// Without HTML, images and links with a text of their own: what they point at is still to be read.
 fn harmless(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {

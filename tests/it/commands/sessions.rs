@@ -110,9 +110,11 @@ async fn a_session_is_cancelled_by_request_and_one_that_runs_is_not_done_again()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_way_of_cancelling_suffices_and_the_other_ones_fault_is_told() {
     let mut stage = Stage::set(&["answer-1-start"]).await;
-    let (_worker, _) = stage.worker("w1").await;
+    let (worker, _) = stage.worker("w1").await;
     let session = stage.publish().await;
     let held = stage.gates.next().await;
+    // So that it does not end between the two requests.
+    worker.stop();
     let id = session.to_string();
     let args = ["sessions", "cancel", &id, "--database-url", "postgres://u:hidden-word@127.0.0.1:1/none"];
     let by_broker = run(&stage, &args).await.exits(0);
@@ -123,6 +125,7 @@ async fn either_way_of_cancelling_suffices_and_the_other_ones_fault_is_told() {
     for said in [&by_broker, &by_database] {
         assert!(!format!("{said:?}").contains("hidden-word"), "{said:?}");
     }
+    worker.cont();
     assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCancelled);
     drop(held);
 }

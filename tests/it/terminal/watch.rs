@@ -155,6 +155,7 @@ async fn what_is_before_an_alert_is_a_status_line_on_a_terminal_and_one_line_els
 #[tokio::test(start_paused = true)]
 async fn what_ends_with_its_watcher_is_not_said_to_go_on() {
     let mut case = case(Options { ends_with_us: true, ..options() });
+    // Paused time: Ctrl-C comes when everything else is idle.
     let interrupt = tokio::time::sleep(Duration::from_secs(1));
     let watched = case.watch.follow(session(), feed(story().drain(..3).collect()), interrupt).await.unwrap();
     assert_eq!(watched, Watched::Over(Exit::Interrupted));
