@@ -92,6 +92,41 @@ async fn investigations_outlive_the_loss_of_all_streams() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_were_handed_back_before_all_streams_were_lost_are_published_again() {
+    let watched = &["answer-3-start"];
+    let sweep = Duration::from_secs(1);
+    let mut stage = Stage::set_up(Setup {
+        watched,
+        lease: LEASE,
+        sweep,
+        slots: 8,
+        transcript: Some(paced(ANSWERS, CALL)),
+        ..Setup::default()
+    })
+    .await;
+    let (mut leaving, _) = stage.worker("w1").await;
+    publish_many(&stage, SESSIONS).await;
+    let mut waiting = Vec::new();
+    for _ in 0..SESSIONS {
+        waiting.push(stage.gates.next().await);
+    }
+    stage.nats.kill();
+    leaving.logged("nats is away").await;
+    // The calls finish and the sessions are given back, but the broker hears of neither.
+    leaving.terminate();
+    leaving.logged("SIGTERM").await;
+    stage.gates.open_all();
+    for arrived in waiting {
+        arrived.open().await;
+    }
+    assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
+    stage.nats.restart_empty().await;
+    stage.migrate().await;
+    let _successor = stage.worker("w2").await;
+    assert_eq!(all_is_well(&stage, SESSIONS).await, Changes { handed_back: SESSIONS, expired: 0 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));

@@ -19,6 +19,7 @@ use super::process::{TARSY, Tarsy};
 
 /// A dead worker is noticed after this time.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
+const SWEEP: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a test wants of its stage.
@@ -31,6 +32,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) slots: u32,
     /// Of these, for critical alerts only.
     pub(crate) reserved: u32,
+    /// Between two looks for what nobody takes care of.
+    pub(crate) sweep: Duration,
     /// A recording beside the built-in ones.
     pub(crate) transcript: Option<String>,
     /// Another database than one on the shared server.
@@ -39,7 +42,7 @@ pub(crate) struct Setup<'a> {
 
 impl Default for Setup<'_> {
     fn default() -> Self {
-        Self { watched: &[], lease: LEASE, slots: 4, reserved: 0, transcript: None, database: None }
+        Self { watched: &[], lease: LEASE, slots: 4, reserved: 0, sweep: SWEEP, transcript: None, database: None }
     }
 }
 
@@ -76,7 +79,7 @@ impl Stage {
             gates,
             directory,
         };
-        let worker = (setup.lease, setup.slots, setup.reserved);
+        let worker = (setup.lease, setup.slots, setup.reserved, setup.sweep);
         std::fs::write(stage.file("tarsy.yaml"), stage.config(worker)).unwrap();
         std::fs::create_dir(stage.file("transcripts")).unwrap();
         if let Some(transcript) = transcript {
@@ -93,14 +96,15 @@ impl Stage {
         assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     }
 
-    fn config(&self, (lease, slots, reserved): (Duration, u32, u32)) -> String {
+    fn config(&self, (lease, slots, reserved, sweep): (Duration, u32, u32, Duration)) -> String {
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
              env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n  slots: {slots}\n  \
-             reserved_critical_slots: {reserved}\ndedupe:\n  cooldown: 0s\n",
+             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\ndedupe:\n  cooldown: 0s\n",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
             lease.as_secs(),
+            sweep.as_secs(),
         )
     }
 
