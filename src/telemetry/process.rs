@@ -93,9 +93,8 @@ mod tests {
     fn this_process_has_memory_and_began_in_the_past() {
         let figures = read().unwrap();
         assert!(figures.resident_bytes > 1_000_000.0 && figures.open_fds >= 3.0, "{figures:?}");
-        let now = chrono::Utc::now().timestamp();
-        let started = chrono::DateTime::from_timestamp(figures.start_seconds as i64, 0).unwrap().timestamp();
-        assert!(started <= now + 1 && started > now - 3_600, "{figures:?}");
+        let now = number(&chrono::Utc::now().timestamp().to_string()).unwrap();
+        assert!(figures.start_seconds <= now + 1.0 && figures.start_seconds > now - 3_600.0, "{figures:?}");
         assert!(render().contains("# TYPE process_cpu_seconds_total counter\n"));
     }
 }

@@ -14,6 +14,10 @@ use super::{Door, fixture};
 use crate::support::http::{self, head};
 use crate::support::process::{Tarsy, metric_is};
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+/// Method, path, headers and body; the status and a word of the answer.
+type Refused<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
+
 const LIMIT: usize = 512 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -22,7 +26,7 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
     let own = Uuid::now_v7().to_string();
     let (firing, grafana) =
         (fixture("01_alertmanager_v4_firing_truncated.json"), fixture("04_grafana_unified_firing.json"));
-    let cases: [(&str, &[(&str, &str)], &[u8], &str); 6] = [
+    let cases: [(&str, Headers<'_>, &[u8], &str); 6] = [
         ("/alertmanager", &[], &firing, "tarsy.alerts.critical.alertmanager"),
         ("/alertmanager?priority=low", &[], &firing, "tarsy.alerts.low.alertmanager"),
         ("/grafana", &[], &grafana, "tarsy.alerts.normal.grafana"),
@@ -60,7 +64,7 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
 async fn whoever_may_not_come_in_is_told_why_and_nothing_is_kept() {
     let door = Door::open(&[("TARSY_RECEIVE_TOKEN", "s3cret-of-the-door")]).await;
     let shown = ("authorization", "Bearer s3cret-of-the-door");
-    let cases: [(&str, &str, &[(&str, &str)], &[u8], u16, &str); 16] = [
+    let cases: [Refused<'_>; 16] = [
         ("POST", "/alert", &[], b"a", 401, "bearer token"),
         ("POST", "/alert", &[("authorization", "Bearer s3cret")], b"a", 401, "bearer token"),
         ("POST", "/alert", &[("authorization", "Basic s3cret-of-the-door")], b"a", 401, "bearer token"),
@@ -186,7 +190,7 @@ async fn without_a_token_nobody_but_this_machine_can_come_in() {
     std::fs::write(&blank, " \n").unwrap();
     let (file, blank) = (file.to_str().unwrap(), blank.to_str().unwrap());
     let everywhere = ["receive", "--listen", "0.0.0.0:0"];
-    let cases: [(&[(&str, &str)], &str); 5] = [
+    let cases: [(Headers<'_>, &str); 5] = [
         (&[], "can be reached from other machines"),
         (&[("TARSY_RECEIVE_TOKEN", "")], "TARSY_RECEIVE_TOKEN"),
         (&[("TARSY_RECEIVE_TOKEN", "with a space")], "visible ASCII"),
