@@ -43,7 +43,7 @@ async fn nobody_waits_long_for_a_database_that_is_away_or_silent() {
     }
     let nats_url = nats.url();
     let unset = run_with(&[("NATS_URL", nats_url.as_str())], &["sessions", "list"], b"").await;
-    assert_gives_up(&unset, "no database: set DATABASE_URL");
+    assert_eq!((unset.code, unset.err.as_str()), (78, "tarsy: no database: set DATABASE_URL or --database-url\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -121,6 +121,9 @@ async fn a_transcript_is_picked_by_name_before_text_and_only_by_text_of_the_prom
     let (code, message, _) = failed(ask(&client, &request("nosuch", "x")).await);
     assert_eq!(
         (code.as_str(), message.as_str()),
-        ("invalid_request", "no transcript 'nosuch'. Available transcripts: test, oom-killed, generic")
+        (
+            "invalid_request",
+            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, disk-full, oom-killed, generic"
+        )
     );
 }
