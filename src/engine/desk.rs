@@ -271,6 +271,7 @@ impl Desk {
             running: Arc::new(Running::default()),
             settings: Arc::new(settings),
             hesitation: Arc::new(Hesitation::default()),
+            outages: Arc::default(),
             drain: CancellationToken::new(),
             hurry: CancellationToken::new(),
         };

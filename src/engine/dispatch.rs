@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::attention::attended;
 use super::hesitation::Hesitation;
 use super::measure;
+use super::outage::Outages;
 use super::ports::{Claim, ClaimRequest, DeadReason, Delivery, Place, Received, Refusal, Sessions};
 use super::reading::Decision;
 use super::running::Running;
@@ -94,6 +95,8 @@ pub struct Dispatcher<W: World, S, I, D> {
     pub settings: Arc<Settings>,
     /// Sessions that came back because the LLM service was away.
     pub hesitation: Arc<Hesitation>,
+    /// When the store was away.
+    pub outages: Arc<Outages>,
     /// The process shuts down.
     pub drain: CancellationToken,
     /// It does so at once: what still runs is handed back in the middle of its call.
@@ -109,6 +112,7 @@ impl<W: World, S, I, D> Clone for Dispatcher<W, S, I, D> {
             running: Arc::clone(&self.running),
             settings: Arc::clone(&self.settings),
             hesitation: Arc::clone(&self.hesitation),
+            outages: Arc::clone(&self.outages),
             drain: self.drain.clone(),
             hurry: self.hurry.clone(),
         }
@@ -211,6 +215,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             token: Uuid::new_v4(),
             lease: self.settings.lease,
             stream_sequence: Some(sequence),
+            excuse: self.outages.excuse(self.settings.lease),
         };
         let asked_at = Instant::now();
         match self.sessions.claim(id, request).await? {

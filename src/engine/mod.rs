@@ -8,6 +8,7 @@ mod execution;
 pub mod hesitation;
 mod leased;
 mod measure;
+pub mod outage;
 pub mod planner;
 pub mod ports;
 pub mod presence;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::outage::Outages;
 use super::ports::{Model, Sessions};
 
 /// Between two looks.
@@ -46,6 +47,8 @@ pub struct Probes<S, M, B> {
     pub model: Arc<M>,
     /// Whether the connection to the broker stands.
     pub broker: B,
+    /// Hears how the store is.
+    pub outages: Arc<Outages>,
 }
 
 /// Looks every two seconds; says at once that the worker drains, and ends at `end`.
@@ -82,8 +85,9 @@ async fn away<S: Sessions, M: Model, B: Fn() -> bool>(probes: &Probes<S, M, B>) 
         tokio::time::timeout(BOUND, probes.sessions.reachable()),
         tokio::time::timeout(BOUND, probes.model.serving()),
     );
-    let found =
-        [("nats", (probes.broker)()), ("database", store.unwrap_or(false)), ("llm-service", model.unwrap_or(false))];
+    let store = store.unwrap_or(false);
+    probes.outages.look(store);
+    let found = [("nats", (probes.broker)()), ("database", store), ("llm-service", model.unwrap_or(false))];
     found.into_iter().filter(|(_, up)| !up).map(|(name, _)| name).collect()
 }
 
@@ -130,7 +134,8 @@ mod tests {
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
         let broker = move || link.load(Ordering::Relaxed);
-        let probes = Probes { sessions: Arc::clone(&desk.sessions), model: Arc::clone(&model), broker };
+        let probes =
+            Probes { sessions: Arc::clone(&desk.sessions), model: Arc::clone(&model), broker, outages: Arc::default() };
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (drain, end) = (CancellationToken::new(), CancellationToken::new());
         let task = tokio::spawn(probe(probes, state, (drain.clone(), end.clone())));

@@ -125,6 +125,7 @@ impl<W: World, S: Sessions, Q: Queue, D: Send + Sync + 'static> Sweeper<W, S, Q,
             token: Uuid::new_v4(),
             lease: self.settings.lease,
             stream_sequence: None,
+            excuse: Duration::ZERO,
         };
         match self.sessions.claim(session, request).await? {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,

@@ -134,7 +134,8 @@ impl Worker {
         background.spawn("sweeper", sweeper.run(end.clone()));
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let link = nats.clone();
-        let probes = Probes { sessions: store, model, broker: move || link.link().connected };
+        let outages = Arc::clone(&dispatcher.outages);
+        let probes = Probes { sessions: store, model, broker: move || link.link().connected, outages };
         background.spawn("probe", probe(probes, state, (drain.clone(), end.clone())));
         background.spawn("state", obey(states.clone(), (flow, ready), end.clone()));
         let identity = Identity {
@@ -240,6 +241,7 @@ fn dispatcher(
         running: Arc::new(Running::default()),
         settings: Arc::new(settings),
         hesitation: Arc::new(Hesitation::default()),
+        outages: Arc::default(),
         drain,
         hurry,
     }

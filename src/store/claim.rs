@@ -23,10 +23,12 @@ pub(super) struct TakeOver {
     token: Uuid,
     lease: f64,
     stream_sequence: Option<i64>,
+    excuse: f64,
 }
 
 statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool), [
     SqlUuid: session_id,
+    Double: excuse,
     Integer: format_version,
     SqlUuid: worker,
     Text: worker_name,
@@ -47,6 +49,7 @@ impl TakeOver {
             token: request.token,
             lease: request.lease.as_secs_f64(),
             stream_sequence: request.stream_sequence.map(number::big),
+            excuse: request.excuse.as_secs_f64(),
         }
     }
 

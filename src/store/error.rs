@@ -122,6 +122,8 @@ impl From<PoolError> for Error {
 
 impl From<Error> for JournalError {
     fn from(error: Error) -> Self {
-        if error.is_worth_another_try() { Self::Away(error.to_string()) } else { Self::Conflict(error.to_string()) }
+        // libpq wraps its messages.
+        let told = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if error.is_worth_another_try() { Self::Away(told) } else { Self::Conflict(told) }
     }
 }

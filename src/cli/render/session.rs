@@ -41,6 +41,7 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     let previous = meta.text("previous_worker").unwrap_or_else(|| "its worker".to_owned());
     let reason = meta.text("reason").map(|reason| match reason.as_str() {
         "lease_expired" => format!("lease of {previous} expired"),
+        "store_away" => format!("lease of {previous} expired while the database was away"),
         "handed_back" => format!("handed back by {previous}"),
         other => format!("{other} ({previous})"),
     });

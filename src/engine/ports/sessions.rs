@@ -269,6 +269,8 @@ pub struct ClaimRequest {
     pub lease: Duration,
     /// The delivery's place in the stream, for the sweeper.
     pub stream_sequence: Option<u64>,
+    /// A lease that ran out less than this ago could not be renewed by anybody: its owner is not counted as dead.
+    pub excuse: Duration,
 }
 
 /// How far a sweep goes.

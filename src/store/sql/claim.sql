@@ -3,29 +3,33 @@ WITH before AS (
          s.cancel_requested_at, p.format_version
   FROM alert_sessions s JOIN session_plans p ON p.session_id = s.session_id WHERE s.session_id = $1
 ), free AS (
-  SELECT s.session_id, s.lease_owner, s.worker_name
+  SELECT s.session_id, s.lease_owner, s.worker_name,
+         -- Nobody could renew it then: as if its owner had handed it back.
+         s.lease_owner IS NOT NULL AND s.lease_expires_at > clock_timestamp() - make_interval(secs => $2) AS excused
   FROM alert_sessions s, before b
-  WHERE s.session_id = $1 AND b.format_version <= $2 AND s.status = 'running' AND s.lease_expires_at <= clock_timestamp()
+  WHERE s.session_id = $1 AND b.format_version <= $3 AND s.status = 'running' AND s.lease_expires_at <= clock_timestamp()
   FOR NO KEY UPDATE OF s
 ), taken AS (
   UPDATE alert_sessions s
-  SET lease_owner = $3, worker_name = $4, lease_token = $5, lease_epoch = s.lease_epoch + 1,
-      lease_expires_at = clock_timestamp() + make_interval(secs => $6), lease_period = make_interval(secs => $6),
-      attempts = s.attempts + 1, event_seq = s.event_seq + 1
+  SET lease_owner = $4, worker_name = $5, lease_token = $6, lease_epoch = s.lease_epoch + 1,
+      lease_expires_at = clock_timestamp() + make_interval(secs => $7), lease_period = make_interval(secs => $7),
+      attempts = s.attempts + (NOT f.excused)::integer, event_seq = s.event_seq + 1
   FROM free f
   WHERE s.session_id = f.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.deadline_at, s.attempts, s.cancel_requested_at,
-            f.worker_name AS previous_worker, f.lease_owner IS NULL AS handed_back
+            f.worker_name AS previous_worker, f.lease_owner IS NULL AS handed_back, f.excused
 ), delivered AS (
-  UPDATE alerts a SET stream_sequence = $7::bigint
-  FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $7
+  UPDATE alerts a SET stream_sequence = $8::bigint
+  FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $8
 ), told AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT t.session_id, clock_timestamp(), t.event_seq, t.lease_epoch, 'session_resumed', 'completed',
          CASE WHEN t.handed_back THEN 'handed over by ' || t.previous_worker
+              WHEN t.excused THEN 'lease of ' || t.previous_worker || ' expired while the database was away'
               ELSE 'lease of ' || t.previous_worker || ' expired' END,
-         jsonb_build_object('worker', $4, 'epoch', t.lease_epoch, 'previous_worker', t.previous_worker,
-                            'reason', CASE WHEN t.handed_back THEN 'handed_back' ELSE 'lease_expired' END)
+         jsonb_build_object('worker', $5, 'epoch', t.lease_epoch, 'previous_worker', t.previous_worker,
+                            'reason', CASE WHEN t.handed_back THEN 'handed_back' WHEN t.excused THEN 'store_away'
+                                          ELSE 'lease_expired' END)
   FROM taken t
 )
 SELECT 'taken' AS outcome, t.lease_epoch, greatest(extract(epoch FROM t.deadline_at - clock_timestamp()), 0)::float8 AS remaining,
@@ -34,13 +38,13 @@ FROM taken t
 UNION ALL
 SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
             WHEN b.status <> 'running' THEN 'over'
-            WHEN b.format_version > $2 THEN 'too_new'
+            WHEN b.format_version > $3 THEN 'too_new'
             -- This very claim was committed before, its reply was lost.
-            WHEN b.lease_token = $5 AND b.lease_expires_at > clock_timestamp() THEN 'taken'
+            WHEN b.lease_token = $6 AND b.lease_expires_at > clock_timestamp() THEN 'taken'
             WHEN b.lease_expires_at > clock_timestamp() THEN 'busy'
             ELSE 'raced' END,
        b.lease_epoch,
-       CASE WHEN b.lease_token <> $5 AND b.lease_expires_at > clock_timestamp()
+       CASE WHEN b.lease_token <> $6 AND b.lease_expires_at > clock_timestamp()
             THEN extract(epoch FROM b.lease_expires_at - clock_timestamp())
             ELSE greatest(extract(epoch FROM b.deadline_at - clock_timestamp()), 0) END::float8,
        b.attempts, b.cancel_requested_at IS NOT NULL

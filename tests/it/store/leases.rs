@@ -6,8 +6,8 @@ use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Claim, DeadReason, Journal, JournalError, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep, Sessions,
-    Standing,
+    Claim, ClaimRequest, DeadReason, Journal, JournalError, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep,
+    Sessions, Standing,
 };
 use tarsy::store::CancelAnswer;
 use uuid::Uuid;
@@ -96,6 +96,26 @@ async fn deaths_are_counted_since_the_last_checkpoint_only() {
     assert_eq!(third.attempts, 2);
     store.append(third.lease, checkpoint(executions[0], 1)).await.unwrap();
     assert_eq!(steal(&store, &database, id).await.attempts, 1);
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_while_nobody_could_renew_it_is_no_death() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, _) = running_session(&store, 1).await;
+    let id = lease.session_id;
+    assert_eq!(steal(&store, &database, id).await.attempts, 1);
+    let expired = format!(
+        "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '10 s' WHERE session_id = '{id}'"
+    );
+    for (excuse, attempts, reason) in [(60, 1, "store_away"), (9, 2, "lease_expired")] {
+        database.execute(&expired);
+        let request = ClaimRequest { excuse: Duration::from_secs(excuse), ..claim_request("w3") };
+        let Ok(Claim::Taken(claimed)) = store.claim(id, request).await else { panic!("not taken") };
+        assert_eq!(claimed.attempts, attempts, "{reason}");
+        let last = store.events(id, 0, 10).await.unwrap().pop().unwrap();
+        assert_eq!(last.metadata["reason"], reason);
+    }
 }
 
 #[tokio::test]
