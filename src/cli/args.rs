@@ -211,10 +211,9 @@ TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted
 pub struct SubmitArgs {
     /// The alert: any text or JSON; - reads standard input
     pub file: PathBuf,
-    /// Which queue it waits in: critical, high, normal or low
-    #[arg(long, short, value_name = "PRIORITY", default_value = "normal")]
-    #[arg(value_parser = severity)]
-    pub priority: Severity,
+    /// Which queue it waits in: critical, high, normal or low [default: the severity in the alert, else normal]
+    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    pub priority: Option<Severity>,
     /// Further tokens of the subject, behind tarsy.alerts and the priority
     #[arg(long, value_name = "TOKENS", value_parser = suffix)]
     pub suffix: Option<String>,
