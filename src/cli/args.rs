@@ -21,7 +21,7 @@ use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 
-use values::{severity, suffix};
+use values::{drill, severity, suffix};
 
 pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
 pub use hidden::EvidenceServerArgs;
@@ -247,8 +247,8 @@ pub struct WatchArgs {
 /// Arguments of `drill`.
 #[derive(Args, Clone, Debug)]
 pub struct DrillArgs {
-    /// Which recorded incident
-    #[arg(default_value = "oom-killed")]
+    /// Which recorded incident; --list names them
+    #[arg(default_value = "oom-killed", value_parser = drill)]
     pub name: String,
     /// Name the recorded incidents and run none
     #[arg(long)]
