@@ -45,7 +45,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
-            78 bad configuration, 130 Ctrl-C (detaches, never cancels)";
+            78 bad configuration, 130 Ctrl-C (detaches, never cancels),
+            141 the output was closed";
 
 /// What every command accepts.
 #[derive(Args, Clone)]
