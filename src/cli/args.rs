@@ -21,7 +21,7 @@ use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 
-use values::{severity, suffix};
+use values::{drill, severity, suffix};
 
 pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
 pub use hidden::EvidenceServerArgs;
@@ -45,7 +45,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
-            78 bad configuration, 130 Ctrl-C (detaches, never cancels)";
+            78 bad configuration, 130 Ctrl-C (detaches, never cancels),
+            141 the output was closed";
 
 /// What every command accepts.
 #[derive(Args, Clone)]
@@ -211,10 +212,9 @@ TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted
 pub struct SubmitArgs {
     /// The alert: any text or JSON; - reads standard input
     pub file: PathBuf,
-    /// Which queue it waits in: critical, high, normal or low
-    #[arg(long, short, value_name = "PRIORITY", default_value = "normal")]
-    #[arg(value_parser = severity)]
-    pub priority: Severity,
+    /// Which queue it waits in: critical, high, normal or low [default: the severity in the alert, else normal]
+    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    pub priority: Option<Severity>,
     /// Further tokens of the subject, behind tarsy.alerts and the priority
     #[arg(long, value_name = "TOKENS", value_parser = suffix)]
     pub suffix: Option<String>,
@@ -248,8 +248,8 @@ pub struct WatchArgs {
 /// Arguments of `drill`.
 #[derive(Args, Clone, Debug)]
 pub struct DrillArgs {
-    /// Which recorded incident
-    #[arg(default_value = "oom-killed")]
+    /// Which recorded incident; --list names them
+    #[arg(default_value = "oom-killed", value_parser = drill)]
     pub name: String,
     /// Name the recorded incidents and run none
     #[arg(long)]

@@ -186,7 +186,9 @@ impl<W: Write, N: Write> Watch<W, N> {
     fn end(&mut self, timeline: &Timeline, watched: Watched) -> anyhow::Result<()> {
         self.printer.clear()?;
         match watched {
-            Watched::Over(_) if !self.options.json => self.note(&timeline.finish().join("\n")),
+            Watched::Over(_) if !self.options.json && !self.options.ends_with_us => {
+                self.note(&timeline.finish().join("\n"))
+            }
             Watched::Over(_) | Watched::Follow(_) => Ok(()),
         }
     }

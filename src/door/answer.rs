@@ -54,7 +54,8 @@ impl Fault {
         let (status, why, header) = match self {
             Self::NoSuchPath => (StatusCode::NOT_FOUND, "here are /alertmanager, /grafana and /alert".to_owned(), None),
             Self::OnlyPost => {
-                (StatusCode::METHOD_NOT_ALLOWED, "POST".to_owned(), Some((ALLOW, HeaderValue::from_static("POST"))))
+                let why = "alerts are sent with POST".to_owned();
+                (StatusCode::METHOD_NOT_ALLOWED, why, Some((ALLOW, HeaderValue::from_static("POST"))))
             }
             Self::Unauthorized => {
                 let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");

@@ -30,7 +30,7 @@ pub struct MeasuredTool {
     pub cut_to_tokens: Option<u32>,
 }
 
-/// The events of `entries`, which are about to be appended to `state`, in the order of the seeds: thinking, text or
+/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, text or
 /// final analysis, calls, results. A text that had to be read is told by what was understood of it.
 pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
     let analysis = entries.iter().find_map(|entry| {

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
@@ -39,6 +40,7 @@ async fn a_drill_shows_its_own_investigation_also_after_one_that_was_killed() {
     let (code, shown) = next.finished().await;
     assert_eq!(code, 0, "{}", next.log());
     assert!(shown.contains("revision 43") && !shown.contains("resumed"), "{shown}");
+    assert!(!shown.contains("  ok  ") && next.log().contains("  ok  llm-service"), "progress is no result: {shown}");
 }
 
 /// Runs a drill to its end; what it showed. The drill itself compares the timeline with its expectations.
@@ -99,9 +101,13 @@ async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let (code, shown) = list.finished().await;
     let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!((code, names), (0, vec!["bad-deploy", "disk-full", "oom-killed"]), "{shown}");
+    let mut list = Tarsy::spawn("list", &["drill", "--list", "--json"], &[]);
+    let (code, shown) = list.finished().await;
+    let listed: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 3, &json!("disk-full")), "{shown}");
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
     let (code, _) = unknown.finished().await;
-    assert_eq!(code, 1);
+    assert_eq!(code, 2, "wrong usage");
     assert!(
         unknown.log().contains("no drill \"disk-ful\"; there are: bad-deploy, disk-full, oom-killed"),
         "{}",

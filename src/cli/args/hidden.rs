@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use super::{Cli, Command, GlobalArgs};
 
@@ -33,8 +34,30 @@ impl Cli {
             let Hidden { global, command: HiddenCommand::EvidenceServer(args) } = Hidden::try_parse_from(arguments)?;
             return Ok(Self { global, command: Command::EvidenceServer(args) });
         }
-        Self::try_parse_from(arguments)
+        Self::try_parse_from(&arguments).map_err(|error| told(error, &arguments))
     }
+}
+
+/// The error with the usage of its command as the help shows it: clap would name every variable that is set as if it had
+/// to be given. Who names no command gets the help.
+fn told(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let mut root = Cli::command();
+    root.build();
+    let mut command = &mut root;
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        if command.find_subcommand(word).is_some() {
+            let Some(found) = command.find_subcommand_mut(word) else { return error };
+            command = found;
+        }
+    }
+    if error.kind() == ErrorKind::MissingSubcommand {
+        let help = command.render_help();
+        return command.error(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, help);
+    }
+    if error.get(ContextKind::Usage).is_some() {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+    }
+    error
 }
 
 impl Command {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::drill::BUILTIN;
 use crate::investigation::alert::Severity;
 
 /// A duration such as `500ms`, `30s`, `2m` or `1h`.
@@ -28,6 +29,15 @@ pub(super) fn severity(text: &str) -> Result<Severity, String> {
         .into_iter()
         .find(|severity| severity.as_str() == text)
         .ok_or_else(|| "accepted: critical, high, normal, low".to_owned())
+}
+
+/// The name of a recorded incident.
+pub(super) fn drill(text: &str) -> Result<String, String> {
+    let names = BUILTIN.map(|drill| drill.name);
+    if names.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("no drill \"{text}\"; there are: {}", names.join(", ")))
 }
 
 /// Tokens of a subject: no white space, no wildcard, none empty.

@@ -128,7 +128,12 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
     let mut ids: Vec<SessionId> = fitting.iter().map(|letter| letter.alert_id).collect();
     ids.dedup();
     match (fitting.pop(), fitting.is_empty(), ids.len()) {
-        (None, ..) => bail!("no dead letter's alert has {} at either end of its id", wanted.digits()),
+        (None, ..) => match wanted.whole() {
+            Some(alert) => {
+                bail!("alert {} has no dead letter: it was never one, or is retried or dropped", alert.short())
+            }
+            None => bail!("no dead letter's alert has {} at either end of its id", wanted.digits()),
+        },
         (Some(only), true, _) => Ok(only),
         (Some(last), false, 1) => {
             fitting.push(last);

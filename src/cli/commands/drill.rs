@@ -3,7 +3,7 @@
 //! Every part is a process of its own: the LLM service, two workers, and the workers' MCP server. They end with this
 //! one, also when it is killed: their standard input is a pipe that only it holds.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use uuid::Uuid;
 
 use super::feed::Sources;
+use super::reach::{note, print, print_json};
 use super::{addresses, write_error};
 use crate::bus::{FINGERPRINT, NewAlert, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};
@@ -38,13 +39,13 @@ const KILL_IN_ITERATION: u32 = 2;
 
 pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {
     if args.list {
-        return list();
+        return list(args.view.json);
     }
     let drill = drill::find(&args.name)?;
     let program = std::env::current_exe()?;
     let config = drill::config(drill.name, &program)?;
     let mut addresses = addresses(global);
-    set_up(&addresses, &config).await?;
+    set_up(&addresses, &config, drill.name).await?;
 
     let mut stage = Stage { program: &program, quiet: global.log_level.is_none(), workers: Vec::new(), llm: None };
     let result = perform(&mut stage, &mut addresses, (&drill, &config), &args).await;
@@ -52,25 +53,30 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     result
 }
 
-fn list() -> anyhow::Result<Exit> {
+fn list(as_json: bool) -> anyhow::Result<Exit> {
     for drill in BUILTIN {
-        writeln!(std::io::stdout(), "{:<12} {}", drill.name, drill.title()?)?;
+        let (name, title) = (drill.name, drill.title()?);
+        if as_json {
+            print_json(&json!({"name": name, "title": title}))?;
+        } else {
+            print(&[format!("{name:<12} {title}")])?;
+        }
     }
     Ok(Exit::Done)
 }
 
 /// Migrates, unless the servers already serve a tarsy of other settings.
-async fn set_up(addresses: &Addresses, config: &Config) -> anyhow::Result<()> {
+async fn set_up(addresses: &Addresses, config: &Config, name: &str) -> anyhow::Result<()> {
     let began = Instant::now();
     let nats = addresses.nats_for_command("drill").await?;
     // What differs does not matter here, and migrating would change it under whoever uses it.
     if nats.has_topology().await? && nats.verify_topology(&topology(config)).await.is_err() {
-        bail!("these servers are in use with other settings, and a drill needs its own: ./dev demo starts them");
+        bail!("these servers are in use with other settings, and a drill needs its own: ./dev demo {name} starts them");
     }
     let done = migrate::run(addresses, config).await?;
     let ensured = done.ensured;
     let fresh = ensured.created + ensured.updated;
-    let detail = format!("{} migrations, {fresh} streams and consumers new or changed", done.migrations.len());
+    let detail = format!("{} migrations, {fresh} streams and consumers changed", done.migrations.len());
     ok("migrate", &detail, Some(began))
 }
 
@@ -102,12 +108,8 @@ async fn perform(
     };
     let published = nats.publish_alert(alert).await?;
     let short = session.short();
-    writeln!(
-        std::io::stdout(),
-        "Alert {} → {}        follow elsewhere: tarsy watch {short}\n",
-        drill.name,
-        published.subject
-    )?;
+    let subject = &published.subject;
+    note(&format!("Alert {} → {subject}        follow elsewhere: tarsy watch {short}\n", drill.name))?;
 
     let mut seen = Vec::new();
     let mut kill = args.kill;
@@ -202,10 +204,8 @@ impl Stage<'_> {
         };
         let pid = child.id().context("the owner is gone")?;
         child.start_kill()?;
-        let mut out = std::io::stdout();
-        let clear = if out.is_terminal() { "\r\u{1b}[2K" } else { "" };
-        writeln!(out, "{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens")?;
-        Ok(())
+        let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "" };
+        note(&format!("{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"))
     }
 
     /// Ends every process, the workers first.
@@ -240,9 +240,9 @@ async fn ready(child: &mut Child) -> anyhow::Result<String> {
     Ok(address.to_owned())
 }
 
+/// Progress, and so not on standard output: that is for the timeline.
 fn ok(what: &str, detail: &str, since: Option<Instant>) -> anyhow::Result<()> {
     let took = since.map(|since| format!("{:.1} s", since.elapsed().as_secs_f64())).unwrap_or_default();
     let line = format!("  ok  {what:<19}  {detail:<50}  {took:>6}");
-    writeln!(std::io::stdout(), "{}", line.trim_end())?;
-    Ok(())
+    note(line.trim_end())
 }

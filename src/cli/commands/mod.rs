@@ -21,6 +21,7 @@ use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
 use crate::roles::connect::{Addresses, BadAddress};
+use crate::store;
 use crate::telemetry::logs;
 
 /// Runs a command to its end.
@@ -58,7 +59,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             write_error(&faults.to_string());
             return Ok(Exit::BadConfiguration);
         }
-        if error.is::<BadAddress>() {
+        if is_bad_address(&error) {
             write_error(&format!("tarsy: {}", told(&error)));
             return Ok(Exit::BadConfiguration);
         }
@@ -69,6 +70,12 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         let hidden = addresses(&global).hide(&told);
         Err(if hidden == told { error } else { anyhow::anyhow!(hidden) })
     })
+}
+
+/// Whether no waiting and no repetition can help: an address is missing, or cannot be read.
+fn is_bad_address(error: &anyhow::Error) -> bool {
+    let is_unreadable = |error: &store::Error| matches!(error, store::Error::BadUrl(_));
+    error.is::<BadAddress>() || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_unreadable)
 }
 
 /// Whether the output was closed early, as `head` does. A broken connection is an adapter's error, not this one.

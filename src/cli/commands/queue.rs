@@ -11,6 +11,8 @@ use crate::cli::watch::Waiting;
 use crate::engine::ports::WorkerNews;
 use crate::investigation::ids::SessionId;
 
+/// Before the first look: whoever asks for what has begun already hears nothing of a queue.
+const FIRST: Duration = Duration::from_millis(300);
 /// Between two looks at the queue.
 const EVERY: Duration = Duration::from_secs(1);
 /// Workers speak every five seconds.
@@ -60,7 +62,7 @@ impl QueueWatch {
 async fn look(nats: &Nats, wanted: Wanted, sender: mpsc::Sender<Waiting>) {
     let mut workers: Option<Workers> = None;
     let mut listening = Box::pin(nats.workers(LISTEN));
-    let mut tick = tokio::time::interval(EVERY);
+    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, EVERY);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {

@@ -136,6 +136,8 @@ fn again(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::
     headers.insert(bus::SESSION_ID.to_owned(), session.to_string().into());
     headers.insert(bus::RETRY_OF.to_owned(), old.alert_id.to_string().into());
     headers.insert(bus::FORCE.to_owned(), "true".into());
-    let (priority, suffix) = submit::queue_of(&old.subject);
+    let (queue, suffix) = submit::queue_of(&old.subject);
+    // The text that was kept does not say the severity any more: its queue does.
+    let priority = old.severity.as_deref().and_then(Priority::parse).unwrap_or(queue);
     Ok((priority, NewAlert { priority, suffix, body: body.as_bytes().to_vec(), headers: Value::Object(headers) }))
 }

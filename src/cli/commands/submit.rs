@@ -19,6 +19,7 @@ use crate::cli::messages;
 use crate::cli::view::Surroundings;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, normalise};
 
 pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result<Exit> {
     let body = read(&args.file)?;
@@ -28,7 +29,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let nats = addresses.nats_for_command("submit").await?;
     // Chosen here, so that the session can be watched before it is claimed.
     let headers = json!({SESSION_ID: session.to_string(), FORCE: args.force.then_some("true")});
-    let priority = priority(args.priority);
+    let priority = args.priority.map_or_else(|| said(&body), priority);
     let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
     note(&messages::published(&published.subject, published.sequence, session))?;
     if !args.watch {
@@ -64,6 +65,11 @@ pub(super) fn named(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
+/// The severity that the body names. What is no alert is for a worker to refuse, with a reason that is kept.
+fn said(body: &[u8]) -> Priority {
+    normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| priority(alert.severity))
+}
+
 fn priority(severity: Severity) -> Priority {
     match severity {
         Severity::Critical => Priority::Critical,
@@ -86,6 +92,13 @@ pub(super) fn queue_of(subject: &str) -> (Priority, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_alert_waits_in_the_queue_of_the_severity_that_it_names() {
+        let of = |body: &[u8]| said(body).as_str();
+        assert_eq!(of(br#"{"alertname": "DiskFull", "severity": "critical"}"#), "critical");
+        assert_eq!([of(b"disk full on db-3"), of(b"\xff")], ["normal", "normal"]);
+    }
 
     #[test]
     fn an_alert_goes_back_to_the_queue_that_it_came_from() {

@@ -17,7 +17,8 @@ pub fn check(check: &Check, style: &Style) -> Vec<String> {
         Verdict::Fail => ("FAIL", Paint::Red),
     };
     let name = text::one_line(&check.check, style.ascii);
-    let fix = check.fix.as_deref().map(|fix| format!(". Fix: {fix}"));
+    let stop = if check.detail.ends_with(['.', '?', '!']) { "" } else { "." };
+    let fix = check.fix.as_deref().map(|fix| format!("{stop} Fix: {fix}"));
     let detail = text::one_line(&format!("{}{}", check.detail, fix.unwrap_or_default()), style.ascii);
     let indent = 6 + NAME.max(text::width(&name)) + 2;
     let word = format!("{}{}", paint.over(word, style.color), " ".repeat(6 - word.len()));

@@ -17,7 +17,10 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
     let found = match examine(&options).await {
         Ok(found) => found,
         Err(error) => {
-            return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix("start it, or set DATABASE_URL")];
+            let is_unreadable = matches!(error, Error::BadUrl(_));
+            let fix =
+                if is_unreadable { "postgres://user@host:5432/database" } else { "start it, or set DATABASE_URL" };
+            return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix(fix)];
         }
     };
     let (skew, rtt) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip.as_secs_f64() * 1000.0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Check, Verdict};
-use crate::config::{Config, process_env};
+use crate::config::{Backend, Config, process_env};
 use crate::engine::ports::Model as _;
 use crate::llm::client::Client;
 
@@ -19,7 +19,9 @@ pub(super) async fn check(address: String, config: Arc<Option<Config>>) -> Vec<C
     }
     let missing = config.as_ref().as_ref().map(missing_keys).unwrap_or_default();
     vec![if missing.is_empty() {
-        Check::new("llm-service", Verdict::Ok, format!("serving at {address}"))
+        let only_replays = config.as_ref().as_ref().is_some_and(only_replays);
+        let replays = if only_replays { "; replays recordings, no model is asked" } else { "" };
+        Check::new("llm-service", Verdict::Ok, format!("serving at {address}{replays}"))
     } else {
         // The service may run elsewhere, with variables of its own.
         let detail = format!("serving at {address}; not set here: {}", missing.join(", "));
@@ -37,6 +39,12 @@ fn missing_keys(config: &Config) -> Vec<String> {
         }
     }
     missing.into_iter().map(|(key, providers)| format!("{key} (provider {})", providers.join(", "))).collect()
+}
+
+/// Whether every provider that some chain may use is a recording.
+fn only_replays(config: &Config) -> bool {
+    let mut used = config.llm_providers.iter().filter(|(name, _)| is_used(config, name)).peekable();
+    used.peek().is_some() && used.all(|(_, provider)| provider.backend == Backend::Scripted)
 }
 
 fn is_used(config: &Config, provider: &str) -> bool {

@@ -74,7 +74,7 @@ WITH alert AS (
   FROM cooling
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated')
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $16, 'severity', $5)
   FROM decided WHERE place = 'ended'
 )
 SELECT d.place, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8

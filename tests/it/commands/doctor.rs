@@ -41,6 +41,9 @@ async fn with_everything_absent_every_check_says_so_in_time_and_without_a_passwo
     assert_eq!(verdicts(&ran), pairs(&expected), "{ran:#?}");
     assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
     assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:#?}");
+    let unreadable = [("DATABASE_URL", "hidden-word"), ("NATS_URL", "127.0.0.1:1"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
+    let fixes = run_with(&unreadable, &["doctor", "--json"], b"").await.exits(1).json();
+    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "starting a server mends no address");
     std::fs::write(&config, "worker:\n  lease: soon\n").unwrap();
     let ran = run_with(&env, &["doctor"], b"").await.exits(1);
     assert!(ran.out.starts_with("FAIL  config ") && ran.out.contains("4 of 6 checks failed"), "{}", ran.out);
@@ -57,6 +60,8 @@ async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
     assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
     let postgres = ran.json()[3]["detail"].as_str().unwrap().to_owned();
     assert!(postgres.contains("(current)") && postgres.contains("clock skew"), "{postgres}");
+    let model = ran.json()[4]["detail"].as_str().unwrap().to_owned();
+    assert!(model.ends_with("; replays recordings, no model is asked"), "{model}");
 
     let jetstream = async_nats::jetstream::new(async_nats::connect(stage.nats.url()).await.unwrap());
     let mut alerts = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();

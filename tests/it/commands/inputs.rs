@@ -85,6 +85,19 @@ async fn the_example_is_free_of_faults_without_any_variable() {
 }
 
 #[tokio::test]
+async fn wrong_usage_is_answered_with_the_usage_and_with_help_where_no_command_is_named() {
+    let env = [("NATS_URL", "nats://a"), ("DATABASE_URL", "postgres://a/b"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
+    let ran = run_with(&env, &["submit"], b"").await.exits(2);
+    assert!(ran.err.contains("Usage: tarsy submit [OPTIONS] <FILE>\n"), "{}", ran.err);
+    let ran = run_with(&env, &["sessions", "show", "zz"], b"").await.exits(2);
+    assert!(ran.err.contains("at least 6 characters"), "{}", ran.err);
+    for (args, line) in [(&[][..], "Usage: tarsy [OPTIONS] <COMMAND>"), (&["sessions"], "  rerun   Investigate")] {
+        let ran = run_with(&env, args, b"").await.exits(2);
+        assert!(ran.out.is_empty() && ran.err.contains(line) && ran.err.contains("Commands:"), "{ran:#?}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_word_is_not_answered_with_a_command_that_is_hidden() {
     for word in ["evidence", "evidence-serve", "help-me"] {
         let ran = run_with(&[], &[word], b"").await.exits(2);

@@ -62,6 +62,9 @@ async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
     let dropped = run(&stage, &["dead-letters", "drop", &second]).await.exits(0);
     assert_eq!(dropped.out, format!("dropped alert {second} (undecodable, from tarsy.alerts.high.ci, 2 B)\n"));
     run(&stage, &["dead-letters", "show", &second]).await.exits(1);
+    let gone = run(&stage, &["dead-letters", "drop", &broken.to_string()]).await.exits(1);
+    let words = format!("alert {second} has no dead letter: it was never one, or is retried or dropped");
+    assert!(gone.err.contains(&words), "{gone:?}");
     run(&stage, &["dead-letters", "drop", "@999"]).await.exits(1);
     let empty = run(&stage, &["dead-letters", "list", "--json"]).await.exits(0);
     assert_eq!(empty.out, "");

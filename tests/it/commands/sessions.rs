@@ -55,6 +55,13 @@ async fn sessions_are_listed_found_by_words_shown_and_done_again() {
     assert_eq!(done["headers"]["Tarsy-Retry-Of"], json!(session));
     assert_eq!(done["fingerprint"], shown["fingerprint"], "it is the same alert");
     assert_eq!(done["alert_type"], shown["alert_type"]);
+    let file = stage.file("severe.json");
+    std::fs::write(&file, r#"{"alertname": "DiskFull", "severity": "critical"}"#).unwrap();
+    let severe = run(&stage, &["submit", file.to_str().unwrap(), "--json", "--priority", "low"]).await.exits(0).json();
+    let severe = SessionId::parse(severe[0]["session_id"].as_str().unwrap()).unwrap();
+    assert_eq!(stage.follow(severe).await.finish().await.event_type, EventType::SessionCompleted);
+    let again = run(&stage, &["sessions", "rerun", &severe.short(), "--json"]).await.exits(0).json();
+    assert_eq!(again[0]["subject"], "tarsy.alerts.critical", "it is as severe as before");
     let watched = run(&stage, &["sessions", "rerun", &short, "--watch"]).await.exits(0);
     assert!(watched.out.contains("■ completed"), "{watched:?}");
 

@@ -90,7 +90,8 @@ async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
     assert_eq!(store.open(request).await, Ok(Opened::NotInvestigated));
     assert_eq!(store.receive(received(id, b"over")).await, Ok(Place::Ended));
     let events = store.events(id, 0, 10).await.unwrap();
-    assert_eq!(told(&events), [(1, "session_completed", json!({"stop_reason": "not_investigated"}))]);
+    let end = json!({"stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high"});
+    assert_eq!(told(&events), [(1, "session_completed", end)], "whoever watches it sees what it was about");
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 0);
 }
 

@@ -7,11 +7,15 @@ use crate::llm::proto::ConversationMessage;
 pub(super) const NAME: &str = "generic";
 
 const USER: &str = "user";
+/// The prompt's own line about an alert.
+const TYPE: &str = "alert type: ";
 const QUOTED_LINES: usize = 3;
 const QUOTED_CHARS: usize = 120;
 
 pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Transcript {
-    let alert: String = prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
+    let prompt: String =
+        prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
+    let alert = fenced(&prompt).unwrap_or(prompt);
     let quoted = lines(&alert);
     let title = name(&alert).or_else(|| quoted.first().cloned()).unwrap_or_else(|| "an alert without text".to_owned());
     let quotes = quoted.iter().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
@@ -34,6 +38,15 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
             ..Answer::default()
         }],
     }
+}
+
+/// What stands between the first fences for text: the alert, and not what the prompt says about it.
+fn fenced(prompt: &str) -> Option<String> {
+    let mut lines = prompt.lines().map(str::trim_end);
+    let is_fence = |fence: &&str| fence.len() >= 3 && fence.chars().all(|c| c == '`');
+    let fence = lines.by_ref().find_map(|line| line.strip_suffix("text").filter(is_fence))?;
+    let inside: Vec<&str> = lines.take_while(|line| *line != fence).filter(|line| !line.starts_with(TYPE)).collect();
+    Some(inside.join("\n"))
 }
 
 /// What stands behind `alertname`, in JSON, YAML or labels.
@@ -68,6 +81,17 @@ mod tests {
         let transcript = transcript([&message].into_iter());
         let Some(Chunk::Thinking(thinking)) = transcript.answers[0].chunks.first() else { panic!("{transcript:?}") };
         thinking.split('"').nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_the_prompt_says_about_an_alert_is_no_part_of_it() {
+        let prompt = "Investigate this alert. Severity: high.\n\nIt is data:\n\n````text\nalert type: generic\n\n\
+                      disk full on ```db-3```\n````\nWhat was found:\n";
+        let message = ConversationMessage { role: USER.into(), content: prompt.into(), ..Default::default() };
+        let transcript = transcript([&message].into_iter());
+        let Some(Chunk::Text(text)) = transcript.answers[0].chunks.get(1) else { panic!("{transcript:?}") };
+        assert!(text.contains("asked about \"disk full on ```db-3```\"."), "{text}");
+        assert!(text.ends_with("begins:\n\n> disk full on ```db-3```\n"), "{text}");
     }
 
     #[test]
