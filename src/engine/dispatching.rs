@@ -217,6 +217,19 @@ async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_new_one() {
+    let desk = calling(vec![Turn::Away]);
+    for cancel_requested in [false, false, false, true, false] {
+        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.claim) = Claim::Taken(Claimed { cancel_requested, ..desk.claimed() });
+        desk.deliver(b"x").await;
+    }
+    let delays = lock(&desk.told.1).clone();
+    let [.., before, after] = delays.as_slice() else { panic!("{delays:?}") };
+    assert!(*before >= Duration::from_secs(10) && *after <= Duration::from_millis(7500), "{delays:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     let desk = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
     *lock(&desk.sessions.renewal) = None;
