@@ -9,7 +9,7 @@ use async_nats::{Client, ConnectError, ConnectErrorKind, Event};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::address::{Address, Login};
+use super::address::{Address, Login, without_credentials};
 use super::error::Error;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,8 +19,8 @@ const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// How to connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How to connect. Its `Debug` form leaves the login out.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// One server or several, separated by commas: `nats://host:4222`, with a user and a password or with a token as in
     /// `nats://user:password@host`, percent-encoded. The first of them that has a login gives it for all.
@@ -31,6 +31,17 @@ pub struct Options {
     pub credentials: Option<PathBuf>,
     /// What to do while nobody answers.
     pub patience: Patience,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (url, patience) = (without_credentials(&self.url), self.patience);
+        f.debug_struct("Options")
+            .field("url", &url)
+            .field("role", &self.role)
+            .field("patience", &patience)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How long to try for the first connection.
@@ -262,6 +273,20 @@ fn is_final(error: &ConnectError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_show_no_password() {
+        let options = Options {
+            url: "nats://u:s3cret@a:4222".to_owned(),
+            role: "worker".to_owned(),
+            credentials: None,
+            patience: Patience::Endless,
+        };
+        assert_eq!(
+            format!("{options:?}"),
+            r#"Options { url: "nats://a:4222", role: "worker", patience: Endless, .. }"#
+        );
+    }
 
     #[test]
     fn the_first_connection_is_tried_at_once_and_later_ones_at_most_every_four_seconds() {

@@ -38,7 +38,6 @@ impl Queue for JetStreamQueue {
         copy.insert(SESSION_ID, id.to_string());
         let published = self.nats.queue(queue_subject(&alert.subject), copy, body).await;
         let published = published.map_err(|error| BrokerAway(format!("alert {id} is not queued again: {error}")))?;
-        tracing::info!(alert_id = %id, sequence = published.sequence, subject = published.subject, "alert was queued again");
         Ok(published.sequence)
     }
 }

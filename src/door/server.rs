@@ -24,6 +24,10 @@ use super::{Queue, Settings};
 const DRAIN: Duration = Duration::from_secs(25);
 /// After the system refused a connection: it is out of file descriptors, and trying again at once does not help.
 const REFUSED: Duration = Duration::from_millis(200);
+/// So many times the patience a connection may last; its client opens another one.
+const LIFE: u32 = 30;
+/// So many times the patience a request may take: its head, its body, the queue.
+const LAST_REQUEST: u32 = 3;
 /// Of a request's head. Webhooks have a few hundred.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
@@ -83,15 +87,19 @@ impl<Q: Queue> Door<Q> {
             .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
-        let ended = match stop.run_until_cancelled(connection.as_mut()).await {
-            Some(ended) => ended,
-            None => {
+        // A client that reads no answers would keep its seat for ever.
+        let life = stop.run_until_cancelled(tokio::time::sleep(LIFE * patience));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => Ok(ended),
+            _ = life => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::time::timeout(LAST_REQUEST * patience, connection).await
             }
         };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a client of the door went away");
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a client of the door went away"),
+            Err(_) => tracing::debug!("a client of the door was left"),
         }
     }
 
@@ -112,5 +120,45 @@ impl<Q: Queue> Door<Q> {
         metrics::counter!("tarsy_receive_requests_total", "path" => path, "code" => code).increment(1);
         metrics::histogram!("tarsy_receive_request_duration_seconds").record(began.elapsed().as_secs_f64());
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::super::{Refused, Stored, Visitor};
+    use super::*;
+
+    /// Nobody gets that far.
+    #[derive(Debug)]
+    struct Nowhere;
+
+    impl Queue for Nowhere {
+        async fn put(&self, _alert: Visitor) -> Result<Stored, Refused> {
+            Err(Refused::Never("nowhere".to_owned()))
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_sends_requests_and_reads_no_answer_loses_the_seat() {
+        let patience = Duration::from_millis(200);
+        let settings = Settings { token: None, max_body_bytes: 10, headers: &[], patience, connections: 1 };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let door = tokio::spawn(serve(listener, settings, Nowhere, stop.clone()));
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        let (mut deaf, many) = (TcpStream::connect(address).await.unwrap(), request.repeat(1000));
+        // Until the buffers of both sides are full, and then until the door closes the connection.
+        let stuffing = async { while deaf.write_all(&many).await.is_ok() {} };
+        tokio::time::timeout(Duration::from_mins(1), stuffing).await.expect("the seat is kept");
+        let mut next = TcpStream::connect(address).await.unwrap();
+        next.write_all(request).await.unwrap();
+        let mut status = [0; 12];
+        next.read_exact(&mut status).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 404");
+        stop.cancel();
+        door.await.unwrap();
     }
 }

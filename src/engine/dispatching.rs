@@ -133,20 +133,21 @@ async fn an_execution_that_panics_is_a_death_and_not_a_hand_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broker_that_does_not_answer_holds_up_no_renewal() {
+async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let desk = Desk::new(vec![], vec![], Claim::Unknown, SETTLED);
     let lease = Duration::from_secs(3);
     let control = Control::new(Instant::now(), lease, CancellationToken::new());
     let running = Arc::new(Running::default());
     let _entered = running.insert(Run { lease: desk.scene.lease(), control, delivery: Arc::new(Silent) });
-    let renewing = renew_leases(
-        Arc::clone(&desk.sessions),
-        Arc::clone(&running),
-        Arc::clone(&desk.scene.ports.feed),
-        (lease, CancellationToken::new()),
-    );
-    let began = Instant::now();
-    assert!(tokio::time::timeout(Duration::from_millis(3500), renewing).await.is_err());
+    let (began, end) = (Instant::now(), CancellationToken::new());
+    let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
+    let renewing = renew_leases(sessions, Arc::clone(&running), feed, (lease, end.clone()));
+    let ending = async {
+        tokio::time::sleep(Duration::from_millis(3100)).await; // paused time
+        end.cancel();
+    };
+    tokio::join!(renewing, ending);
+    assert_eq!(began.elapsed().as_millis(), 3100);
     let renewed: Vec<u64> = lock(&desk.sessions.renewed).iter().map(|(at, _)| (*at - began).as_secs()).collect();
     assert_eq!(renewed, [0, 1, 2, 3]);
 }
@@ -214,6 +215,19 @@ async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_
         assert!((least..=most).contains(&delay.as_secs_f64()), "{delays:?}");
     }
     assert_eq!(desk.sessions.asked().iter().filter(|asked| *asked == "release").count(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_new_one() {
+    let desk = calling(vec![Turn::Away]);
+    for cancel_requested in [false, false, false, true, false] {
+        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.claim) = Claim::Taken(Claimed { cancel_requested, ..desk.claimed() });
+        desk.deliver(b"x").await;
+    }
+    let delays = lock(&desk.told.1).clone();
+    let [.., before, after] = delays.as_slice() else { panic!("{delays:?}") };
+    assert!(*before >= Duration::from_secs(10) && *after <= Duration::from_millis(7500), "{delays:?}");
 }
 
 #[tokio::test(start_paused = true)]

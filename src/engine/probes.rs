@@ -141,7 +141,8 @@ mod tests {
         let task = tokio::spawn(probe(probes, state, (drain.clone(), end.clone())));
         let mut is = async |expected: State, within: u64| {
             let began = Instant::now();
-            states.wait_for(|state| *state == expected).await.unwrap();
+            let waited = states.wait_for(|state| *state == expected);
+            tokio::time::timeout(Duration::from_mins(1), waited).await.expect("never said").unwrap();
             assert!(began.elapsed() <= Duration::from_secs(within), "{expected:?} after {:?}", began.elapsed());
         };
         is(State::Claiming, 0).await;

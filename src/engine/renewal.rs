@@ -22,11 +22,15 @@ pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
 ) {
     let mut ticks = tokio::time::interval(lease / 3);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => renew(&*sessions, &running, &*feed, lease).await,
-            () = end.cancelled() => return,
+    let renewing = async {
+        loop {
+            ticks.tick().await;
+            renew(&*sessions, &running, &*feed, lease).await;
         }
+    };
+    tokio::select! {
+        () = renewing => {}
+        () = end.cancelled() => {}
     }
 }
 

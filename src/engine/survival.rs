@@ -257,3 +257,18 @@ async fn an_error_that_only_an_operator_can_mend_ends_at_once_and_is_told_once()
     let end = scene.disk().end.clone().unwrap();
     assert_eq!((told, end.status, end.error.as_deref()), (1, RunStatus::Failed, Some("no such backend")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long_since_the_one_before() {
+    let sent = async |calls: Vec<(&'static str, &'static str)>| {
+        let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", calls)]);
+        *lock(&scene.ports.tools.away_for) = Duration::from_secs(25);
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let late = HandBack::StoreAway("no renewal for 25 s".to_owned());
+        assert_eq!(run(&scene, control).await, Err(Broken::HandBack(late)));
+        lock(&scene.ports.tools.calls).values().sum::<u32>()
+    };
+    assert_eq!(sent(vec![("w", "k8s.restart")]).await, 1, "what could not be sent is not tried again");
+    let ids = "abcdefghijklmnopq".split("").filter(|id| !id.is_empty());
+    assert_eq!(sent(ids.map(|id| (id, "k8s.get")).collect()).await, 16, "one waits until another has ended");
+}

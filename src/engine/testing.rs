@@ -95,6 +95,8 @@ impl Model for FakeModel {
 #[derive(Debug, Default)]
 pub(super) struct FakeTools {
     pub(super) calls: Mutex<BTreeMap<String, u32>>,
+    /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
+    pub(super) away_for: Mutex<Duration>,
 }
 
 impl Tools for FakeTools {
@@ -104,6 +106,11 @@ impl Tools for FakeTools {
 
     async fn call(&self, call: &ToolCall, _limit: u32, _timeout: Duration) -> ToolReply {
         *lock(&self.calls).entry(call.id.clone()).or_default() += 1;
+        let away_for = *lock(&self.away_for);
+        tokio::time::sleep(away_for).await; // paused time
+        if !call.read_only && !away_for.is_zero() {
+            return ToolReply::NotSent { error: "no connection".to_owned() };
+        }
         if call.tool.ends_with("lost") {
             return ToolReply::NoAnswer { error: "connection reset".to_owned(), timeout: false };
         }

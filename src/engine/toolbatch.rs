@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
-use super::control::Broken;
+use super::control::{Broken, Control};
 use super::execution::{Execution, Performed, millis};
 use super::ports::{ToolCallRecord, ToolReply, Tools};
 use super::world::World;
@@ -31,18 +31,16 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
         && !call.read_only
     {
         execution.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
-        // The write may have taken long.
-        execution.control.owned()?;
     }
     let limit = execution.state.plan().limits.max_tool_result_tokens;
     let timeout = execution.iteration_remaining();
-    let tools = &*execution.ports.tools;
+    let (tools, control) = (&*execution.ports.tools, &execution.control);
     let rounds = u32::try_from(calls.len().div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
-    let all = stream::iter(calls).map(|call| one(tools, call, limit, timeout)).buffered(AT_ONCE).collect::<Vec<_>>();
+    let running = stream::iter(calls).map(|call| one((tools, control), call, limit, timeout)).buffered(AT_ONCE);
     let ran = tokio::select! {
-        ran = execution.control.within(timeout.saturating_mul(rounds), all) => ran,
-        () = execution.control.stopped() => return Ok(()),
-        () = execution.control.lost() => return Err(Broken::LeaseLost),
+        ran = control.within(timeout.saturating_mul(rounds), running.try_collect::<Vec<_>>()) => ran?,
+        () = control.stopped() => return Ok(()),
+        () = control.lost() => return Err(Broken::LeaseLost),
     };
     let strategy = execution.state.plan().strategy;
     let mut performed = Performed::default();
@@ -52,7 +50,15 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     execution.commit(performed).await
 }
 
-async fn one<T: Tools>(tools: &T, call: ToolCall, limit: u32, timeout: Duration) -> Ran {
+/// The lease is looked at each time before it is sent: the write of its start, calls before it or a server that could not
+/// be reached may have taken long.
+async fn one<T: Tools>(
+    (tools, control): (&T, &Control),
+    call: ToolCall,
+    limit: u32,
+    timeout: Duration,
+) -> Result<Ran, Broken> {
+    control.owned()?;
     let began = Instant::now();
     let bounded = async |left: Duration| {
         let reply = tokio::time::timeout(left, tools.call(&call, limit, left)).await;
@@ -62,12 +68,12 @@ async fn one<T: Tools>(tools: &T, call: ToolCall, limit: u32, timeout: Duration)
         })
     };
     let mut reply = bounded(timeout).await;
-    if may_send_again(&call, &reply) {
+    if may_send_again(&call, &reply) && control.owned().is_ok() {
         reply = bounded(timeout.saturating_sub(began.elapsed())).await;
     }
     let took = began.elapsed();
     metrics::histogram!("tarsy_tool_call_duration_seconds").record(took.as_secs_f64());
-    Ran { call, reply, took }
+    Ok(Ran { call, reply, took })
 }
 
 /// Once more after a connection that was not there or broke; never for a call that may have changed something.

@@ -7,8 +7,9 @@ use diesel::connection::SimpleConnection;
 
 use super::error::Error;
 
-/// How to reach the database and how long to wait for it.
-#[derive(Clone, Debug)]
+/// How to reach the database and how long to wait for it. Its `Debug` form leaves the address out, which may hold a
+/// password.
+#[derive(Clone)]
 pub struct ConnectOptions {
     /// A libpq connection string, as a URL or as keywords.
     pub url: String,
@@ -24,6 +25,15 @@ pub struct ConnectOptions {
     pub connect_timeout: Duration,
     /// How long a call whose outcome is unknown is sent again.
     pub patience: Duration,
+}
+
+impl std::fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectOptions")
+            .field("application_name", &self.application_name)
+            .field("pool_size", &self.pool_size)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ConnectOptions {
@@ -154,6 +164,12 @@ mod tests {
     use super::*;
 
     const REST: &str = "tcp_user_timeout=5000 keepalives=1 keepalives_idle=10 keepalives_interval=5 keepalives_count=3";
+
+    #[test]
+    fn options_show_no_password() {
+        let shown = format!("{:?}", ConnectOptions::new("postgres://u:s3cret@h/db"));
+        assert_eq!(shown, r#"ConnectOptions { application_name: "tarsy", pool_size: 8, .. }"#);
+    }
 
     #[test]
     fn timeouts_are_added_to_every_form_of_connection_string() {
