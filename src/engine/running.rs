@@ -117,11 +117,12 @@ impl<D> Running<D> {
     /// safe.
     pub async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         loop {
-            let alone = self.turns.write().await;
-            if !self.all().iter().any(|run| run.control.is_at_risk()) {
+            // Not in the queue of the lock, where a slow reading would hold up all that comes behind it.
+            if let Ok(alone) = self.turns.try_write()
+                && !self.all().iter().any(|run| run.control.is_at_risk())
+            {
                 return alone;
             }
-            drop(alone);
             tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of looks
         }
     }
