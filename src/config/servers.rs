@@ -19,6 +19,8 @@ pub struct McpServer {
     pub tool_timeout: Duration,
     /// Tools (without the server's name) that change nothing, whatever the server says of them.
     pub read_only: Vec<String>,
+    /// Tools that a model may call although they may change something. Each such call is sent once, whatever happens.
+    pub allow: Vec<String>,
 }
 
 impl McpServer {
@@ -52,6 +54,7 @@ impl McpServer {
             env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
             tool_timeout: map.duration("tool_timeout", 1, 3_600).unwrap_or(Self::TOOL_TIMEOUT),
             read_only: map.texts("read_only"),
+            allow: map.texts("allow"),
         };
         map.finish();
         server

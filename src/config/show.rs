@@ -91,6 +91,7 @@ fn server(server: &McpServer) -> Yaml<'static> {
         .put("env", each(&server.env, written))
         .put("tool_timeout", duration(server.tool_timeout))
         .put("read_only", texts(&server.read_only))
+        .put("allow", texts(&server.allow))
         .yaml()
 }
 

@@ -78,6 +78,7 @@ proptest::proptest! {
             env: BTreeMap::new(),
             tool_timeout: Duration::from_secs(1),
             read_only: vec![text.clone()],
+            allow: vec![name.clone()],
         };
         config.mcp_servers.insert("s".to_owned(), server);
         let agent = Agent { instructions: text, ..Agent::default() };

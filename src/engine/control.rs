@@ -79,6 +79,7 @@ pub struct Control {
     patience: Duration,
     steps: Arc<Mutex<Steps>>,
     progressed: Arc<AtomicBool>,
+    inherited: Arc<AtomicBool>,
 }
 
 impl Control {
@@ -93,6 +94,7 @@ impl Control {
             patience,
             steps: Arc::default(),
             progressed: Arc::default(),
+            inherited: Arc::default(),
         }
     }
 
@@ -124,6 +126,16 @@ impl Control {
     /// Whether a checkpoint was committed in this run.
     pub fn has_progressed(&self) -> bool {
         self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// An owner before this one died at the present checkpoint.
+    pub fn inherited(&self) {
+        self.inherited.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one more death would be one more at the same checkpoint.
+    pub fn is_at_risk(&self) -> bool {
+        self.inherited.load(Ordering::Relaxed) && !self.has_progressed()
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {

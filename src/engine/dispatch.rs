@@ -189,6 +189,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                             self.spare(id).await;
                             return Ok(Answer::Nak(delay));
                         }
+                        Ok(Decision::Waits(delay)) => return Ok(Answer::Nak(delay)),
                         Ok(Decision::Raced) => self.spare(id).await,
                         Err(error) => {
                             self.spare(id).await;
@@ -217,8 +218,11 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             stream_sequence: Some(sequence),
             excuse: self.outages.excuse(self.settings.lease),
         };
+        let turn = self.running.beside_others().await;
         let asked_at = Instant::now();
-        match self.sessions.claim(id, request).await? {
+        let claim = self.sessions.claim(id, request).await?;
+        drop(turn);
+        match claim {
             Claim::Taken(claimed) => {
                 metrics::counter!("tarsy_sessions_resumed_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");

@@ -23,6 +23,9 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have been on its way for longer than the lease lasts.
         let control = Control::new(asked_at, self.settings.lease.mul_f64(2.0 / 3.0), self.drain.clone());
+        if claimed.attempts > 0 {
+            control.inherited();
+        }
         let entered = self.running.insert(Run { lease, control: control.clone(), delivery: Arc::clone(delivery) });
         let ended = self.drive(&claimed, &control).await;
         let latest = entered.leave().map_or_else(|| Arc::clone(delivery), |run| run.delivery);

@@ -75,12 +75,12 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
 }
 
 /// Freezes everything that the investigation needs to know. `tools` is what the chain's servers list now; agents get
-/// those of their servers that change nothing.
+/// those of their servers that change nothing or are allowed by name.
 ///
 /// # Errors
 /// When the configuration refers to something that it does not define.
 pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec]) -> Result<Plan, PlanError> {
-    let tools = read_only(config, tools);
+    let tools = callable(config, tools);
     let stages = route.chain.stages.iter().map(|stage| {
         let agents = stage.agents.iter().map(|agent| {
             let settings = settings(config, route.chain, stage, agent);
@@ -171,17 +171,17 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
     }
 }
 
-/// What changes nothing, by the server's word or the configuration's; sorted, each name once.
-fn read_only(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
-    let declared = |tool: &ToolSpec| {
-        let (server, name) = tool.name.split_once('.')?;
-        Some(config.mcp_servers.get(server)?.read_only.iter().any(|known| known == name))
+/// What changes nothing, by the server's word or the configuration's, and what the configuration allows all the same;
+/// sorted, each name once.
+fn callable(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
+    let one = |tool: &ToolSpec| {
+        let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
+        let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let read_only = tool.read_only || named.is_some_and(|(server, name)| is_in(&server.read_only, name));
+        let allowed = named.is_some_and(|(server, name)| is_in(&server.allow, name));
+        (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
     };
-    let mut tools: Vec<ToolSpec> = tools
-        .iter()
-        .filter(|tool| tool.read_only || declared(tool).unwrap_or_default())
-        .map(|tool| ToolSpec { read_only: true, ..tool.clone() })
-        .collect();
+    let mut tools: Vec<ToolSpec> = tools.iter().filter_map(one).collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
     tools
@@ -202,7 +202,7 @@ llm_providers:
   small: {provider: openai, model: s, api_key_env: SMALL_KEY}
   large: {provider: google, model: l}
 mcp_servers:
-  k8s: {command: k, read_only: [logs]}
+  k8s: {command: k, read_only: [logs], allow: [restart]}
   prom: {command: p}
 agents:
   sre: {mcp_servers: [k8s], max_iterations: 2, max_timeouts: 2, instructions: Be quick.}
@@ -287,8 +287,13 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     fn a_plan_freezes_what_is_in_force() {
         let config = config();
         let route = choose(&config, "Http5xx", None).unwrap();
-        let tools =
-            [tool("prom.query", true), tool("k8s.logs", false), tool("k8s.delete", false), tool("k8s.get", true)];
+        let tools = [
+            tool("prom.query", true),
+            tool("k8s.restart", false),
+            tool("k8s.logs", false),
+            tool("k8s.delete", false),
+            tool("k8s.get", true),
+        ];
         let alert = alert("Http5xx");
         let limits = |max_iterations, max_timeouts| Limits {
             max_iterations,
@@ -313,7 +318,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         };
         let large = provider("large", "google", "google-native", "l", "");
         let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
-        let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true)];
+        let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true), tool("k8s.restart", false)];
         let stage = StagePlan {
             name: "look".to_owned(),
             success_policy: SuccessPolicy::All,

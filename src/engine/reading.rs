@@ -2,6 +2,9 @@
 //!
 //! Reading is what an alert can kill its reader with, so the store has counted it before it begins. Whatever ends it
 //! without a death and without a decision is taken off that count again.
+//!
+//! A death is counted for all that the worker was at. So an alert that may have caused one is read alone: while it is,
+//! this worker reads and claims nothing else, and runs nothing that one more death would bring nearer to being given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +16,7 @@ use uuid::Uuid;
 use super::attention::attended;
 use super::dispatch::{Dispatcher, Intake, Understood, jittered};
 use super::ports::{
-    Claimed, DeadReason, Delivery, Feed, JournalError, OpenRequest, Opened, Received, Refusal, Sessions,
+    Claimed, DeadReason, Delivery, Feed, JournalError, OpenRequest, Opened, Place, Received, Refusal, Sessions,
 };
 use super::world::World;
 use crate::investigation::ids::SessionId;
@@ -22,6 +25,9 @@ use crate::investigation::ids::SessionId;
 const SPARE_BOUND: Duration = Duration::from_secs(5);
 /// Until the session of the fingerprint that is being cancelled is over.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// What came back together after a death begins within this time.
+const SPREAD: Duration = Duration::from_secs(1);
 
 /// What reading an undecided alert led to.
 #[derive(Debug)]
@@ -34,6 +40,8 @@ pub(super) enum Decision {
     Raced,
     /// Nothing was decided: somebody shall try again after this time.
     Later(Duration),
+    /// As `Later`, and it is off the count already.
+    Waits(Duration),
     /// Reading it panicked.
     Died,
 }
@@ -60,7 +68,43 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             self.sessions.bury(received.alert_id, refusal).await?;
             return Ok(Decision::Placed);
         }
-        attended(delivery, self.settings.lease, self.read_and_open(received)).await
+        let reading = async {
+            if attempts > 1 {
+                return self.read_alone(received).await;
+            }
+            let _turn = self.running.beside_others().await;
+            self.read_and_open(received).await
+        };
+        attended(delivery, self.settings.lease, reading).await
+    }
+
+    /// A reader has died, perhaps of this very alert. It is off the count until its turn comes.
+    async fn read_alone(&self, received: &Received) -> Result<Decision, JournalError> {
+        let id = received.alert_id;
+        self.spare(id).await;
+        let turn = async {
+            tokio::time::sleep(SPREAD.mul_f64(fastrand::f64())).await; // so that none of them is always the first
+            self.running.alone().await
+        };
+        let alone = tokio::select! {
+            () = self.drain.cancelled() => return Ok(Decision::Waits(Duration::ZERO)),
+            alone = tokio::time::timeout(2 * self.settings.lease, turn) => alone,
+        };
+        let Ok(_alone) = alone else {
+            tracing::debug!(session_id = %id, "alert goes back to the queue: it cannot be read alone now");
+            return Ok(Decision::Waits(jittered(self.settings.lease)));
+        };
+        match self.sessions.receive(received.clone()).await {
+            Ok(Place::Undecided { attempts }) => match self.poison(attempts) {
+                Some(refusal) => self.sessions.bury(id, refusal).await.map(|()| Decision::Placed),
+                None => self.read_and_open(received).await,
+            },
+            Ok(Place::Opened | Place::Joined(_) | Place::Ended | Place::Dead(_) | Place::UsedId) => Ok(Decision::Raced),
+            Err(error) => {
+                tracing::warn!(session_id = %id, "alert goes back to the queue: {error}");
+                Ok(Decision::Waits(jittered(CLOSING)))
+            }
+        }
     }
 
     /// This delivery was no attempt to read the alert. The store may be what is away: then it stays counted.

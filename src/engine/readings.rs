@@ -1,11 +1,16 @@
 //! What becomes of an alert without a place: read, spared, buried.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::desk::{Desk, LEASE, NEW, SETTLED, words};
+use super::control::Control;
+use super::desk::{Desk, LEASE, NEW, SETTLED, Silent, words};
 use super::ports::*;
+use super::running::{Run, Running};
 use super::testing::lock;
 use crate::investigation::ids::SessionId;
 
@@ -17,16 +22,48 @@ fn desk(places: Vec<Place>, opened: Vec<Opened>) -> Desk {
     Desk::new(places, opened, Claim::Unknown, SETTLED)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_alert_that_killed_everybody_who_read_it_is_buried_unread() {
     let poison = desk(vec![Place::Undecided { attempts: 6 }], vec![]);
     poison.deliver(b"panic").await;
     let asked = words(&["receive 7", "bury 7 attempts_exhausted: 5 workers died while they read it", "settled"]);
     assert_eq!(poison.outcome(), (asked, words(&["ack"])));
 
-    let last_chance = desk(vec![Place::Undecided { attempts: 5 }], vec![Opened::NotInvestigated]);
+    let suspect = Place::Undecided { attempts: 5 };
+    let last_chance = desk(vec![suspect.clone(), suspect], vec![Opened::NotInvestigated]);
     last_chance.deliver(b"x").await;
-    assert_eq!(last_chance.outcome(), (words(&["receive 7", "open", "settled"]), words(&["ack"])));
+    assert_eq!(
+        last_chance.outcome(),
+        (words(&["receive 7", "spare 7", "receive 7", "open", "settled"]), words(&["ack"]))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_for_its_next_death() {
+    let suspect = || vec![Place::Undecided { attempts: 2 }, Place::Undecided { attempts: 2 }];
+    let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
+    control.inherited();
+    let beside = |desk: &Desk| Run { lease: desk.scene.lease(), control: control.clone(), delivery: Arc::new(Silent) };
+
+    let waits = desk(suspect(), vec![]);
+    let running = Arc::new(Running::default());
+    let _run = running.insert(beside(&waits));
+    let alone = running.alone();
+    assert!(tokio::time::timeout(LEASE, alone).await.is_err(), "an owner of the run has died before");
+    control.progressed();
+    let alone = running.alone().await;
+    assert!(tokio::time::timeout(LEASE, running.beside_others()).await.is_err(), "nothing begins beside it");
+    drop(alone);
+
+    let turn = waits.dispatcher.running.beside_others().await;
+    waits.deliver(b"x").await;
+    let (asked, told) = waits.outcome();
+    assert_eq!((asked, told.last().map(String::as_str)), (words(&["receive 7", "spare 7"]), Some("nak later")));
+    drop(turn);
+    let drains = desk(suspect(), vec![]);
+    drains.dispatcher.drain.cancel();
+    drains.deliver(b"x").await;
+    assert_eq!(drains.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak now"])));
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +125,7 @@ async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt()
     assert_eq!(slow.outcome(), (words(&["receive 7", "open", "settled"]), told));
 
     let hangs = desk(vec![NEW], vec![]);
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     hangs.deliver(b"hang").await;
     assert_eq!(began.elapsed(), 2 * LEASE);
     let told = words(&["progress", "progress", "progress", "progress", "progress", "nak later"]);

@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::control::Control;
 use super::ports::Lease;
 use crate::investigation::ids::SessionId;
+
+/// Between two looks at whether an alert can be read alone.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Shared by the dispatcher, the runs and the renewal.
 #[derive(Debug)]
 pub struct Running<D> {
     runs: Mutex<BTreeMap<SessionId, Run<D>>>,
     entered: Notify,
+    turns: RwLock<()>,
 }
 
 /// One session of this process.
@@ -56,7 +61,7 @@ impl<D> Clone for Run<D> {
 
 impl<D> Default for Running<D> {
     fn default() -> Self {
-        Self { runs: Mutex::new(BTreeMap::new()), entered: Notify::new() }
+        Self { runs: Mutex::new(BTreeMap::new()), entered: Notify::new(), turns: RwLock::new(()) }
     }
 }
 
@@ -100,6 +105,26 @@ impl<D> Running<D> {
     /// Returns when a run was added since the last call returned. One task may wait. Cancel safe.
     pub async fn entered(&self) {
         self.entered.notified().await;
+    }
+
+    /// Held while an alert is read or a session is claimed. Cancel safe.
+    pub async fn beside_others(&self) -> RwLockReadGuard<'_, ()> {
+        self.turns.read().await
+    }
+
+    /// Returns when a death of this process would be counted for nobody twice: nothing is read or claimed, and every
+    /// run has written something since its last owner died. Nothing of that begins while the guard is held. Cancel
+    /// safe.
+    pub async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        loop {
+            // Not in the queue of the lock, where a slow reading would hold up all that comes behind it.
+            if let Ok(alone) = self.turns.try_write()
+                && !self.all().iter().any(|run| run.control.is_at_risk())
+            {
+                return alone;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of looks
+        }
     }
 
     fn gauge(&self) {

@@ -35,6 +35,7 @@ pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
         env: BTreeMap::new(),
         tool_timeout: Duration::from_secs(30),
         read_only: Vec::new(),
+        allow: Vec::new(),
     };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     config.worker.lease = LEASE;

@@ -40,7 +40,7 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
         env: env.collect::<anyhow::Result<_>>()?,
         tool_timeout: server.tool_timeout,
         read_only: server.read_only.clone(),
-        allowed: Vec::new(),
+        allowed: server.allow.clone(),
     })
 }
 

@@ -24,7 +24,7 @@ use crate::bus::{
 };
 use crate::config::Config;
 use crate::engine::background::Background;
-use crate::engine::dispatch::{Dispatcher, Job, Settings};
+use crate::engine::dispatch::{Dispatcher, Intake, Job, Settings};
 use crate::engine::hesitation::Hesitation;
 use crate::engine::ports::Refusal;
 use crate::engine::presence::{Identity, announce};
@@ -64,7 +64,7 @@ impl World for Production {
     type Feed = JetStreamFeed<Store>;
 }
 
-type WorkerDispatcher = Dispatcher<Production, Store, ConfiguredIntake<Servers>, JobDelivery>;
+type WorkerDispatcher<I> = Dispatcher<Production, Store, I, JobDelivery>;
 
 /// Beside the drain timeout, and after a second signal: for the last checkpoint, hand-back and answer.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -75,6 +75,19 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 /// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit, a part of
 /// the worker has broken.
 pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::Result<()> {
+    run_with(options, config, signals, |intake| intake).await
+}
+
+/// The same with another reader of alerts, made of the one that fits the configuration.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with<I: Intake>(
+    options: Options,
+    config: Config,
+    signals: Signals,
+    reader: impl FnOnce(ConfiguredIntake<Servers>) -> I,
+) -> anyhow::Result<()> {
     let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
@@ -83,7 +96,7 @@ pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::
         reached = reach(&options, &config, &ready) => match reached {
             Ok(reached) => {
                 say_ready(telemetry.address())?;
-                Worker { name: options.name.clone(), reached }.work(config, ready, signals).await
+                Worker { name: options.name.clone(), reached, reader }.work(config, ready, signals).await
             }
             Err(error) => Err(error),
         },
@@ -94,12 +107,13 @@ pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::
 }
 
 /// A worker that has reached everything it needs.
-struct Worker {
+struct Worker<F> {
     name: String,
     reached: Reached,
+    reader: F,
 }
 
-impl Worker {
+impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
     async fn work(self, config: Config, ready: watch::Sender<Readiness>, signals: Signals) -> anyhow::Result<()> {
         let worker = config.worker.clone();
         let slots = usize::try_from(worker.slots)?;
@@ -111,8 +125,9 @@ impl Worker {
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
         // Its own: a broken part drains the worker, too.
         let drain = signals.end.child_token();
-        let Self { name, reached } = self;
-        let dispatcher = dispatcher(&name, &reached, config, (drain.clone(), signals.now.clone()));
+        let Self { name, reached, reader } = self;
+        let intake = Arc::new(reader(intake(&name, &reached, &config)));
+        let dispatcher = dispatcher(&name, &reached, (&config, intake), (drain.clone(), signals.now.clone()));
         let Reached { nats, requests, store, feed, model, tools } = reached;
         let background = Background::default();
         let (flow, flows) = watch::channel(Flow::Pause);
@@ -171,10 +186,10 @@ impl Worker {
 }
 
 /// Takes alerts until the worker drains; returns the part of it that has broken.
-async fn take_jobs(
+async fn take_jobs<I: Intake>(
     claims: &mut Claims,
     jobs: &TaskTracker,
-    (dispatcher, background): (&WorkerDispatcher, &Background),
+    (dispatcher, background): (&WorkerDispatcher<I>, &Background),
 ) -> Option<&'static str> {
     loop {
         tokio::select! {
@@ -210,12 +225,17 @@ async fn drained(claims: Claims, jobs: TaskTracker, (drain_timeout, now): (Durat
     metrics::histogram!("tarsy_drain_duration_seconds").record(began.elapsed().as_secs_f64());
 }
 
-fn dispatcher(
+fn intake(name: &str, reached: &Reached, config: &Config) -> ConfiguredIntake<Servers> {
+    let mask = tools::mask(config);
+    ConfiguredIntake::new(Arc::new(config.clone()), Arc::clone(&reached.tools), mask, name.to_owned())
+}
+
+fn dispatcher<I: Intake>(
     name: &str,
     reached: &Reached,
-    config: Config,
+    (config, intake): (&Config, Arc<I>),
     (drain, hurry): (CancellationToken, CancellationToken),
-) -> WorkerDispatcher {
+) -> WorkerDispatcher<I> {
     let worker = &config.worker;
     let settings = Settings {
         worker: WorkerId(Uuid::new_v4()),
@@ -226,8 +246,6 @@ fn dispatcher(
         cooldown: config.dedupe.cooldown,
         drain_timeout: worker.drain_timeout,
     };
-    let mask = tools::mask(&config);
-    let intake = ConfiguredIntake::new(Arc::new(config), Arc::clone(&reached.tools), mask, name.to_owned());
     let ports = Ports {
         model: Arc::clone(&reached.model),
         tools: Arc::clone(&reached.tools),
@@ -237,7 +255,7 @@ fn dispatcher(
     Dispatcher {
         ports,
         sessions: Arc::clone(&reached.store),
-        intake: Arc::new(intake),
+        intake,
         running: Arc::new(Running::default()),
         settings: Arc::new(settings),
         hesitation: Arc::new(Hesitation::default()),
@@ -247,7 +265,7 @@ fn dispatcher(
     }
 }
 
-async fn handle(dispatcher: WorkerDispatcher, claimed: Claimed) {
+async fn handle<I: Intake>(dispatcher: WorkerDispatcher<I>, claimed: Claimed) {
     let Claimed { received, derived_id, fault, priority, delivery, slot } = claimed;
     metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
     let fault = fault.map(|fault| Refusal { reason: fault.reason, detail: fault.detail });

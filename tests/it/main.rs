@@ -11,15 +11,19 @@
 )]
 
 mod bus;
+mod cancel;
 mod commands;
 mod config;
+mod dedupe;
 mod delivery;
 mod drill;
+mod effects;
 mod journals;
 mod llm;
 mod load;
 mod mcp;
 mod metrics;
+mod poison;
 mod proof;
 mod protocol;
 mod python;

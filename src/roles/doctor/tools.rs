@@ -32,7 +32,7 @@ fn found(check: String, tools: &[Listed]) -> Check {
         return Check::new(check, Verdict::Ok, detail);
     }
     Check::new(check, Verdict::Warn, format!("{detail}: a model can call none"))
-        .fix("name those that change nothing in its read_only")
+        .fix("name those that change nothing in its read_only, or those that may be called all the same in its allow")
 }
 
 fn chains_with(config: &Config, server: &str) -> String {

@@ -9,7 +9,7 @@ use super::{assert_all_completed, ended, paced, publish_many};
 use crate::support::figures::from_env;
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
-use crate::support::process::Tarsy;
+use crate::support::process::{Tarsy, metric_is};
 use crate::support::stage::{Setup, Stage};
 use crate::support::wait::eventually;
 
@@ -126,6 +126,30 @@ async fn sessions_that_were_handed_back_before_all_streams_were_lost_are_publish
     stage.migrate().await;
     let _successor = stage.worker("w2").await;
     assert_eq!(all_is_well(&stage, SESSIONS).await, Changes { handed_back: SESSIONS, expired: 0 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_investigation_past_its_deadline_whose_workers_and_job_are_gone_is_ended_by_a_sweep() {
+    let (watched, sweep) = (&["answer-1-middle"], Duration::from_secs(1));
+    let mut stage = Stage::set_up(Setup { watched, sweep, ..Setup::default() }).await;
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let held = stage.gates.next().await;
+    worker.kill().await;
+    drop(held);
+    stage.jetstream().await.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
+    stage.database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
+    let paid = stage.model_calls();
+
+    let (_sweeper, metrics) = stage.worker("w2").await;
+    let mut timeline = stage.follow(session).await;
+    let end = timeline.finish().await;
+    assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionTimedOut, &"deadline".into()));
+    metric_is(&metrics, "tarsy_sweeps_total", "found=\"overdue\"", 1.0).await;
+    let settled = "SELECT count(*) FROM alert_sessions WHERE status = 'timed_out' AND settled_at IS NOT NULL";
+    eventually("it is settled", async || stage.database.number(settled) == 1).await;
+    assert_eq!(stage.model_calls(), paid, "nobody goes on with it");
+    stage.queue_is_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
 //! tarsy's own roles as child processes, with their logs, and signals for them.
 
 use std::collections::VecDeque;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,7 +39,12 @@ struct Log {
 impl Tarsy {
     /// Starts `tarsy <args>` with these variables and no others of tarsy's.
     pub(crate) fn spawn(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(TARSY);
+        Self::spawn_program(Path::new(TARSY), name, args, env)
+    }
+
+    /// The same with another program that does as tarsy does.
+    pub(crate) fn spawn_program(program: &Path, name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(program);
         for (variable, _) in std::env::vars_os() {
             let name = variable.to_string_lossy();
             if name.starts_with("TARSY_") || ["NATS_URL", "DATABASE_URL"].contains(&&*name) {
@@ -84,7 +90,8 @@ impl Tarsy {
     /// The address that the role says it is ready on.
     pub(crate) async fn ready(&mut self) -> String {
         let line = self.line_with("ready ").await;
-        line.trim().trim_start_matches("ready ").to_owned()
+        // Something else may have begun the line.
+        line.trim().rsplit("ready ").next().unwrap().to_owned()
     }
 
     /// The next piece of standard output that contains `text`.
@@ -142,6 +149,11 @@ impl Tarsy {
 
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
+    }
+
+    /// Returns when the process has ended by itself.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        self.child.wait().await.unwrap()
     }
 
     /// The exit code and what was still printed.

@@ -28,6 +28,12 @@ pub(crate) struct Setup<'a> {
     pub(crate) watched: &'a [&'a str],
     /// Of the workers; also the broker's patience with them.
     pub(crate) lease: Duration,
+    /// Deaths before an alert is given up.
+    pub(crate) attempts: u32,
+    /// How long a completed investigation answers for others.
+    pub(crate) cooldown: Duration,
+    /// Tools of the evidence that change something and may be called.
+    pub(crate) allow: &'a [&'a str],
     /// Of each worker.
     pub(crate) slots: u32,
     /// Of these, for critical alerts only.
@@ -42,7 +48,18 @@ pub(crate) struct Setup<'a> {
 
 impl Default for Setup<'_> {
     fn default() -> Self {
-        Self { watched: &[], lease: LEASE, slots: 4, reserved: 0, sweep: SWEEP, transcript: None, database: None }
+        Self {
+            watched: &[],
+            lease: LEASE,
+            attempts: 5,
+            cooldown: Duration::ZERO,
+            allow: &[],
+            slots: 4,
+            reserved: 0,
+            sweep: SWEEP,
+            transcript: None,
+            database: None,
+        }
     }
 }
 
@@ -63,10 +80,10 @@ impl Stage {
     }
 
     /// The same, by wish.
-    pub(crate) async fn set_up(setup: Setup<'_>) -> Self {
-        let Setup { watched, database, transcript, .. } = setup;
+    pub(crate) async fn set_up(mut setup: Setup<'_>) -> Self {
+        let watched = setup.watched;
         let nats = NatsServer::start().await;
-        let database = match database {
+        let database = match setup.database.take() {
             Some(database) => database,
             None => TestDatabase::create().await,
         };
@@ -79,10 +96,9 @@ impl Stage {
             gates,
             directory,
         };
-        let worker = (setup.lease, setup.slots, setup.reserved, setup.sweep);
-        std::fs::write(stage.file("tarsy.yaml"), stage.config(worker)).unwrap();
+        std::fs::write(stage.file("tarsy.yaml"), stage.config(&setup)).unwrap();
         std::fs::create_dir(stage.file("transcripts")).unwrap();
-        if let Some(transcript) = transcript {
+        if let Some(transcript) = setup.transcript {
             std::fs::write(stage.file("transcripts").join("stage.yaml"), transcript).unwrap();
         }
         stage.start_llm_service("127.0.0.1:0").await;
@@ -96,15 +112,18 @@ impl Stage {
         assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     }
 
-    fn config(&self, (lease, slots, reserved, sweep): (Duration, u32, u32, Duration)) -> String {
+    fn config(&self, setup: &Setup<'_>) -> String {
+        let Setup { slots, reserved, attempts, .. } = setup;
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
-             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\nworker:\n  lease: {}s\n  slots: {slots}\n  \
-             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\ndedupe:\n  cooldown: 0s\n",
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\nworker:\n  lease: {}s\n  slots: {slots}\n  \
+             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
-            lease.as_secs(),
-            sweep.as_secs(),
+            setup.allow.join(", "),
+            setup.lease.as_secs(),
+            setup.sweep.as_secs(),
+            setup.cooldown.as_secs(),
         )
     }
 
@@ -144,7 +163,7 @@ impl Stage {
         Tarsy::spawn(name, args, &self.env(self.database.url()).each())
     }
 
-    fn env(&self, database_url: &str) -> Env {
+    pub(crate) fn env(&self, database_url: &str) -> Env {
         Env([
             ("NATS_URL", self.nats.url()),
             ("DATABASE_URL", database_url.to_owned()),
@@ -249,10 +268,11 @@ pub(crate) async fn follow_on(url: &str, session: SessionId) -> Timeline {
 }
 
 /// Owned variables, lent as pairs.
-struct Env([(&'static str, String); 4]);
+#[derive(Clone)]
+pub(crate) struct Env([(&'static str, String); 4]);
 
 impl Env {
-    fn each(&self) -> [(&str, &str); 4] {
+    pub(crate) fn each(&self) -> [(&str, &str); 4] {
         self.0.each_ref().map(|(name, value)| (*name, value.as_str()))
     }
 }

@@ -1,0 +1,232 @@
+//! Alerts that kill whoever works on them: while they are read, and in the middle of their investigation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde_json::json;
+use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy::config::{Config, process_env};
+use tarsy::engine::dispatch::{Intake, Understood};
+use tarsy::engine::ports::{Received, Refusal};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+use tarsy::mcp::Servers;
+use tarsy::roles::connect::Addresses;
+use tarsy::roles::intake::ConfiguredIntake;
+use tarsy::roles::{shutdown, worker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::support::process::Tarsy;
+use crate::support::stage::{Env, Setup, Stage};
+use crate::support::wait::eventually;
+
+/// Whoever reads an alert with this word in it dies.
+const POISON: &[u8] = b"poison-for-its-reader";
+/// Set for a process of this program that shall be a worker.
+const IS_WORKER: &str = "TARSY_TEST_IS_WORKER";
+const WORKER: &str = "poison::the_process_of_a_worker_that_dies_of_a_poison_alert";
+/// Its model takes longer than the queue to deliver again what killed a worker.
+const LONG: &str = "LongDrill";
+const ATTEMPTS: u32 = 3;
+const LEASE: Duration = Duration::from_secs(1);
+
+/// Reads as every worker does, but for the word that kills it.
+struct Mortal(ConfiguredIntake<Servers>);
+
+impl Intake for Mortal {
+    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
+        let body = received.body.as_deref().unwrap_or_default();
+        if body.windows(POISON.len()).any(|part| part == POISON) {
+            std::process::abort();
+        }
+        self.0.understand(received).await
+    }
+}
+
+/// Not a test: the program of [`Fleet`]'s processes, which are this very binary. As a test it has nothing to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
+    let Some(name) = std::env::var_os(IS_WORKER) else { return };
+    // Its deaths leave no files behind.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+    let variable = |name: &str| std::env::var(name).unwrap();
+    let config = Config::load(Some(&PathBuf::from(variable("TARSY_CONFIG"))), &process_env).unwrap();
+    let addresses = Addresses {
+        nats_url: variable("NATS_URL"),
+        database_url: Some(variable("DATABASE_URL")),
+        llm_addr: variable("TARSY_LLM_ADDR"),
+    };
+    let options =
+        worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };
+    worker::run_with(options, config, shutdown::on_signals(false).unwrap(), Mortal).await.unwrap();
+}
+
+/// Workers that are started again when they die. Dropped, they are killed.
+struct Fleet {
+    deaths: Arc<AtomicU32>,
+    end: CancellationToken,
+    members: TaskTracker,
+}
+
+impl Fleet {
+    async fn start(stage: &Stage, size: usize) -> Self {
+        let fleet = Self { deaths: Arc::default(), end: CancellationToken::new(), members: TaskTracker::new() };
+        for number in 1..=size {
+            let env = stage.env(stage.database.url());
+            let mut first = member(&env, number);
+            first.ready().await;
+            let (deaths, end) = (Arc::clone(&fleet.deaths), fleet.end.clone());
+            fleet.members.spawn(async move {
+                let mut worker = first;
+                loop {
+                    tokio::select! {
+                        () = end.cancelled() => return,
+                        status = worker.ended() => assert!(!status.success(), "a worker ends by itself"),
+                    }
+                    deaths.fetch_add(1, Ordering::SeqCst);
+                    worker = member(&env, number);
+                }
+            });
+        }
+        fleet
+    }
+
+    fn deaths(&self) -> u32 {
+        self.deaths.load(Ordering::SeqCst)
+    }
+
+    async fn stop(self) {
+        self.end.cancel();
+        self.members.close();
+        self.members.wait().await;
+    }
+}
+
+fn member(env: &Env, number: usize) -> Tarsy {
+    let name = format!("w{number}");
+    let env = [&env.each()[..], &[(IS_WORKER, name.as_str())]].concat();
+    let program = std::env::current_exe().unwrap();
+    Tarsy::spawn_program(&program, &name, &["--exact", WORKER, "--nocapture"], &env)
+}
+
+/// Publishes an alert that differs from every other one.
+async fn publish(stage: &Stage, body: &str) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string()});
+    let body = format!("{body} {session}").into_bytes();
+    let alert = NewAlert { priority: Priority::Normal, suffix: Some("ci".to_owned()), body, headers };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    session
+}
+
+/// Headers and body of the only dead letter.
+async fn the_dead_letter(stage: &Stage, session: SessionId) -> (HeaderMap, Vec<u8>) {
+    let jetstream = stage.jetstream().await;
+    let mut stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
+    assert_eq!(stream.info().await.unwrap().state.messages, 1, "one dead letter");
+    let subject = format!("tarsy.dead.attempts_exhausted.{session}");
+    let letter = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
+    (letter.headers, letter.payload.to_vec())
+}
+
+async fn settled(stage: &Stage, alerts: i64) {
+    let sql = "SELECT count(*) FROM alerts WHERE settled_at IS NOT NULL";
+    eventually("every alert is settled", async || stage.database.number(sql) == alerts).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_that_kills_whoever_reads_it_is_a_dead_letter_and_the_fleet_lives() {
+    let stage = Stage::set_up(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
+    // Queued together: the poison is taken by a worker that has read nothing yet.
+    let mut good = vec![publish(&stage, "disk full").await, publish(&stage, "disk full").await];
+    let poison = publish(&stage, std::str::from_utf8(POISON).unwrap()).await;
+    good.push(publish(&stage, "disk full").await);
+    let mut timeline = stage.follow(poison).await;
+    let fleet = Fleet::start(&stage, 2).await;
+    eventually("somebody dies", async || fleet.deaths() > 0).await;
+    good.push(publish(&stage, "disk full").await);
+
+    let end = timeline.finish().await;
+    assert_eq!((end.event_type.clone(), end.session_seq, timeline.seen.len()), (EventType::SessionFailed, 1, 1));
+    assert_eq!(end.metadata["dead_letter"], "attempts_exhausted");
+    assert_eq!(fleet.deaths(), ATTEMPTS);
+    good.push(publish(&stage, "disk full").await);
+    for session in &good {
+        assert_eq!(stage.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+    }
+    settled(&stage, 6).await;
+    stage.queue_is_empty().await;
+    stage.assert_all_whole().await;
+    assert_eq!(fleet.deaths(), ATTEMPTS, "nobody dies any more");
+
+    let (headers, body) = the_dead_letter(&stage, poison).await;
+    let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
+    assert_eq!(header("Tarsy-Dead-Reason").as_deref(), Some("attempts_exhausted"));
+    assert_eq!(header("Tarsy-Dead-Detail").as_deref(), Some("3 workers died while they read it"));
+    assert_eq!(header("Tarsy-Dead-Subject").as_deref(), Some("tarsy.alerts.normal.ci"));
+    assert_eq!(header("Tarsy-Session-Id"), Some(poison.to_string()));
+    assert_eq!(body, format!("poison-for-its-reader {poison}").into_bytes());
+    let places = "SELECT string_agg(place || ' ' || count, ', ' ORDER BY place) FROM \
+                  (SELECT place, count(*) FROM alerts GROUP BY place) x";
+    assert_eq!(stage.database.text(places), "dead 1, opened 5");
+    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 5);
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_single_worker_does_beside_a_poison_alert_is_not_given_up_with_it() {
+    let transcript =
+        Some(format!("name: long\nmatch: {LONG}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
+    let setup = Setup { lease: LEASE, attempts: ATTEMPTS, slots: 8, transcript, ..Setup::default() };
+    let stage = Stage::set_up(setup).await;
+    let mut good = vec![publish(&stage, LONG).await, publish(&stage, "disk full").await];
+    let poison = publish(&stage, std::str::from_utf8(POISON).unwrap()).await;
+    good.extend([publish(&stage, LONG).await, publish(&stage, "disk full").await]);
+    let fleet = Fleet::start(&stage, 1).await;
+    assert_eq!(stage.follow(poison).await.finish().await.event_type, EventType::SessionFailed);
+    for session in &good {
+        assert_eq!(stage.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+    }
+    assert_eq!(fleet.deaths(), ATTEMPTS);
+    settled(&stage, 5).await;
+    stage.queue_is_empty().await;
+    stage.assert_all_whole().await;
+    the_dead_letter(&stage, poison).await;
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_investigation_that_kills_its_workers_at_one_place_fails_with_a_dead_letter() {
+    let watched = &["answer-1-start"];
+    let mut stage = Stage::set_up(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    for number in 1..=ATTEMPTS {
+        let (mut worker, _) = stage.worker(&format!("w{number}")).await;
+        let held = stage.gates.next().await;
+        worker.kill().await;
+        drop(held);
+    }
+    let (_survivor, _) = stage.worker("survivor").await;
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionFailed);
+    assert_eq!(end.metadata["stop_reason"], "attempts_exhausted");
+    settled(&stage, 1).await;
+    stage.queue_is_empty().await;
+    let whole = "SELECT status || ' ' || stop_reason || ' ' || dead_letter FROM alert_sessions";
+    assert_eq!(stage.database.text(whole), "failed attempts_exhausted attempts_exhausted");
+    let stored = tarsy::engine::ports::Outbox::events(&stage.database.store(), session, 0, 1000).await.unwrap();
+    assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
+    let (headers, body) = the_dead_letter(&stage, session).await;
+    assert_eq!(headers.get("Tarsy-Dead-Subject").unwrap().as_str(), "tarsy.alerts.critical");
+    assert_eq!(body, tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes());
+    let next = publish(&stage, "disk full").await;
+    stage.gates.open_all();
+    assert_eq!(stage.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
+}
