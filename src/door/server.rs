@@ -127,8 +127,8 @@ impl<Q: Queue> Door<Q> {
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    use super::super::{Refused, Stored, Visitor};
     use super::*;
+    use crate::door::{Refused, Stored, Visitor};
 
     /// Nobody gets that far.
     #[derive(Debug)]
