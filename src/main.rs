@@ -2,14 +2,18 @@
 
 use std::process::ExitCode;
 
-use tarsy::cli::args::Cli;
+use tarsy::cli::args::{Cli, Unread};
 use tarsy::cli::commands::{run, told, write_error};
 use tarsy::cli::exit::Exit;
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(error) => error.exit(),
+        Err(Unread::Said(error)) => error.exit(),
+        Err(Unread::NoCommand(help)) => {
+            write_error(&help);
+            return Exit::Usage.into();
+        }
     };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,

@@ -24,7 +24,7 @@ use crate::investigation::ids::SessionId;
 use values::{drill, severity, suffix};
 
 pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
-pub use hidden::EvidenceServerArgs;
+pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs, LetterRef,
     SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
@@ -291,7 +291,8 @@ mod tests {
         let read = |words: &[&str]| Cli::read(words.iter().map(OsString::from));
         let cli = read(&["tarsy", "evidence-server", "oom-killed", "--no-delays"]).unwrap();
         assert!(matches!(cli.command, Command::EvidenceServer(_)));
-        let said = read(&["tarsy", "evidence"]).unwrap_err().to_string();
+        let Err(Unread::Said(said)) = read(&["tarsy", "evidence"]) else { panic!("read") };
+        let said = said.to_string();
         assert!(!said.contains("evidence-server"), "{said}");
         assert!(Cli::command().get_subcommands().all(|command| command.get_name() != "evidence-server"));
     }

@@ -23,15 +23,25 @@ enum HiddenCommand {
     EvidenceServer(EvidenceServerArgs),
 }
 
+/// Arguments that name nothing to do.
+#[derive(Debug)]
+pub enum Unread {
+    /// They are wrong, or ask for help: says what to print, and where.
+    Said(clap::Error),
+    /// They name no command: the help of what they name.
+    NoCommand(String),
+}
+
 impl Cli {
     /// Reads the arguments of a process, the program's name first.
     ///
     /// # Errors
-    /// When they are wrong, or ask for help: what to print, and where.
-    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+    /// When they are wrong, or ask for help.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         if arguments.get(1).is_some_and(|command| command == "evidence-server") {
-            let Hidden { global, command: HiddenCommand::EvidenceServer(args) } = Hidden::try_parse_from(arguments)?;
+            let Hidden { global, command: HiddenCommand::EvidenceServer(args) } =
+                Hidden::try_parse_from(arguments).map_err(Unread::Said)?;
             return Ok(Self { global, command: Command::EvidenceServer(args) });
         }
         Self::try_parse_from(&arguments).map_err(|error| told(error, &arguments))
@@ -40,24 +50,23 @@ impl Cli {
 
 /// The error with the usage of its command as the help shows it: clap would name every variable that is set as if it had
 /// to be given. Who names no command gets the help.
-fn told(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+fn told(mut error: clap::Error, arguments: &[OsString]) -> Unread {
     let mut root = Cli::command();
     root.build();
     let mut command = &mut root;
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         if command.find_subcommand(word).is_some() {
-            let Some(found) = command.find_subcommand_mut(word) else { return error };
+            let Some(found) = command.find_subcommand_mut(word) else { return Unread::Said(error) };
             command = found;
         }
     }
     if error.kind() == ErrorKind::MissingSubcommand {
-        let help = command.render_help();
-        return command.error(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, help);
+        return Unread::NoCommand(command.render_help().to_string());
     }
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     }
-    error
+    Unread::Said(error)
 }
 
 impl Command {

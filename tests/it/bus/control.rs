@@ -67,7 +67,8 @@ async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_hear
     for _ in 0..2 {
         server.restart().await;
         connect(&server).await.request_cancel(missed).await.unwrap();
-        assert_eq!(next(&requests).await, Request::Missed);
+        // A request that came on the new subscription of the round before may be before it.
+        while next(&requests).await != Request::Missed {}
         assert!(requests.cancel_requested(missed).await.unwrap());
         within("the connection", link.wait_for(|link| link.connected)).await.unwrap();
     }

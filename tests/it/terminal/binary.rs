@@ -75,7 +75,8 @@ fn an_empty_alert_is_refused_before_anything_is_published() {
 fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
     for (arguments, word) in [
         (&["wacth"][..], "watch"),
-        (&[], "Usage"),
+        (&[], "Investigates alerts"),
+        (&["sessions"], "List, show, repeat or cancel"),
         (&["submit", "-", "--priority", "urgent"], "critical, high, normal, low"),
         (&["submit", "-", "--session-id", "c0ffee"], "version 7"),
         (&["submit", "-", "--suffix", "a.>"], "tokens"),
@@ -93,6 +94,7 @@ fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(word), "{arguments:?}: {said}");
+        assert_eq!(said.starts_with("error: "), !said.contains("Commands:"), "{arguments:?}: {said}");
         assert!(!said.contains("hidden-word"), "{arguments:?}: {said}");
     }
 }
