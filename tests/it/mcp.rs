@@ -14,6 +14,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::wait::eventually;
+
 /// Far more than anything here needs: only a hanging test gets there.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -211,6 +213,14 @@ async fn a_server_that_dies_in_a_call_leaves_it_without_an_answer_and_is_started
     bench.servers.close().await;
 }
 
+/// Where the system does not tell, the signal is taken for obeyed.
+fn is_stopped(pid: rustix::process::Pid) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero().get()));
+    let mut stats =
+        threads.into_iter().flatten().flatten().flat_map(|thread| std::fs::read_to_string(thread.path().join("stat")));
+    stats.all(|stat| stat.contains(") T "))
+}
+
 #[tokio::test]
 async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,6 +236,7 @@ async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
     let pid = std::fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    eventually("every thread of the server has stopped", async || is_stopped(pid)).await;
     let reply = within(servers.call(&look, 8_000, Duration::from_millis(50))).await;
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: true, .. }), "{reply:?}");
     content(within(servers.call(&look, 8_000, PATIENCE)).await);
