@@ -38,6 +38,8 @@ pub(super) struct FakeSessions {
     pub(super) cancels: Mutex<Option<CancellationToken>>,
     pub(super) requests: Mutex<Vec<OpenRequest>>,
     pub(super) asked: Mutex<Vec<String>>,
+    /// Of each claim.
+    pub(super) excuses: Mutex<Vec<Duration>>,
 }
 
 impl FakeSessions {
@@ -56,6 +58,7 @@ impl FakeSessions {
             cancels: Mutex::default(),
             requests: Mutex::default(),
             asked: Mutex::default(),
+            excuses: Mutex::default(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Sessions for FakeSessions {
         let about =
             claim.stream_sequence.map_or_else(|| format!("{} without a job", number(session)), |_| String::new());
         self.ask("claim", about)?;
+        lock(&self.excuses).push(claim.excuse);
         let takes = *lock(&self.claim_takes);
         tokio::time::sleep(takes).await; // paused time
         Ok(lock(&self.claim).clone())

@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::engine::desk::{Desk, SETTLED};
-    use crate::engine::ports::{Claim, ModelError, ModelRequest};
+    use crate::engine::ports::{Claim, ModelError, ModelRequest, Place};
     use crate::engine::testing::lock;
     use crate::investigation::entry::Answer;
     use crate::investigation::timeline::DeltaKind;
@@ -159,6 +159,28 @@ mod tests {
         drain.cancel();
         is(State::Draining, 0).await;
         assert!(!task.is_finished(), "it goes with the others");
+        end.cancel();
+        task.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_after_an_outage_of_the_store_excuses_the_leases_that_ran_out_in_it() {
+        let desk = Desk::new(vec![Place::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
+        let (sessions, outages) = (Arc::clone(&desk.sessions), Arc::clone(&desk.dispatcher.outages));
+        let model = Arc::new(Service(Mutex::new(Some(true))));
+        let (state, mut states) = watch::channel(State::Paused(vec![]));
+        let (drain, end) = (CancellationToken::new(), CancellationToken::new());
+        let probes = Probes { sessions, model, broker: || true, outages };
+        let task = tokio::spawn(probe(probes, state, (drain, end.clone())));
+        states.wait_for(|state| *state == State::Claiming).await.unwrap();
+        desk.deliver(b"x").await;
+        *lock(&desk.sessions.away) = Some("reachable");
+        states.wait_for(|state| *state == State::Paused(vec!["database"])).await.unwrap();
+        *lock(&desk.sessions.away) = None;
+        states.wait_for(|state| *state == State::Claiming).await.unwrap();
+        desk.deliver(b"x").await;
+        let excuses = lock(&desk.sessions.excuses).clone();
+        assert!(excuses.len() == 2 && excuses[0].is_zero() && excuses[1] >= EVERY, "{excuses:?}");
         end.cancel();
         task.await.unwrap();
     }
