@@ -156,6 +156,7 @@ fn limits(settings: &Settings) -> Limits {
         iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
         max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
         max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
+        max_tokens: built_in.max_tokens,
     }
 }
 
@@ -168,6 +169,8 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
         api_key_env: llm.api_key_env.clone(),
         base_url: llm.base_url.clone(),
         transcript: llm.transcript.clone(),
+        context_window: 0,
+        keep_search_widget: false,
     }
 }
 
@@ -253,6 +256,8 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             api_key_env: api_key_env.to_owned(),
             base_url: String::new(),
             transcript: String::new(),
+            context_window: 0,
+            keep_search_widget: false,
         }
     }
 
@@ -300,6 +305,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             max_timeouts,
             iteration_timeout_ms: 90_000,
             max_tool_result_tokens: 8_000,
+            max_tokens: 0,
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
             let max_iterations = limits.max_iterations;

@@ -65,6 +65,8 @@ pub async fn end_now<W: World>(ports: &Ports<W>, lease: Lease, reason: StopReaso
         | StopReason::Error
         | StopReason::RepeatedCalls
         | StopReason::Budget
+        | StopReason::ContextWindow
+        | StopReason::SynthesisFailed
         | StopReason::NotInvestigated => {
             (RunStatus::TimedOut, EventType::SessionTimedOut, Some("past its deadline".to_owned()), None)
         }

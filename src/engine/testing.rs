@@ -339,6 +339,8 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         api_key_env: String::new(),
         base_url: String::new(),
         transcript: String::new(),
+        context_window: 0,
+        keep_search_widget: false,
     };
     let agent = AgentPlan {
         name: "sre".to_owned(),

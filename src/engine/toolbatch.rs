@@ -111,6 +111,11 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
 fn failed(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
     vec![
         unanswered(strategy, call, error),
-        Entry::Failed { error: format!("{}: {error}", call.tool), timeout, source: FailureSource::Tool },
+        Entry::Failed {
+            error: format!("{}: {error}", call.tool),
+            timeout,
+            source: FailureSource::Tool,
+            code: String::new(),
+        },
     ]
 }

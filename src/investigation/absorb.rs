@@ -43,7 +43,8 @@ pub fn failed(strategy: Strategy, code: &str, error: &str, timeout: bool) -> Vec
     } else {
         try_again(strategy, error)
     };
-    vec![Entry::Failed { error: error.to_owned(), timeout, source: FailureSource::Model }, next]
+    let (error, code) = (error.to_owned(), code.to_owned());
+    vec![Entry::Failed { error, timeout, source: FailureSource::Model, code }, next]
 }
 
 fn empty(strategy: Strategy) -> Vec<Entry> {

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::native::{CodePart, Grounding};
 use super::react::ReplyKind;
 
 /// One step of an execution, appended once and never changed.
@@ -54,6 +55,9 @@ pub enum Entry {
         timeout: bool,
         /// Which call failed.
         source: FailureSource,
+        /// The service's word for it, e.g. `context_window_exceeded`; empty when there is none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
     },
     /// Fact: a call that may change something is about to be sent.
     Started {
@@ -131,6 +135,12 @@ pub struct Answer {
     pub usage: Usage,
     /// Why the model stopped, normalised (`stop`, `tool_calls`, `max_tokens`, …).
     pub finish: String,
+    /// Code that the provider ran and its results, as they arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_executions: Vec<CodePart>,
+    /// What the answer rests on, as it arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groundings: Vec<Grounding>,
     /// What was understood of a text that had to be read for it (`ReAct`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<Reading>>,
@@ -231,6 +241,10 @@ pub enum StopReason {
     RepeatedCalls,
     /// The token or cost budget is used up.
     Budget,
+    /// The conversation no longer fits into the model's context window.
+    ContextWindow,
+    /// A synthesis failed: the analyses that it was to put together stand in its place.
+    SynthesisFailed,
     /// The session's deadline has passed.
     Deadline,
     /// Somebody asked for it.
@@ -251,6 +265,8 @@ impl StopReason {
             Self::Error => "error",
             Self::RepeatedCalls => "repeated_calls",
             Self::Budget => "budget",
+            Self::ContextWindow => "context_window",
+            Self::SynthesisFailed => "synthesis_failed",
             Self::Deadline => "deadline",
             Self::Cancelled => "cancelled",
             Self::AttemptsExhausted => "attempts_exhausted",

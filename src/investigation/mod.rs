@@ -12,6 +12,7 @@ pub mod ids;
 pub mod intake;
 pub mod mask;
 pub mod narrate;
+pub mod native;
 pub mod plan;
 pub mod prompt;
 pub mod react;

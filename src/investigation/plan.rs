@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
 /// of a newer one is handed back.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// What a session will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,11 +133,20 @@ pub struct Limits {
     pub max_timeouts: u32,
     /// Tokens of one tool result that the model sees.
     pub max_tool_result_tokens: u32,
+    /// Tokens of all calls, input and output, after which the conclusion is forced; 0 for no such limit.
+    #[serde(default)]
+    pub max_tokens: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_iterations: 20, iteration_timeout_ms: 120_000, max_timeouts: 2, max_tool_result_tokens: 8_000 }
+        Self {
+            max_iterations: 20,
+            iteration_timeout_ms: 120_000,
+            max_timeouts: 2,
+            max_tool_result_tokens: 8_000,
+            max_tokens: 0,
+        }
     }
 }
 
@@ -159,6 +168,12 @@ pub struct ProviderPlan {
     /// Name of the recording for `scripted`; empty for one that fits any alert.
     #[serde(default)]
     pub transcript: String,
+    /// Tokens of a conversation that the model takes; 0 when nobody says.
+    #[serde(default)]
+    pub context_window: u64,
+    /// Whether the provider's HTML for its search suggestions is kept in the record of the call.
+    #[serde(default)]
+    pub keep_search_widget: bool,
 }
 
 /// A tool that the model may call.

@@ -89,7 +89,7 @@ impl State {
                 self.usage = self.usage.plus(answer.usage);
                 self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
             }
-            Entry::Failed { error, timeout, source } => self.fail(error, *timeout, *source),
+            Entry::Failed { error, timeout, source, .. } => self.fail(error, *timeout, *source),
             Entry::Started { call_id } => {
                 for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
                     open.started = true;

@@ -48,6 +48,8 @@ impl World {
             api_key_env: String::new(),
             base_url: String::new(),
             transcript: String::new(),
+            context_window: 0,
+            keep_search_widget: false,
         };
         Arc::new(AgentPlan {
             name: "sre".to_owned(),
@@ -123,7 +125,12 @@ impl World {
             (true, false) => lost(self.strategy, call),
             (true, true) => vec![
                 unanswered(self.strategy, call, "no answer within 3 s"),
-                Entry::Failed { error: "silent".to_owned(), timeout: true, source: FailureSource::Tool },
+                Entry::Failed {
+                    error: "silent".to_owned(),
+                    timeout: true,
+                    source: FailureSource::Tool,
+                    code: String::new(),
+                },
             ],
         }
     }

@@ -104,6 +104,7 @@ mod tests {
     use crate::investigation::entry::{
         Answer, FailureSource, Outcome, ProviderData, Reading, StopReason, ToolCall, Usage,
     };
+    use crate::investigation::native::{CodePart, Grounding, Source, Support};
     use crate::investigation::react::ReplyKind;
 
     fn answer() -> Entry {
@@ -118,6 +119,18 @@ mod tests {
             }],
             usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
             finish: "tool_calls".into(),
+            code_executions: vec![CodePart { code: "1+1".into(), result: "2".into(), ..CodePart::default() }],
+            groundings: vec![Grounding {
+                queries: vec!["q".into()],
+                sources: vec![Source { uri: "https://x".into(), title: "X".into() }],
+                supports: vec![Support {
+                    start_index: 1,
+                    end_index: 2,
+                    text: "a".into(),
+                    grounding_chunk_indices: vec![0],
+                }],
+                search_widget: String::new(),
+            }],
             reading: Some(Box::new(Reading { kind: ReplyKind::Action, thought: Some("look".into()), problem: None })),
             provider_data: Some(ProviderData {
                 provider: "google".into(),
@@ -141,7 +154,12 @@ mod tests {
                 is_error: true,
             },
             Entry::Feedback { content: "again".into() },
-            Entry::Failed { error: "slow".into(), timeout: true, source: FailureSource::Model },
+            Entry::Failed {
+                error: "slow".into(),
+                timeout: true,
+                source: FailureSource::Model,
+                code: "deadline_exceeded".into(),
+            },
             Entry::Started { call_id: "c2".into() },
             Entry::Lost { call_id: "c2".into() },
             Entry::Switched { provider: 1 },

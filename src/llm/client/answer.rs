@@ -153,6 +153,8 @@ mod tests {
                 }],
                 usage: Usage { input_tokens: 9, cached_tokens: 4, output_tokens: 0, thinking_tokens: 3 },
                 finish: "tool_calls".into(),
+                code_executions: vec![],
+                groundings: vec![],
                 reading: None,
                 provider_data: None,
             }

@@ -92,6 +92,8 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             api_key_env: String::new(),
             base_url: String::new(),
             transcript: transcript.into(),
+            context_window: 0,
+            keep_search_widget: false,
         },
         messages: vec![message(Role::System, "You investigate alerts."), message(Role::User, prompt)],
         tools: vec![ToolSpec {

@@ -64,6 +64,8 @@ pub(crate) fn provider() -> ProviderPlan {
         api_key_env: String::new(),
         base_url: String::new(),
         transcript: String::new(),
+        context_window: 0,
+        keep_search_widget: false,
     }
 }
 
@@ -203,6 +205,8 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         calls: vec![call.clone()],
         usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
         finish: "tool_calls".into(),
+        code_executions: vec![],
+        groundings: vec![],
         reading: None,
         provider_data: Some(ProviderData {
             provider: "google".into(),

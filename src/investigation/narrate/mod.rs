@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::entry::{Answer, Entry, FailureSource, Outcome, Reading};
-use super::react::ReplyKind;
-use super::results;
-use super::state::State;
-use super::timeline::{EventDraft, EventType};
+use crate::investigation::entry::{Answer, Entry, FailureSource, Outcome, Reading};
+use crate::investigation::react::ReplyKind;
+use crate::investigation::results;
+use crate::investigation::state::State;
+use crate::investigation::timeline::{EventDraft, EventType};
 
 /// What was measured while the entries came about; part of events, never of decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ fn told(state: &State, entry: &Entry, analysis: Option<&str>, measured: &Measure
         Entry::Observation { call_id, tool, content, is_error } => {
             vec![result((call_id, tool), results::plain(tool, content), *is_error, measured)]
         }
-        Entry::Failed { error, timeout, source } => {
+        Entry::Failed { error, timeout, source, .. } => {
             let kind = match source {
                 FailureSource::Model => "model",
                 FailureSource::Tool => "tool",
