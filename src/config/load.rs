@@ -186,5 +186,6 @@ fn built_in() -> Settings {
         iteration_timeout: Some(Duration::from_millis(limits.iteration_timeout_ms)),
         max_timeouts: Some(limits.max_timeouts),
         max_tool_result_tokens: Some(limits.max_tool_result_tokens),
+        max_tokens: Some(0),
     }
 }

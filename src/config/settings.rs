@@ -23,6 +23,8 @@ pub struct Settings {
     pub max_timeouts: Option<u32>,
     /// Tokens of one tool result that the model sees.
     pub max_tool_result_tokens: Option<u32>,
+    /// Tokens of all model calls, after which the conclusion is forced; 0 for no such limit.
+    pub max_tokens: Option<u32>,
 }
 
 impl Settings {
@@ -37,6 +39,7 @@ impl Settings {
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
             max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
+            max_tokens: self.max_tokens.or(lower.max_tokens),
         }
     }
 
@@ -54,6 +57,7 @@ impl Settings {
                 .and_then(|field| field.duration(Duration::from_secs(1), Duration::from_secs(3_600))),
             max_timeouts: map.get("max_timeouts").and_then(|field| field.number(1, 100)),
             max_tool_result_tokens: map.get("max_tool_result_tokens").and_then(|field| field.number(100, 1_000_000)),
+            max_tokens: map.get("max_tokens").and_then(|field| field.number(0, 1_000_000_000)),
         }
     }
 }

@@ -134,6 +134,7 @@ fn settings(section: Section, settings: &Settings) -> Yaml<'static> {
         .put_if("iteration_timeout", settings.iteration_timeout.map(duration))
         .put_if("max_timeouts", settings.max_timeouts.map(integer))
         .put_if("max_tool_result_tokens", settings.max_tool_result_tokens.map(integer))
+        .put_if("max_tokens", settings.max_tokens.map(integer))
         .yaml()
 }
 

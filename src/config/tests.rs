@@ -30,6 +30,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         iteration_timeout: Some(Duration::from_secs(120)),
         max_timeouts: Some(2),
         max_tool_result_tokens: Some(8_000),
+        max_tokens: Some(0),
     };
     assert_eq!(config.defaults, Defaults { chain: "default".to_owned(), settings });
 }

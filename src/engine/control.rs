@@ -57,6 +57,24 @@ impl HandBack {
     }
 }
 
+/// Why a run is stopped from outside: it ends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody asked for it.
+    Cancelled,
+    /// The session's deadline has passed.
+    Deadline,
+}
+
+impl From<Stop> for StopReason {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => Self::Cancelled,
+            Stop::Deadline => Self::Deadline,
+        }
+    }
+}
+
 /// Longer than any call to the store takes, its own retries included.
 pub const STORE_BOUND: Duration = Duration::from_secs(60);
 /// Beyond a step's own bound before it is taken for stuck.
@@ -72,7 +90,7 @@ struct Steps {
 /// The reins of one run. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Control {
-    stop: Arc<watch::Sender<Option<StopReason>>>,
+    stop: Arc<watch::Sender<Option<Stop>>>,
     lost: CancellationToken,
     drain: CancellationToken,
     renewed: Arc<Mutex<Instant>>,
@@ -143,17 +161,17 @@ impl Control {
     }
 
     /// Asks the run to stop; the first reason stays.
-    pub fn stop(&self, reason: StopReason) {
+    pub fn stop(&self, why: Stop) {
         self.stop.send_if_modified(|stop| {
             let first = stop.is_none();
-            stop.get_or_insert(reason);
+            stop.get_or_insert(why);
             first
         });
     }
 
     /// What the run was asked to stop for.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        *self.stop.borrow()
+        self.stop.borrow().map(StopReason::from)
     }
 
     /// Returns when the run is asked to stop. Cancel safe.
@@ -255,8 +273,8 @@ mod tests {
     #[tokio::test]
     async fn the_first_reason_to_stop_stays() {
         let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
-        control.stop(StopReason::Cancelled);
-        control.stop(StopReason::Deadline);
+        control.stop(Stop::Cancelled);
+        control.stop(Stop::Deadline);
         control.stopped().await;
         assert_eq!(control.stop_reason(), Some(StopReason::Cancelled));
     }

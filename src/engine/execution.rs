@@ -78,7 +78,7 @@ impl<W: World> Execution<W> {
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
             if let Some(reason) = self.control.stop_reason()
-                && self.state.stopped().is_none()
+                && !self.state.is_stopped_at_once()
                 && self.state.ended().is_none()
             {
                 self.append(vec![Entry::Stopped { reason }]).await?;
@@ -122,9 +122,11 @@ impl<W: World> Execution<W> {
         let deltas = Deltas::new(self);
         let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
         let reply = tokio::select! {
-            reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
-            () = self.control.stopped() => return Ok(()),
+            // In this order: nobody is asked by a run that is stopped already.
+            biased;
             () = self.control.lost() => return Err(Broken::LeaseLost),
+            () = self.control.stopped() => return Ok(()),
+            reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
         };
         let reply = match reply {
             Ok(reply) => reply,
@@ -138,10 +140,13 @@ impl<W: World> Execution<W> {
             }
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
-                let strategy = self.state.plan().strategy;
-                (absorb::failed(strategy, &code, &message, timeout), None, Some(message))
+                (absorb::failed(&self.state, &code, &message, timeout), None, Some(message))
             }
-            Ok(answer) => (absorb::absorb(&self.state, answer.clone()), Some(answer), None),
+            Ok(answer) => {
+                let entries = absorb::absorb(&self.state, answer.clone());
+                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
+                (entries, Some(answer), error)
+            }
         };
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let purpose = call.purpose.as_str();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::control::{Broken, Control, HandBack};
+use super::control::{Broken, Control, HandBack, Stop};
 use super::dispatch::{Answer, Dispatcher, Intake, jittered};
 use super::measure;
 use super::ports::{Claimed, Delivery, Feed, JournalError, Sessions};
@@ -65,7 +65,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         }
         let deadline = async {
             tokio::time::sleep(remaining).await; // the deadline itself
-            control.stop(StopReason::Deadline);
+            control.stop(Stop::Deadline);
             std::future::pending::<()>().await;
         };
         let drained = async {

@@ -156,7 +156,7 @@ fn limits(settings: &Settings) -> Limits {
         iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
         max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
         max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
-        max_tokens: built_in.max_tokens,
+        max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
     }
 }
 
@@ -220,10 +220,10 @@ agent_chains:
       success_policy: all
       max_iterations: 4
       agents:
-      - {name: sre, max_iterations: 5, llm_provider: large}
+      - {name: sre, max_iterations: 5, max_tokens: 60000, llm_provider: large}
       - {name: dba, iteration_strategy: ""}
   rest: {default: true, stages: [{agents: [{name: dba}]}]}
-defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_timeout: 90s}
+defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_timeout: 90s, max_tokens: 70000}
 "#;
 
     fn config() -> Config {
@@ -300,12 +300,12 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             tool("k8s.get", true),
         ];
         let alert = alert("Http5xx");
-        let limits = |max_iterations, max_timeouts| Limits {
+        let limits = |max_iterations, max_timeouts, max_tokens| Limits {
             max_iterations,
             max_timeouts,
             iteration_timeout_ms: 90_000,
             max_tool_result_tokens: 8_000,
-            max_tokens: 0,
+            max_tokens,
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
             let max_iterations = limits.max_iterations;
@@ -329,8 +329,8 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             name: "look".to_owned(),
             success_policy: SuccessPolicy::All,
             agents: vec![
-                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3), (large, k8s)),
-                agent("dba", Strategy::SingleCall, "", limits(4, 3), (small, vec![])),
+                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)),
+                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small, vec![])),
             ],
         };
         let expected = Plan { version: FORMAT_VERSION, chain: "web".to_owned(), stages: vec![stage] };

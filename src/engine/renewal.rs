@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
+use super::control::Stop;
 use super::ports::{Delivery, Feed, Renewal, Sessions};
 use super::running::{Run, Running};
-use crate::investigation::entry::StopReason;
 
 /// Renews every third of the lease until `end` is cancelled.
 ///
@@ -81,7 +81,7 @@ fn apply<D: Delivery, F: Feed>(run: &Run<D>, answer: Renewal, asked_at: Instant,
         Renewal::Renewed { cancel_requested, last_seq: _ } => {
             run.control.renewed(asked_at);
             if cancel_requested {
-                run.control.stop(StopReason::Cancelled);
+                run.control.stop(Stop::Cancelled);
             }
             // A joined alert may have added an event that only the table knows.
             feed.poke(run.lease.session_id);

@@ -14,9 +14,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use super::control::Stop;
 use super::ports::{Request, Requests, Sessions};
 use super::running::{Run, Running};
-use crate::investigation::entry::StopReason;
 use crate::investigation::ids::SessionId;
 
 /// Requests that are read at the same time.
@@ -102,7 +102,7 @@ impl<R: Requests, D> Ears<'_, R, D> {
         }
         let session_id = run.lease.session_id;
         tracing::info!(%session_id, "session is cancelled on request");
-        run.control.stop(StopReason::Cancelled);
+        run.control.stop(Stop::Cancelled);
         if self.heard.try_send(session_id).is_err() {
             tracing::debug!(%session_id, "the request stays on the stream only");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::control::{Broken, Control, HandBack};
+use super::control::{Broken, Control, HandBack, Stop};
 use super::session::investigate;
 use super::testing::{Death, Scene, Turn, lock};
 use crate::engine::ports::RunStatus;
@@ -185,7 +185,7 @@ async fn two_timeouts_in_a_row_end_an_execution_and_an_iteration_has_its_own_tim
     let began = Instant::now();
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(began.elapsed(), Duration::from_secs(120 + 1 + 120), "two calls and the pause between them");
-    let error = "aborted after 2 consecutive timeouts: no answer within 120 s".to_owned();
+    let error = "aborted after 2 consecutive timeouts (iteration 3/9): no answer within 120 s".to_owned();
     let outcome = Outcome::Failed { error, reason: StopReason::Timeouts };
     assert_eq!(scene.journal().last(), Some(&Entry::Ended { outcome }));
     let end = scene.disk().end.clone().unwrap();
@@ -198,7 +198,7 @@ async fn a_deadline_ends_a_call_in_flight_and_the_session_as_timed_out() {
     let control = control();
     let deadline = async {
         tokio::time::sleep(Duration::from_secs(30)).await; // paused time
-        control.stop(StopReason::Deadline);
+        control.stop(Stop::Deadline);
         std::future::pending::<()>().await;
     };
     tokio::select! {

@@ -9,7 +9,7 @@ use super::control::{Broken, Control};
 use super::execution::{Execution, Performed, millis};
 use super::ports::{ToolCallRecord, ToolReply, Tools};
 use super::world::World;
-use crate::investigation::entry::{Entry, FailureSource, ToolCall};
+use crate::investigation::entry::{Entry, ToolCall};
 use crate::investigation::narrate::MeasuredTool;
 use crate::investigation::plan::Strategy;
 use crate::investigation::results::{answered, lost, unanswered};
@@ -38,9 +38,11 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     let rounds = u32::try_from(calls.len().div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
     let running = stream::iter(calls).map(|call| one((tools, control), call, limit, timeout)).buffered(AT_ONCE);
     let ran = tokio::select! {
-        ran = control.within(timeout.saturating_mul(rounds), running.try_collect::<Vec<_>>()) => ran?,
-        () = control.stopped() => return Ok(()),
+        // In this order: nothing is sent by a run that is stopped already.
+        biased;
         () = control.lost() => return Err(Broken::LeaseLost),
+        () = control.stopped() => return Ok(()),
+        ran = control.within(timeout.saturating_mul(rounds), running.try_collect::<Vec<_>>()) => ran?,
     };
     let strategy = execution.state.plan().strategy;
     let mut performed = Performed::default();
@@ -94,9 +96,11 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
             let state = if is_error { "failed" } else { "done" };
             (vec![answered(strategy, &call, content, is_error)], state, Some(whole), None, bytes, cut)
         }
-        ToolReply::NotSent { error } => (failed(strategy, &call, &error, false), "failed", None, Some(error), 0, None),
+        ToolReply::NotSent { error } => {
+            (unanswered(strategy, &call, &error, false), "failed", None, Some(error), 0, None)
+        }
         ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            (failed(strategy, &call, &error, timeout), "failed", None, Some(error), 0, None)
+            (unanswered(strategy, &call, &error, timeout), "failed", None, Some(error), 0, None)
         }
         ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), "lost", None, Some(error), 0, None),
     };
@@ -105,17 +109,4 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);
     performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration: took });
-}
-
-/// The model is told, and the failure counts.
-fn failed(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
-    vec![
-        unanswered(strategy, call, error),
-        Entry::Failed {
-            error: format!("{}: {error}", call.tool),
-            timeout,
-            source: FailureSource::Tool,
-            code: String::new(),
-        },
-    ]
 }

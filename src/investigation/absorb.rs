@@ -5,25 +5,27 @@
 use std::collections::HashSet;
 
 use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, ToolCall};
-use super::plan::{Strategy, ToolSpec};
+use super::plan::Strategy;
 use super::react::{self, ReplyKind};
-use super::results::try_again;
+use super::results::{answer_at_all, not_run_again, says_timeout, try_again, unknown_tool};
 use super::state::State;
 
 /// The entries for an answer.
 ///
-/// Calls get ids that are unique in the execution and the plan's word on what they may do; a call of an unknown tool
-/// is answered at once. An answer that is final, or the one after `concluding`, ends the execution.
+/// Calls get ids that are unique in the execution and the plan's word on what they may do; a call of an unknown tool,
+/// or one that comes again and again, is answered at once. An answer that is final, or the one after `concluding`,
+/// ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
-    let last = state.concluding().is_some() || !strategy.uses_tools();
+    let last = state.next_is_last();
     let mut answer = answer;
     if last || !strategy.binds_tools() {
         answer.calls.clear();
     }
-    let says_nothing = answer.text.trim().is_empty() && (!last || answer.thinking.trim().is_empty());
+    if state.says_nothing(&answer) {
+        return empty(state, answer);
+    }
     match strategy {
-        Strategy::React if says_nothing => empty(strategy),
         Strategy::React if last => concluded(state, answer),
         Strategy::React => read(state, answer),
         Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
@@ -34,36 +36,62 @@ pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
 
 /// Codes of the LLM service that the same conversation can only meet again: nobody but an operator can mend it.
 const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request", "model_not_found"];
+/// The code of an answer that says nothing.
+const EMPTY: &str = "empty";
 
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
 /// iteration, and the model is told.
-pub fn failed(strategy: Strategy, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
-    let next = if PERMANENT.contains(&code) {
-        Entry::Ended { outcome: Outcome::Failed { error: error.to_owned(), reason: StopReason::Error } }
-    } else {
-        try_again(strategy, error)
-    };
-    let (error, code) = (error.to_owned(), code.to_owned());
-    vec![Entry::Failed { error, timeout, source: FailureSource::Model, code }, next]
+pub fn failed(state: &State, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
+    let timeout = timeout || says_timeout(error);
+    let next = if PERMANENT.contains(&code) { given_up(state, error) } else { try_again(state.plan().strategy, error) };
+    vec![failure(FailureSource::Model, code, error, timeout), next]
 }
 
-fn empty(strategy: Strategy) -> Vec<Entry> {
-    failed(strategy, "empty", "the model gave an empty answer", false)
+fn failure(source: FailureSource, code: &str, error: &str, timeout: bool) -> Entry {
+    Entry::Failed { error: error.to_owned(), timeout, source, code: code.to_owned() }
+}
+
+/// The end of an execution whose model gives no answer. The analyses that a synthesis was to put together are better
+/// than none.
+pub fn given_up(state: &State, error: &str) -> Entry {
+    let outcome = match (state.plan().strategy, state.context()) {
+        (Strategy::Synthesis | Strategy::SynthesisNativeThinking, Some(analyses)) => {
+            Outcome::Completed { analysis: analyses.to_owned(), reason: StopReason::SynthesisFailed }
+        }
+        (Strategy::Synthesis | Strategy::SynthesisNativeThinking, None) => {
+            Outcome::Failed { error: format!("synthesis LLM call failed: {error}"), reason: StopReason::Error }
+        }
+        (Strategy::SingleCall | Strategy::React | Strategy::NativeThinking, _) => {
+            Outcome::Failed { error: error.to_owned(), reason: StopReason::Error }
+        }
+    };
+    Entry::Ended { outcome }
+}
+
+/// The first answer that says nothing is only asked about; another one in a row is a failed iteration.
+fn empty(state: &State, answer: Answer) -> Vec<Entry> {
+    let strategy = state.plan().strategy;
+    if state.empty_answers() == 0 {
+        return vec![Entry::Answer(answer), answer_at_all(strategy, state.next_is_last())];
+    }
+    let error = "the model gave an empty answer again";
+    vec![Entry::Answer(answer), failure(FailureSource::Answer, EMPTY, error, false), try_again(strategy, error)]
 }
 
 /// An answer whose calls are structured: without any it is the last one.
 fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
-    if answer.text.trim().is_empty() && answer.thinking.trim().is_empty() && answer.calls.is_empty() {
-        return empty(state.plan().strategy);
-    }
+    let strategy = state.plan().strategy;
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
     answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let unknown =
-        answer.calls.iter().filter(|call| spec(state, &call.tool).is_none()).map(|call| unknown_tool(state, call));
-    let unknown: Vec<Entry> = unknown.collect();
     let ended = answer.calls.is_empty().then(|| completed(state, said(&answer)));
-    std::iter::once(Entry::Answer(answer)).chain(unknown).chain(ended).collect()
+    let answered: Vec<Entry> = if state.would_refuse(&answer.calls) {
+        answer.calls.iter().map(|call| not_run_again(strategy, call)).collect()
+    } else {
+        let unknown = answer.calls.iter().filter(|call| state.tool(&call.tool).is_none());
+        unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools)).collect()
+    };
+    std::iter::once(Entry::Answer(answer)).chain(answered).chain(ended).collect()
 }
 
 /// An answer that says in its text what it is.
@@ -79,8 +107,9 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
                 arguments: reply.arguments_text.unwrap_or_default(),
                 read_only: false,
             };
-            answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
-            None
+            let call = identified(state, call, 1, &mut HashSet::new());
+            answer.calls = vec![call.clone()];
+            state.would_refuse(&answer.calls).then(|| not_run_again(Strategy::React, &call))
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
             Some(Entry::Feedback { content: reply.feedback.unwrap_or_default() })
@@ -106,21 +135,11 @@ fn completed(state: &State, analysis: &str) -> Entry {
     Entry::Ended { outcome: Outcome::Completed { analysis: analysis.to_owned(), reason } }
 }
 
-fn spec<'a>(state: &'a State, tool: &str) -> Option<&'a ToolSpec> {
-    state.plan().tools.iter().find(|spec| spec.name == tool)
-}
-
 /// Providers repeat ids or leave them out; the journal needs them unique.
 fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
     let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
     let id = if taken { format!("call-{}-{n}", state.iteration() + 1) } else { call.id };
     seen.insert(id.clone());
-    let read_only = spec(state, &call.tool).is_some_and(|spec| spec.read_only);
+    let read_only = state.tool(&call.tool).is_some_and(|spec| spec.read_only);
     ToolCall { id, read_only, ..call }
-}
-
-fn unknown_tool(state: &State, call: &ToolCall) -> Entry {
-    let names: Vec<&str> = state.plan().tools.iter().map(|spec| spec.name.as_str()).collect();
-    let content = format!("Error: unknown tool '{}'. Available tools: {}", call.tool, names.join(", "));
-    Entry::ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error: true }
 }

@@ -25,6 +25,9 @@ pub struct Message {
 /// What stands in the place of an elided result.
 const ELIDED: &str = "[this result was removed to save space; call the tool again if you need it]";
 
+/// What stands in the place of an answer without text and calls: no provider takes an empty message.
+const NOTHING: &str = "(no answer)";
+
 impl Message {
     fn text(role: Role, content: &str) -> Self {
         Self {
@@ -50,12 +53,13 @@ fn message(entry: &Entry, blanked: bool) -> Option<Message> {
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
         Entry::Feedback { content } => Some(Message::text(Role::User, content)),
-        Entry::Answer(answer) => Some(Message {
+        Entry::Answer(answer) => {
             // A call that stands in the text is no structured one.
-            tool_calls: if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() },
-            provider_data: answer.provider_data.clone(),
-            ..Message::text(Role::Assistant, &answer.text)
-        }),
+            let tool_calls = if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() };
+            let empty = tool_calls.is_empty() && answer.text.trim().is_empty();
+            let message = Message::text(Role::Assistant, if empty { NOTHING } else { &answer.text });
+            Some(Message { tool_calls, provider_data: answer.provider_data.clone(), ..message })
+        }
         Entry::ToolResult { call_id, tool, content, is_error } => Some(Message {
             tool_call_id: Some(call_id.clone()),
             tool_name: Some(tool.clone()),

@@ -1,9 +1,10 @@
 //! What an execution does next. One table for all strategies.
 
+use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::plan::Strategy;
 use super::prompt::with_context;
-use super::results::lost;
+use super::results::{lost, repeats_itself};
 use super::state::{OpenCall, State};
 
 /// The next thing to do.
@@ -47,7 +48,7 @@ impl Purpose {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Iteration => "iteration",
-            Self::Conclusion => "conclusion",
+            Self::Conclusion => "forced_conclusion",
             Self::Synthesis => "synthesis",
         }
     }
@@ -62,18 +63,26 @@ pub fn decide(state: &State) -> Decision {
         return Decision::Append(opening(state));
     }
     match state.stopped() {
-        Some(StopReason::Cancelled) => return end(Outcome::Cancelled),
-        Some(StopReason::Deadline) => return end(Outcome::TimedOut),
+        Some(StopReason::Cancelled) => return Decision::Append(cut_short(state, Outcome::Cancelled)),
+        Some(StopReason::Deadline) => return Decision::Append(cut_short(state, Outcome::TimedOut)),
         Some(_) | None => {}
     }
     match state.open_calls().first() {
         Some(first) => run_tools(state, first),
-        None => next_model_call(state),
+        None if state.plan().strategy.uses_tools() => next_iteration(state),
+        None => only_answer(state),
     }
 }
 
-fn end(outcome: Outcome) -> Decision {
-    Decision::Append(vec![Entry::Ended { outcome }])
+/// The end, with a word on what was sent and has no result.
+fn cut_short(state: &State, outcome: Outcome) -> Vec<Entry> {
+    let strategy = state.plan().strategy;
+    let sent = state.open_calls().iter().filter(|open| open.started);
+    sent.flat_map(|open| lost(strategy, &open.call)).chain([Entry::Ended { outcome }]).collect()
+}
+
+fn failed(error: String, reason: StopReason) -> Decision {
+    Decision::Append(vec![Entry::Ended { outcome: Outcome::Failed { error, reason } }])
 }
 
 fn opening(state: &State) -> Vec<Entry> {
@@ -102,46 +111,63 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     }
 }
 
-fn next_model_call(state: &State) -> Decision {
-    let limits = state.plan().limits;
+/// A strategy without tools: its first answer is the last one. A synthesis is tried twice.
+fn only_answer(state: &State) -> Decision {
+    let (purpose, tries) = match state.plan().strategy {
+        Strategy::SingleCall | Strategy::React | Strategy::NativeThinking => (Purpose::Iteration, 1),
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => (Purpose::Synthesis, 2),
+    };
+    match state.model_failure() {
+        Some(error) if state.model_failures() >= tries => Decision::Append(vec![given_up(state, error)]),
+        Some(_) | None => call(state, purpose),
+    }
+}
+
+fn next_iteration(state: &State) -> Decision {
     let failure = state.model_failure();
-    if state.timeouts() >= limits.max_timeouts {
-        let last = failure.unwrap_or("a tool call timed out");
-        let error = format!("aborted after {} consecutive timeouts: {last}", state.timeouts());
-        return end(Outcome::Failed { error, reason: StopReason::Timeouts });
-    }
-    let strategy = state.plan().strategy;
-    if let (false, Some(error)) = (strategy.uses_tools(), failure) {
-        return end(Outcome::Failed { error: error.to_owned(), reason: StopReason::Error });
-    }
-    let provider = state.provider();
     if state.concluding().is_some() {
         return match failure {
-            Some(error) => {
-                let error = format!("forced conclusion failed: {error}");
-                end(Outcome::Failed { error, reason: StopReason::Error })
-            }
-            None => Decision::CallModel(ModelCall { provider, with_tools: false, purpose: Purpose::Conclusion }),
+            Some(error) => failed(format!("forced conclusion LLM call failed: {error}"), StopReason::Error),
+            None => call(state, Purpose::Conclusion),
         };
+    }
+    if let Some((limit, reason)) = used_up(state) {
+        return match failure {
+            Some(error) => failed(format!("{limit} reached with last interaction failed: {error}"), reason),
+            None => conclude(state, reason),
+        };
+    }
+    let limits = state.plan().limits;
+    if state.timeouts() >= limits.max_timeouts {
+        let (count, last) = (state.timeouts(), state.last_timeout());
+        let (next, max) = (state.iteration() + 1, limits.max_iterations);
+        let error = format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
+        return failed(error, StopReason::Timeouts);
+    }
+    if state.is_to_be_told_of_repeats() {
+        return Decision::Append(vec![repeats_itself()]);
+    }
+    call(state, Purpose::Iteration)
+}
+
+/// Why no iteration follows, though none of the answers is the last one. For people, and as a word.
+fn used_up(state: &State) -> Option<(String, StopReason)> {
+    let limits = state.plan().limits;
+    if state.has_refused() {
+        return Some(("limit of repeated calls".to_owned(), StopReason::RepeatedCalls));
     }
     if state.iteration() >= limits.max_iterations {
-        return match failure {
-            Some(error) => {
-                let max = limits.max_iterations;
-                let error = format!("max iterations ({max}) reached with last interaction failed: {error}");
-                end(Outcome::Failed { error, reason: StopReason::MaxIterations })
-            }
-            None => conclude(state, StopReason::MaxIterations),
-        };
+        return Some((format!("max iterations ({})", limits.max_iterations), StopReason::MaxIterations));
     }
-    if let Some(reason) = state.stopped() {
-        return conclude(state, reason);
+    if limits.max_tokens > 0 && state.usage().total() >= limits.max_tokens {
+        return Some((format!("token budget ({})", limits.max_tokens), StopReason::Budget));
     }
-    let purpose = match strategy {
-        Strategy::SingleCall | Strategy::React | Strategy::NativeThinking => Purpose::Iteration,
-        Strategy::Synthesis | Strategy::SynthesisNativeThinking => Purpose::Synthesis,
-    };
-    Decision::CallModel(ModelCall { provider, with_tools: strategy.binds_tools(), purpose })
+    state.stopped().map(|reason| (reason.as_str().replace('_', " "), reason))
+}
+
+fn call(state: &State, purpose: Purpose) -> Decision {
+    let with_tools = purpose == Purpose::Iteration && state.plan().strategy.binds_tools();
+    Decision::CallModel(ModelCall { provider: state.provider(), with_tools, purpose })
 }
 
 fn conclude(state: &State, reason: StopReason) -> Decision {

@@ -189,6 +189,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// All tokens that are paid for: input, output and reasoning.
+    pub fn total(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.thinking_tokens)
+    }
+
     /// The sum, field by field.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -223,6 +228,8 @@ pub enum FailureSource {
     Model,
     /// A tool.
     Tool,
+    /// The model, which answered nothing again: the answer stands before this and counts as the iteration.
+    Answer,
 }
 
 /// Why an execution or a session stops; also `stop_reason` of the session's last event.
@@ -316,6 +323,11 @@ impl Entry {
             | Self::Stopped { .. }
             | Self::Ended { .. } => None,
         }
+    }
+
+    /// What went wrong, of an entry that is there to say so.
+    pub fn error(&self) -> Option<&str> {
+        if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
     /// The word of the row's `kind` column.

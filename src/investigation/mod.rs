@@ -16,10 +16,13 @@ pub mod native;
 pub mod plan;
 pub mod prompt;
 pub mod react;
+mod repeats;
 pub mod results;
 pub mod state;
 pub mod summary;
 #[cfg(test)]
 mod survival;
+#[cfg(test)]
+mod testing;
 pub mod timeline;
 mod toolbook;

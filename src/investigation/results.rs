@@ -3,8 +3,8 @@
 //! A model with bound tools gets a tool result; one that writes its calls down gets an observation, which a person
 //! could have written.
 
-use super::entry::{Entry, ToolCall};
-use super::plan::Strategy;
+use super::entry::{Entry, FailureSource, ToolCall};
+use super::plan::{Strategy, ToolSpec};
 
 /// How every observation begins.
 const OBSERVATION: &str = "Observation: ";
@@ -12,6 +12,10 @@ const OBSERVATION: &str = "Observation: ";
 /// What the model is told of a call whose outcome nobody knows.
 const OUTCOME_UNKNOWN: &str = "the connection was lost after this call was sent. Its outcome is unknown and it is \
     not sent again. Check the present state before you decide what to do.";
+
+/// What the model is told of a call that it made too often.
+const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
+    their results stand above.";
 
 /// The entry for an answer of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, content: String, is_error: bool) -> Entry {
@@ -23,24 +27,66 @@ pub fn answered(strategy: Strategy, call: &ToolCall, content: String, is_error: 
     entry(strategy, call, content, is_error)
 }
 
-/// The entry for a call without an answer.
-pub fn unanswered(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
-    let content = if observes(strategy) {
-        format!("{OBSERVATION}Error - Tool execution failed: {error}")
-    } else {
-        format!("Error: {error}")
+/// The entries for a call without an answer: the model is told, and the failure counts.
+pub fn unanswered(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
+    let told = format!("Tool execution failed: {error}");
+    let failed = Entry::Failed {
+        error: format!("{}: {error}", call.tool),
+        timeout: timeout || says_timeout(error),
+        source: FailureSource::Tool,
+        code: String::new(),
     };
-    entry(strategy, call, content, true)
+    vec![refusal(strategy, call, if observes(strategy) { &told } else { error }), failed]
 }
 
 /// The entries for a call that was sent and whose outcome nobody knows.
 pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
-    let content = if observes(strategy) {
-        format!("{OBSERVATION}Error - {OUTCOME_UNKNOWN}")
-    } else {
-        format!("Error: {OUTCOME_UNKNOWN}")
+    vec![Entry::Lost { call_id: call.id.clone() }, refusal(strategy, call, OUTCOME_UNKNOWN)]
+}
+
+/// The entry for a call that comes again and again.
+pub fn not_run_again(strategy: Strategy, call: &ToolCall) -> Entry {
+    refusal(strategy, call, NOT_RUN_AGAIN)
+}
+
+/// The entry for a structured call of something that is not offered.
+pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
+    let names: Vec<&str> = tools.iter().map(|spec| spec.name.as_str()).collect();
+    let error = format!("unknown tool '{}'. Available tools: {}", call.tool, names.join(", "));
+    refusal(strategy, call, &error)
+}
+
+/// The entry for a call that no tool answers.
+fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
+    let content = if observes(strategy) { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
+    entry(strategy, call, content, true)
+}
+
+/// What the model is told that made the same calls for the third time.
+pub fn repeats_itself() -> Entry {
+    let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
+        change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
+        run, and your next turn is the last one.";
+    Entry::Feedback { content: content.to_owned() }
+}
+
+/// What the model is told after an answer that says nothing. `last`: no other answer may follow.
+pub fn answer_at_all(strategy: Strategy, last: bool) -> Entry {
+    let wanted = match (observes(strategy), last) {
+        (true, false) => {
+            "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
+        }
+        (true, true) => "Write your \"Final Answer:\" now.",
+        (false, false) => "Call a tool, or give your final answer as text.",
+        (false, true) => "Give your answer now, as text. No tool can be called.",
     };
-    vec![Entry::Lost { call_id: call.id.clone() }, entry(strategy, call, content, true)]
+    Entry::Feedback { content: format!("Your previous response was empty. {wanted}") }
+}
+
+/// Whether an error is one of too much time, by what it says. Servers and providers have no common code for it.
+pub fn says_timeout(error: &str) -> bool {
+    let error = error.to_lowercase();
+    ["timeout", "timed out", "deadline exceeded", "deadline_exceeded"].iter().any(|words| error.contains(words))
 }
 
 /// What the model is told after a model call that gave no answer.
@@ -101,7 +147,45 @@ mod tests {
         let refused = answered(react, &call, "forbidden".into(), true);
         shown(refused, "Observation: Error executing k8s.get: forbidden", "forbidden");
         let silent = "Error - Tool execution failed: no answer within 3 s";
-        shown(unanswered(react, &call, "no answer within 3 s"), &format!("Observation: {silent}"), silent);
+        let entries = unanswered(react, &call, "no answer within 3 s", true);
+        shown(entries[0].clone(), &format!("Observation: {silent}"), silent);
         assert!(told(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
+    }
+    #[test]
+    fn a_failure_of_time_is_known_by_its_words() {
+        let late =
+            ["no answer: Timeout", "the request timed out", "context deadline exceeded", "READ TIMEOUT", "timeouts"];
+        assert!(late.iter().all(|error| says_timeout(error)));
+        for other in ["connection refused", "", "time out of range", "the deadline is tomorrow"] {
+            assert!(!says_timeout(other), "{other}");
+        }
+        let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
+        let counted = |error: &str, timeout| match unanswered(Strategy::React, &call, error, timeout).pop() {
+            Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) => timeout,
+            other => panic!("{other:?}"),
+        };
+        assert!(counted("upstream timed out", false) && counted("slow", true) && !counted("reset", false));
+    }
+
+    #[test]
+    fn a_model_with_bound_tools_is_told_what_became_of_a_call_in_a_tool_result() {
+        let call = ToolCall { id: "c".into(), tool: "k8s.got".into(), arguments: "{}".into(), read_only: true };
+        let native = Strategy::NativeThinking;
+        let result = |content: &str| Entry::ToolResult {
+            call_id: "c".into(),
+            tool: "k8s.got".into(),
+            content: content.into(),
+            is_error: true,
+        };
+        assert_eq!(answered(native, &call, "forbidden".into(), true), result("forbidden"));
+        assert_eq!(unanswered(native, &call, "reset", false)[0], result("Error: reset"));
+        let tools = ["k8s.get", "k8s.top"].map(|name| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters_schema: "{}".into(),
+            read_only: true,
+        });
+        let unknown = "Error: unknown tool 'k8s.got'. Available tools: k8s.get, k8s.top";
+        assert_eq!(unknown_tool(native, &call, &tools), result(unknown));
     }
 }

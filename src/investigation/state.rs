@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::conversation::{self, Message};
-use super::entry::{Entry, FailureSource, Outcome, StopReason, ToolCall, Usage};
-use super::plan::AgentPlan;
+use super::entry::{Answer, Entry, FailureSource, Outcome, StopReason, ToolCall, Usage};
+use super::plan::{AgentPlan, ToolSpec};
+use super::repeats::Repeats;
 
 /// Where an execution stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,10 +18,13 @@ pub struct State {
     entries: Vec<Entry>,
     iteration: u32,
     timeouts: Timeouts,
-    model_failure: Option<String>,
+    failures: Failures,
+    empty_answers: u32,
+    repeats: Repeats,
+    told: bool,
     provider: usize,
     open: Vec<OpenCall>,
-    concluding: Option<StopReason>,
+    concluding: Option<Concluding>,
     stopped: Option<StopReason>,
     ended: Option<Outcome>,
     usage: Usage,
@@ -37,20 +41,28 @@ pub struct OpenCall {
     pub started: bool,
 }
 
-/// Time-outs in a row; several in one iteration count once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Time-outs in a row. Any answer of the model or of a tool begins anew, so those of one batch of calls count once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Timeouts {
     in_a_row: u32,
-    last_iteration: Option<u32>,
+    last: String,
 }
 
-impl Timeouts {
-    fn add(&mut self, iteration: u32) {
-        if self.last_iteration != Some(iteration) {
-            self.in_a_row += 1;
-            self.last_iteration = Some(iteration);
-        }
-    }
+/// Model calls that brought nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Failures {
+    /// Since the last answer that says something.
+    in_a_row: u32,
+    /// The last model call was one of them.
+    last: Option<String>,
+}
+
+/// The next answer is the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Concluding {
+    reason: StopReason,
+    /// Iterations before it.
+    after: u32,
 }
 
 impl State {
@@ -62,7 +74,10 @@ impl State {
             entries: Vec::new(),
             iteration: 0,
             timeouts: Timeouts::default(),
-            model_failure: None,
+            failures: Failures::default(),
+            empty_answers: 0,
+            repeats: Repeats::default(),
+            told: false,
             provider: 0,
             open: Vec::new(),
             concluding: None,
@@ -81,30 +96,27 @@ impl State {
     /// Takes one entry in.
     pub fn apply(&mut self, entry: Entry) {
         match &entry {
-            Entry::Prompt { .. } | Entry::Feedback { .. } => {}
-            Entry::Answer(answer) => {
-                self.iteration += 1;
-                self.timeouts = Timeouts::default();
-                self.model_failure = None;
-                self.usage = self.usage.plus(answer.usage);
-                self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
-            }
+            Entry::Prompt { .. } => {}
+            Entry::Feedback { .. } => self.told = true,
+            Entry::Answer(answer) => self.answered(answer),
             Entry::Failed { error, timeout, source, .. } => self.fail(error, *timeout, *source),
             Entry::Started { call_id } => {
                 for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
                     open.started = true;
                 }
             }
-            Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. } => {
-                self.tool_calls += 1;
+            Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
+                self.tool_calls += u32::from(self.tool(tool).is_some() && !self.repeats.are_refused());
+                self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != *call_id);
             }
             // The result that tells the model follows in the same checkpoint and closes the call.
             Entry::Lost { .. } => {}
             Entry::Switched { provider } => self.provider = *provider,
             Entry::Concluding { reason } => {
-                self.concluding = Some(*reason);
-                self.model_failure = None;
+                self.concluding = Some(Concluding { reason: *reason, after: self.iteration });
+                self.failures = Failures::default();
+                self.empty_answers = 0;
             }
             Entry::Elided { up_to } => self.elided = self.elided.max(*up_to),
             Entry::Stopped { reason } => self.stopped = Some(*reason),
@@ -113,20 +125,33 @@ impl State {
         self.entries.push(entry);
     }
 
+    fn answered(&mut self, answer: &Answer) {
+        self.failures.last = None;
+        if self.says_nothing(answer) {
+            self.empty_answers += 1;
+        } else {
+            self.empty_answers = 0;
+            self.failures.in_a_row = 0;
+        }
+        self.iteration += 1;
+        self.timeouts = Timeouts::default();
+        self.told = false;
+        self.usage = self.usage.plus(answer.usage);
+        self.repeats.add(&answer.calls);
+        self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
+    }
+
     fn fail(&mut self, error: &str, timeout: bool, source: FailureSource) {
         match source {
-            FailureSource::Model => {
-                self.iteration += 1;
-                self.model_failure = Some(error.to_owned());
-                if !timeout {
-                    self.timeouts = Timeouts::default();
-                }
+            FailureSource::Model | FailureSource::Answer => {
+                // A failed call is an iteration; an answer has been counted.
+                self.iteration += u32::from(source == FailureSource::Model);
+                self.failures = Failures { in_a_row: self.failures.in_a_row + 1, last: Some(error.to_owned()) };
             }
             FailureSource::Tool => {}
         }
-        if timeout {
-            self.timeouts.add(self.iteration);
-        }
+        let in_a_row = if timeout { self.timeouts.in_a_row + 1 } else { 0 };
+        self.timeouts = Timeouts { in_a_row, last: error.to_owned() };
     }
 
     /// The frozen plan.
@@ -149,14 +174,61 @@ impl State {
         self.iteration
     }
 
-    /// Time-outs in a row.
+    /// Time-outs in a row, of model and tools.
     pub fn timeouts(&self) -> u32 {
         self.timeouts.in_a_row
     }
 
+    /// What the last time-out says; empty without one.
+    pub fn last_timeout(&self) -> &str {
+        &self.timeouts.last
+    }
+
     /// The last model call failed with this error.
     pub fn model_failure(&self) -> Option<&str> {
-        self.model_failure.as_deref()
+        self.failures.last.as_deref()
+    }
+
+    /// Model calls without an answer of any use, since the last one that had some.
+    pub fn model_failures(&self) -> u32 {
+        self.failures.in_a_row
+    }
+
+    /// Answers in a row that say nothing.
+    pub fn empty_answers(&self) -> u32 {
+        self.empty_answers
+    }
+
+    /// Whether an answer has nothing to go on with: neither text nor calls. Reasoning stands for the text where no
+    /// other answer follows.
+    pub fn says_nothing(&self, answer: &Answer) -> bool {
+        let silent = |text: &str| text.trim().is_empty();
+        silent(&answer.text) && answer.calls.is_empty() && (!self.next_is_last() || silent(&answer.thinking))
+    }
+
+    /// Whether the next answer is the last one, whatever it says.
+    pub fn next_is_last(&self) -> bool {
+        self.concluding.is_some() || !self.plan.strategy.uses_tools()
+    }
+
+    /// Whether the model has to be told that it repeats itself, and was not yet.
+    pub fn is_to_be_told_of_repeats(&self) -> bool {
+        self.repeats.are_to_be_told() && !self.told
+    }
+
+    /// Whether the last calls were not run because they came again and again.
+    pub fn has_refused(&self) -> bool {
+        self.repeats.are_refused()
+    }
+
+    /// Whether these calls would come too often to be run.
+    pub fn would_refuse(&self, calls: &[ToolCall]) -> bool {
+        self.repeats.would_refuse(calls)
+    }
+
+    /// What the plan says of a tool; `None` for one that is not offered.
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.plan.tools.iter().find(|spec| spec.name == name)
     }
 
     /// Index of the provider to ask.
@@ -171,12 +243,22 @@ impl State {
 
     /// Why the next answer is the last one.
     pub fn concluding(&self) -> Option<StopReason> {
-        self.concluding
+        self.concluding.map(|concluding| concluding.reason)
+    }
+
+    /// Iterations before the conclusion was forced; all of them where it was not.
+    pub fn iterations_used(&self) -> u32 {
+        self.concluding.map_or(self.iteration, |concluding| concluding.after)
     }
 
     /// What wants the execution to stop.
     pub fn stopped(&self) -> Option<StopReason> {
         self.stopped
+    }
+
+    /// Whether the execution has to end without another call: on request, or past the session's deadline.
+    pub fn is_stopped_at_once(&self) -> bool {
+        matches!(self.stopped, Some(StopReason::Cancelled | StopReason::Deadline))
     }
 
     /// How it ended.
@@ -189,7 +271,7 @@ impl State {
         self.usage
     }
 
-    /// Tool calls that have a result.
+    /// Tool calls that were run and have a result.
     pub fn tool_calls(&self) -> u32 {
         self.tool_calls
     }

@@ -1,167 +1,35 @@
-//! Whatever a model says, and wherever a worker dies: the replay goes on to the same journal.
-
-use std::sync::Arc;
+//! Whatever a model says, and wherever a worker dies: the replay goes on to the same journal, and comes to an end.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use super::absorb::{absorb, failed};
-use super::decide::{Decision, decide};
-use super::entry::{Answer, Entry, FailureSource, StopReason, ToolCall};
-use super::plan::{AgentPlan, Limits, ProviderPlan, Strategy, ToolSpec};
-use super::results::{answered, lost, unanswered};
-use super::state::State;
-
-/// What the model does in one iteration.
-#[derive(Clone, Debug)]
-enum Turn {
-    Says { text: String, thinking: String, tools: Vec<&'static str> },
-    Fails { timeout: bool },
-}
-
-/// Everything outside of the core, as a function of the journal.
-#[derive(Clone, Debug)]
-struct World {
-    strategy: Strategy,
-    limits: Limits,
-    turns: Vec<Turn>,
-    /// After so many entries something wants the execution to stop.
-    stop: Option<(usize, StopReason)>,
-}
-
-const TOOLS: [(&str, bool); 4] =
-    [("k8s.get", true), ("k8s.silent", true), ("k8s.restart", false), ("k8s.patch_silent", false)];
-
-impl World {
-    fn plan(&self) -> Arc<AgentPlan> {
-        let tool = |(name, read_only): (&str, bool)| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters_schema: "{}".to_owned(),
-            read_only,
-        };
-        let provider = ProviderPlan {
-            name: "p".to_owned(),
-            provider: "scripted".to_owned(),
-            backend: "scripted".to_owned(),
-            model: "m".to_owned(),
-            api_key_env: String::new(),
-            base_url: String::new(),
-            transcript: String::new(),
-            context_window: 0,
-            keep_search_widget: false,
-        };
-        Arc::new(AgentPlan {
-            name: "sre".to_owned(),
-            strategy: self.strategy,
-            limits: self.limits,
-            providers: vec![provider],
-            tools: TOOLS.map(tool).to_vec(),
-            system_prompt: "system".to_owned(),
-            user_prompt: "user".to_owned(),
-            conclusion_prompt: "conclude".to_owned(),
-        })
-    }
-
-    /// Goes on from a journal to its end; what each checkpoint writes.
-    fn run(&self, journal: Vec<Entry>) -> Vec<Vec<Entry>> {
-        let mut state = State::replay(self.plan(), Some("found before".to_owned()), journal);
-        let mut checkpoints = Vec::new();
-        let mut write = |state: &mut State, entries: Vec<Entry>| {
-            for entry in &entries {
-                state.apply(entry.clone());
-            }
-            checkpoints.push(entries);
-        };
-        loop {
-            if let Some((after, reason)) = self.stop
-                && state.stopped().is_none()
-                && state.ended().is_none()
-                // A stop that comes while a call is out is seen after its result, or not at all.
-                && state.open_calls().iter().all(|open| !open.started)
-                && told(state.entries()).len() >= after
-            {
-                write(&mut state, vec![Entry::Stopped { reason }]);
-            }
-            match decide(&state) {
-                Decision::Done(_) => return checkpoints,
-                Decision::Append(entries) => write(&mut state, entries),
-                Decision::CallModel(call) => {
-                    assert!(call.with_tools <= (self.strategy == Strategy::NativeThinking));
-                    let entries = self.answer(&state);
-                    write(&mut state, entries);
-                }
-                Decision::RunTools(calls) => {
-                    if let [ToolCall { id, read_only: false, .. }] = calls.as_slice() {
-                        write(&mut state, vec![Entry::Started { call_id: id.clone() }]);
-                    }
-                    write(&mut state, calls.iter().flat_map(|call| self.result(call)).collect());
-                }
-            }
-        }
-    }
-
-    fn answer(&self, state: &State) -> Vec<Entry> {
-        let said = Turn::Says { text: "Final Answer: Cause: x".to_owned(), thinking: String::new(), tools: vec![] };
-        let turn = usize::try_from(state.iteration()).ok().and_then(|at| self.turns.get(at)).cloned().unwrap_or(said);
-        match turn {
-            Turn::Fails { timeout } => failed(self.strategy, "max_retries", "broke", timeout),
-            Turn::Says { text, thinking, tools } => {
-                let call = |tool: &str| ToolCall {
-                    id: "same".to_owned(),
-                    tool: tool.to_owned(),
-                    arguments: "{}".to_owned(),
-                    read_only: true,
-                };
-                let calls = tools.into_iter().map(call).collect();
-                absorb(state, Answer { text, thinking, calls, ..Answer::default() })
-            }
-        }
-    }
-
-    fn result(&self, call: &ToolCall) -> Vec<Entry> {
-        match (call.tool.ends_with("silent"), call.read_only) {
-            (false, _) => vec![answered(self.strategy, call, "so it is".to_owned(), false)],
-            (true, false) => lost(self.strategy, call),
-            (true, true) => vec![
-                unanswered(self.strategy, call, "no answer within 3 s"),
-                Entry::Failed {
-                    error: "silent".to_owned(),
-                    timeout: true,
-                    source: FailureSource::Tool,
-                    code: String::new(),
-                },
-            ],
-        }
-    }
-}
-
-/// A journal in which it does not matter whether a call that may have changed something was lost.
-fn told(journal: &[Entry]) -> Vec<Entry> {
-    let side_effect = |tool: &str| TOOLS.contains(&(tool, false));
-    let kept = journal.iter().filter(|entry| !matches!(entry, Entry::Lost { .. }));
-    kept.cloned()
-        .map(|mut entry| {
-            if let Entry::ToolResult { tool, content, is_error, .. }
-            | Entry::Observation { tool, content, is_error, .. } = &mut entry
-                && side_effect(tool)
-            {
-                (*content, *is_error) = (String::new(), true);
-            }
-            entry
-        })
-        .collect()
-}
+use super::entry::{Answer, Entry, FailureSource, StopReason};
+use super::native::{CodePart, Grounding, Source};
+use super::plan::{Limits, Strategy};
+use super::testing::{Turn, World, Written, told};
+use super::timeline::{EventDraft, EventType};
 
 /// What the store does to an entry.
 fn stored(entry: &Entry) -> Entry {
     serde_json::from_value(serde_json::to_value(entry).unwrap()).unwrap()
 }
 
-fn turn() -> impl proptest::strategy::Strategy<Value = Turn> {
+fn native_parts(answer: Answer, parts: bool) -> Answer {
+    if !parts {
+        return answer;
+    }
+    let code =
+        |code: &str, result: &str| CodePart { code: code.to_owned(), result: result.to_owned(), ..CodePart::default() };
+    let source = Source { uri: "https://example.com".to_owned(), title: "Example".to_owned() };
+    let grounding = Grounding { queries: vec!["disk".to_owned()], sources: vec![source], ..Grounding::default() };
+    Answer { code_executions: vec![code("print(1)", ""), code("", "1")], groundings: vec![grounding], ..answer }
+}
+
+fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
     let text = prop_oneof![
         Just(""),
         Just("Thought: look\nAction: k8s.get\nAction Input: {\"a\": 1.0}"),
+        Just("Thought: look again\nAction: k8s.get\nAction Input: a: 1.0"),
         Just("Thought: look\nAction: k8s.silent\nAction Input: a: b\n- left out"),
         Just("Thought: do\nAction: k8s.restart\nAction Input:"),
         Just("Action: k8s.patch_silent\nAction Input: {}"),
@@ -170,48 +38,95 @@ fn turn() -> impl proptest::strategy::Strategy<Value = Turn> {
         Just("I do not know."),
         Just("Thought: enough\nFinal Answer: Cause: y"),
     ];
-    let tools = prop::collection::vec(
-        prop_oneof![
-            Just("k8s.get"),
-            Just("k8s.silent"),
-            Just("k8s.restart"),
-            Just("k8s.patch_silent"),
-            Just("no.such")
-        ],
-        0..4,
-    );
-    let says = (text, prop_oneof![Just(""), Just("hm")], tools).prop_map(|(text, thinking, tools)| Turn::Says {
-        text: text.to_owned(),
-        thinking: thinking.to_owned(),
-        tools,
-    });
-    prop_oneof![5 => says, 1 => any::<bool>().prop_map(|timeout| Turn::Fails { timeout })]
+    let names = ["k8s.get", "k8s.silent", "k8s.restart", "k8s.patch_silent", "no.such"];
+    let tools = prop::collection::vec(prop::sample::select(names.to_vec()), 0..4);
+    let thinking = prop_oneof![Just(""), Just("hm")];
+    (text, thinking, tools, any::<bool>()).prop_map(|(text, thinking, tools, parts)| {
+        let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
+        Turn::Says(native_parts(answer, parts))
+    })
+}
+
+/// One kind of turn, up to five times in a row.
+fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
+    let codes = ["max_retries", "max_retries", "partial_stream_error", "credentials"];
+    let fails = (prop::sample::select(codes.to_vec()), any::<bool>())
+        .prop_map(|(code, timeout)| Turn::Fails { code, timeout: timeout && code != "credentials" });
+    let turn = prop_oneof![4 => says(), 1 => Just(Turn::says("", "", &[])), 1 => fails];
+    (turn, 1_usize..6).prop_map(|(turn, times)| vec![turn; times])
 }
 
 prop_compose! {
     fn world()(
         strategy in prop::sample::select(Strategy::ALL.to_vec()),
-        max_iterations in 1_u32..5,
-        turns in prop::collection::vec(turn(), 0..6),
-        stop in prop::option::of((2_usize..12, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
+        (max_iterations, max_tokens) in (1_u32..8, prop_oneof![Just(0_u64), 1_u64..60]),
+        turns in prop::collection::vec(turns(), 0..4),
+        context in prop::option::of(Just("found before".to_owned())),
+        stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
     ) -> World {
-        World { strategy, limits: Limits { max_iterations, ..Limits::default() }, turns, stop }
+        let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
+        World { strategy, limits, turns: turns.concat(), context, stop }
     }
 }
 
+fn entries(written: &[Written]) -> Vec<Entry> {
+    written.iter().flat_map(|written| written.entries.clone()).collect()
+}
+
+/// Model calls that no script makes more of: one empty answer more than there are tries is asked about.
+fn most_calls(world: &World) -> usize {
+    let iterations = usize::try_from(world.limits.max_iterations).unwrap();
+    match world.strategy {
+        Strategy::React | Strategy::NativeThinking => iterations + 2,
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3,
+        Strategy::SingleCall => 2,
+    }
+}
+
+fn calls_told(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
+    let told = events.iter().filter(|event| event.event_type == *event_type);
+    let mut ids: Vec<String> = told.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn cut_at_any_checkpoint_every_strategy_goes_on_to_the_same_journal(world in world()) {
         let whole = world.run(Vec::new());
-        let journal: Vec<Entry> = whole.concat();
+        let journal = entries(&whole);
         prop_assert!(matches!(journal.last(), Some(Entry::Ended { .. })), "{:?}", journal);
         for written in 0..whole.len() {
-            let before: Vec<Entry> = whole.iter().take(written).flatten().map(stored).collect();
-            let after = world.run(before.clone());
-            let resumed: Vec<Entry> = before.into_iter().chain(after.concat()).collect();
+            let before: Vec<Entry> = entries(&whole[..written]).iter().map(stored).collect();
+            let after = entries(&world.run(before.clone()));
+            let resumed: Vec<Entry> = before.into_iter().chain(after).collect();
             prop_assert_eq!(told(&resumed), told(&journal), "after {} checkpoints", written);
         }
+    }
+
+    #[test]
+    fn every_investigation_ends_after_its_iterations_and_two_calls_more(world in world()) {
+        let written = world.run(Vec::new());
+        let asked = written.iter().filter(|written| written.asked.is_some()).count();
+        prop_assert!(asked <= most_calls(&world), "{} calls", asked);
+    }
+
+    #[test]
+    fn every_failure_is_told_once_and_every_call_has_its_result(world in world()) {
+        let written = world.run(Vec::new());
+        let journal = entries(&written);
+        let events: Vec<&EventDraft> = written.iter().flat_map(|written| &written.events).collect();
+        let kind = |kind: &str| events.iter().filter(|event| event.metadata["kind"] == kind).count();
+        let failed = |source| journal.iter().filter(|entry| matches!(entry, Entry::Failed { source: of, .. } if *of == source)).count();
+        prop_assert_eq!(kind("model"), failed(FailureSource::Model));
+        prop_assert_eq!(kind("empty"), failed(FailureSource::Answer));
+        prop_assert!(world.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
+        let (calls, results) = (calls_told(&events, &EventType::LlmToolCall), calls_told(&events, &EventType::ToolResult));
+        let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
+        prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
+        let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
+        prop_assert!(analyses <= 1);
     }
 }

@@ -98,7 +98,7 @@ impl Append {
             attempt: number::int(checkpoint.attempt),
             events: Events::new(checkpoint.events),
             entries: Entries::new(checkpoint.entries)?,
-            models: ModelCalls::new(checkpoint.model_calls)?,
+            models: ModelCalls::new(checkpoint.model_calls),
             tools: ToolCalls::new(checkpoint.tool_calls),
         })
     }

@@ -1,6 +1,6 @@
 //! Rows turned into columns: what `unnest` takes. Each group is built from one list, so its columns have one length.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::ports::{JournalError, ModelCallRecord, StageBegin, StageEnd, ToolCallRecord};
@@ -76,7 +76,7 @@ pub(super) struct ModelCalls {
 }
 
 impl ModelCalls {
-    pub(super) fn new(calls: Vec<ModelCallRecord>) -> Result<Self, JournalError> {
+    pub(super) fn new(calls: Vec<ModelCallRecord>) -> Self {
         let mut all = Self::default();
         for call in calls {
             let usage = call.answer.as_ref().map(|answer| answer.usage);
@@ -92,15 +92,25 @@ impl ModelCalls {
             all.backend.push(clean::text(call.provider.backend));
             all.model.push(clean::text(call.provider.model));
             all.error.push(clean::optional(call.error));
-            all.response.push(call.answer.as_ref().map(response).transpose()?);
+            all.response.push(call.answer.as_ref().map(response).map(clean::json));
         }
-        Ok(all)
+        all
     }
 }
 
-/// The answer as JSON; the provider's bytes are in the journal only.
-fn response(answer: &Answer) -> Result<Value, JournalError> {
-    serde_json::to_value(answer).map(clean::json).map_err(|error| JournalError::Conflict(format!("answer: {error}")))
+/// What an answer was like. Its text and calls are the journal's entry behind `entries_upto`, as the request is all up
+/// to it; `text_length` counts bytes of UTF-8, `tool_calls_count` the calls that the provider brought, also those that
+/// came to nothing.
+fn response(answer: &Answer) -> Value {
+    let code = answer.code_executions.iter().map(|part| json!({"code": part.code, "result": part.result}));
+    json!({
+        "text_length": answer.text.len(),
+        "thinking": answer.thinking,
+        "tool_calls_count": answer.calls.len(),
+        "code_executions": code.collect::<Vec<_>>(),
+        "groundings_count": answer.groundings.len(),
+        "finish_reason": answer.finish,
+    })
 }
 
 #[derive(Default)]

@@ -11,6 +11,7 @@ use crate::engine::desk::{Desk, FakeSessions, LEASE, SETTLED, Told, until, words
 use crate::engine::ports::{BrokerAway, Claim};
 use crate::engine::running::Entered;
 use crate::engine::testing::lock;
+use crate::investigation::entry::StopReason;
 
 /// A stream of requests.
 #[derive(Debug)]

@@ -1,10 +1,17 @@
 //! What the timeline tells of the entries of one checkpoint.
+//!
+//! Each failure is told once. A call that went to a tool is told by its result, whatever came of it; what has no call
+//! (a model call without an answer, an answer that was not understood or says nothing, a tool that there is not) by an
+//! `error` whose metadata has its `kind`.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::investigation::entry::{Answer, Entry, FailureSource, Outcome, Reading};
+use crate::investigation::entry::{Answer, Entry, FailureSource, Outcome, Reading, ToolCall};
 use crate::investigation::react::ReplyKind;
 use crate::investigation::results;
 use crate::investigation::state::State;
@@ -40,31 +47,17 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             None
         }
     });
-    let failed = state.model_failure().is_some() || entries.iter().any(|entry| matches!(entry, Entry::Failed { .. }));
-    let untold = |entry: &&Entry| !(failed && matches!(entry, Entry::Ended { .. }));
-    entries.iter().filter(untold).flat_map(|entry| told(state, entry, analysis, measured)).collect()
-}
-
-fn told(state: &State, entry: &Entry, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
-    match entry {
-        Entry::Answer(answer) => answered(state, answer, analysis, measured),
+    let after = entries.iter().skip(1).map(Some).chain([None]);
+    let told = |(entry, next): (&Entry, Option<&Entry>)| match entry {
+        Entry::Ended { outcome } => ended(state, outcome, entries),
         Entry::ToolResult { call_id, tool, content, is_error } => {
-            vec![result((call_id, tool), content, *is_error, measured)]
+            result(state, (call_id, tool), (content, *is_error, next), measured)
         }
         Entry::Observation { call_id, tool, content, is_error } => {
-            vec![result((call_id, tool), results::plain(tool, content), *is_error, measured)]
+            result(state, (call_id, tool), (results::plain(tool, content), *is_error, next), measured)
         }
-        Entry::Failed { error, timeout, source, .. } => {
-            let kind = match source {
-                FailureSource::Model => "model",
-                FailureSource::Tool => "tool",
-            };
-            vec![EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed()]
-        }
-        // Only where no failed call has told it: then something else ended the execution.
-        Entry::Ended { outcome: Outcome::Failed { error, reason } } => {
-            vec![EventDraft::new(EventType::Error, error, json!({"kind": reason.as_str(), "timeout": false})).failed()]
-        }
+        Entry::Answer(answer) => answered(state, answer, analysis, measured),
+        Entry::Failed { error, timeout, source, .. } => failed(error, *timeout, *source),
         Entry::Switched { provider } => {
             let name = state.plan().providers.get(*provider).map_or("another provider", |p| p.name.as_str());
             let content = format!("Going on with {name}");
@@ -76,18 +69,63 @@ fn told(state: &State, entry: &Entry, analysis: Option<&str>, measured: &Measure
         | Entry::Lost { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
-        | Entry::Stopped { .. }
-        | Entry::Ended { .. } => Vec::new(),
+        | Entry::Stopped { .. } => Vec::new(),
+    };
+    entries.iter().zip(after).flat_map(told).collect()
+}
+
+fn failed(error: &str, timeout: bool, source: FailureSource) -> Vec<EventDraft> {
+    let kind = match source {
+        FailureSource::Model => "model",
+        FailureSource::Answer => "empty",
+        // Its result tells it.
+        FailureSource::Tool => return Vec::new(),
+    };
+    vec![EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed()]
+}
+
+/// An end that nothing before it tells: no failed call, no answer.
+fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
+    let answers = entries.iter().any(|entry| matches!(entry, Entry::Answer(_)));
+    let is_failure =
+        |entry: &Entry| matches!(entry, Entry::Failed { source: FailureSource::Model | FailureSource::Answer, .. });
+    let is_told = state.model_failure().is_some() || entries.iter().any(is_failure);
+    match outcome {
+        Outcome::Completed { analysis, reason } if !answers => {
+            let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
+            vec![EventDraft::new(EventType::FinalAnalysis, analysis, metadata)]
+        }
+        Outcome::Failed { error, reason } if !is_told => {
+            let metadata = json!({"kind": reason.as_str(), "timeout": false});
+            vec![EventDraft::new(EventType::Error, error, metadata).failed()]
+        }
+        Outcome::Completed { .. } | Outcome::Failed { .. } | Outcome::Cancelled | Outcome::TimedOut => Vec::new(),
     }
 }
 
-fn result((call_id, tool): (&str, &str), content: &str, is_error: bool, measured: &Measured) -> EventDraft {
+/// `next` is the entry behind the result: a failure of the call that it belongs to, if it has no answer.
+fn result(
+    state: &State,
+    (call_id, tool): (&str, &str),
+    (content, is_error, next): (&str, bool, Option<&Entry>),
+    measured: &Measured,
+) -> Vec<EventDraft> {
+    if state.tool(tool).is_none() {
+        // Told in the place of the call.
+        return Vec::new();
+    }
     let measured = measured.tools.get(call_id).copied().unwrap_or_default();
-    let metadata = json!({
+    let mut metadata = json!({
         "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
-    EventDraft::new(EventType::ToolResult, content, metadata)
+    if let (Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }), Value::Object(fields)) =
+        (next, &mut metadata)
+    {
+        fields.insert("no_answer".to_owned(), true.into());
+        fields.insert("timeout".to_owned(), (*timeout).into());
+    }
+    vec![EventDraft::new(EventType::ToolResult, content, metadata)]
 }
 
 fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
@@ -110,14 +148,22 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
         events.push(EventDraft::new(EventType::LlmResponse, &answer.text, Value::Null));
     }
     let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
-    events.extend(answer.calls.iter().map(|call| {
-        let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
-        if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
-            metadata.insert("warning".to_owned(), left_out.into());
-        }
-        EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
-    }));
+    events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
+}
+
+/// A call, or that there is nothing to call.
+fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
+    if state.tool(&call.tool).is_none() {
+        let content = format!("The answer asks for an unknown tool '{}'", call.tool);
+        let metadata = json!({"kind": ReplyKind::UnknownTool.as_str(), "timeout": false, "tool_name": call.tool, "call_id": call.id});
+        return EventDraft::new(EventType::Error, content, metadata).failed();
+    }
+    let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
+    if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
+        metadata.insert("warning".to_owned(), left_out.into());
+    }
+    EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
 }
 
 fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value {
@@ -125,7 +171,7 @@ fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value 
     if let (Some(reason), Value::Object(metadata)) = (state.concluding(), &mut metadata) {
         metadata.insert("forced_conclusion".to_owned(), true.into());
         metadata.insert("stop_reason".to_owned(), reason.as_str().into());
-        metadata.insert("iterations_used".to_owned(), state.iteration().into());
+        metadata.insert("iterations_used".to_owned(), state.iterations_used().into());
         metadata.insert("max_iterations".to_owned(), state.plan().limits.max_iterations.into());
     }
     metadata

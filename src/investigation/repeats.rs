@@ -1,0 +1,116 @@
+//! Calls that a model makes again and again, as if it had not seen their results.
+//!
+//! An answer repeats the one before it when it asks for the same calls with the same arguments, in whatever order.
+//! Answers without a call are passed over: they bring nothing new.
+
+use serde_json::Value;
+
+use super::entry::ToolCall;
+
+/// The same calls for the third time are run, and the model is told.
+const TOLD_AT: u32 = 3;
+/// From the fourth time on they are not run.
+const REFUSED_AT: u32 = 4;
+
+/// The calls of the last answer that had any, and how many answers in a row asked for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repeats {
+    calls: Vec<String>,
+    times: u32,
+}
+
+impl Repeats {
+    /// Takes the calls of an answer in.
+    pub(super) fn add(&mut self, calls: &[ToolCall]) {
+        if !calls.is_empty() {
+            let calls = canonical(calls);
+            self.times = if calls == self.calls { self.times.saturating_add(1) } else { 1 };
+            self.calls = calls;
+        }
+    }
+
+    /// Whether it is time to tell the model.
+    pub(super) fn are_to_be_told(&self) -> bool {
+        self.times == TOLD_AT
+    }
+
+    /// Whether the last calls came too often to be run.
+    pub(super) fn are_refused(&self) -> bool {
+        self.times >= REFUSED_AT
+    }
+
+    /// Whether an answer with these calls would come too often.
+    pub(super) fn would_refuse(&self, calls: &[ToolCall]) -> bool {
+        let mut next = self.clone();
+        next.add(calls);
+        !calls.is_empty() && next.are_refused()
+    }
+}
+
+/// Neither the order of the calls nor that of the keys of their arguments makes a difference.
+fn canonical(calls: &[ToolCall]) -> Vec<String> {
+    let one = |call: &ToolCall| {
+        let arguments = match call.arguments.trim() {
+            "" => "{}".to_owned(),
+            // Objects of `serde_json` are sorted.
+            text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
+        };
+        format!("{} {arguments}", call.tool)
+    };
+    let mut calls: Vec<String> = calls.iter().map(one).collect();
+    calls.sort();
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
+        let call = |(tool, arguments): &(&str, &str)| ToolCall {
+            id: String::new(),
+            tool: (*tool).to_owned(),
+            arguments: (*arguments).to_owned(),
+            read_only: true,
+        };
+        calls.iter().map(call).collect()
+    }
+
+    #[test]
+    fn calls_are_the_same_whatever_their_order_their_spaces_and_that_of_their_keys() {
+        let same = [
+            calls(&[("k8s.get", r#"{"a": 1, "b": [2]}"#), ("k8s.top", "")]),
+            calls(&[("k8s.top", "{}"), ("k8s.get", r#"{"b":[2],"a":1}"#)]),
+            calls(&[("k8s.get", "{\"a\":1,\n \"b\":[2]}"), ("k8s.top", " { } ")]),
+        ];
+        let mut repeats = Repeats::default();
+        for calls in &same {
+            assert!(!repeats.are_to_be_told() && !repeats.would_refuse(calls));
+            repeats.add(calls);
+        }
+        assert!(repeats.are_to_be_told() && repeats.would_refuse(&same[0]) && !repeats.are_refused());
+        repeats.add(&[]);
+        assert!(repeats.are_to_be_told(), "an answer without a call is passed over");
+        repeats.add(&same[1]);
+        assert!(repeats.are_refused());
+    }
+
+    #[test]
+    fn another_tool_another_argument_or_one_call_more_begins_again() {
+        let first = calls(&[("k8s.get", "{\"a\":1}")]);
+        let others = [
+            calls(&[("k8s.top", "{\"a\":1}")]),
+            calls(&[("k8s.get", "{\"a\":2}")]),
+            calls(&[("k8s.get", "{\"a\":1}"), ("k8s.get", "{\"a\":1}")]),
+            calls(&[("k8s.get", "not JSON")]),
+        ];
+        for other in others {
+            let mut repeats = Repeats::default();
+            for calls in [&first, &first, &first, &other, &first, &first] {
+                assert!(!repeats.would_refuse(&other), "{other:?}");
+                repeats.add(calls);
+            }
+            assert!(!repeats.are_to_be_told() && !repeats.are_refused(), "{other:?}");
+        }
+    }
+}
