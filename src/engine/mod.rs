@@ -28,6 +28,8 @@ mod desk;
 #[cfg(test)]
 mod dispatching;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod readings;
 #[cfg(test)]
 mod strategies;

@@ -47,6 +47,9 @@ fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
         (native, 2, vec![Says("1", vec![("a", "k8s.get")]), Fails]),
         (native, 9, vec![Says("?", vec![("a", "no.such"), ("b", "k8s.get"), ("", "k8s.refused"), ("l", "k8s.lost")])]),
         (native, 9, vec![Says("", vec![]), Says("Cause: after an empty answer", vec![])]),
+        (native, 9, vec![Says("", vec![]); 4]),
+        (native, 9, vec![Says("", vec![("a", "k8s.get"), ("w", "k8s.restart")]); 6]),
+        (native, 1, vec![Says("", vec![("a", "k8s.get")]), Says("", vec![]), Says("Cause: asked again", vec![])]),
     ]
     .into_iter()
     .chain(react_scripts())
@@ -67,6 +70,8 @@ fn react_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
         (9, says(&["Action: k8s.patch.lost\nAction Input: {}", "Action: k8s.refused\nAction Input: {}", FOUND])),
         (9, says(&["Action: k8s.lost\nAction Input: n: 1", FOUND])),
         (9, says(&["", FOUND])),
+        (9, says(&["", "", "", FOUND])),
+        (9, says(&[LOOK, LOOK, "Hm.", LOOK, LOOK, LOOK])),
         (2, says(&[LOOK, "Thought: again", "Thought: the rest\nAction: k8s.get\nAction Input: {}"])),
         (2, says(&["no", "no", "no"])),
         (9, vec![Turn::TimesOut, Turn::Says(LOOK, vec![]), Turn::TimesOut, Turn::TimesOut]),
@@ -77,7 +82,14 @@ fn react_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
 }
 
 fn synthesis_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
-    let turns = [vec![Turn::Says("Cause: both", vec![])], vec![Turn::Says("", vec![])], vec![Turn::TimesOut]];
+    let empty = || Turn::Says("", vec![]);
+    let turns = [
+        vec![Turn::Says("Cause: both", vec![])],
+        vec![empty()],
+        vec![Turn::TimesOut],
+        vec![Turn::Fails, empty(), Turn::TimesOut],
+        vec![empty(), empty(), empty(), empty()],
+    ];
     let of = |strategy| turns.clone().map(|turns| (strategy, 20, turns));
     [of(Strategy::Synthesis), of(Strategy::SynthesisNativeThinking)].concat()
 }

@@ -22,6 +22,8 @@ pub(super) enum Turn {
     /// Text, and calls as `(id, tool)`.
     Says(&'static str, Vec<(&'static str, &'static str)>),
     Fails,
+    /// Text, to an agent that has tools; any other gets an error.
+    SaysWithTools(&'static str),
     /// With an error that no repetition mends.
     Misconfigured,
     TimesOut,
@@ -64,6 +66,8 @@ impl Model for FakeModel {
         match turn {
             Turn::Away => Err(ModelError::Away("nobody answers".to_owned())),
             Turn::Fails => failed(false),
+            Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
+            Turn::SaysWithTools(text) => Ok(Answer { text: text.to_owned(), ..Answer::default() }),
             Turn::Misconfigured => {
                 let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
                 Err(ModelError::Failed { code, message, timeout: false })
@@ -120,18 +124,21 @@ impl Tools for FakeTools {
     }
 }
 
-/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written.
+/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. It may also only hold
+/// the worker up there, until it is told to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Death {
     Never,
     Before(u32),
     After(u32),
+    Hold(u32),
 }
 
 #[derive(Debug)]
 pub(super) struct FakeJournal {
     pub(super) disk: Mutex<Disk>,
     pub(super) died: Notify,
+    pub(super) go_on: Notify,
 }
 
 #[derive(Clone, Debug)]
@@ -157,11 +164,14 @@ impl FakeJournal {
             if death != Death::Before(now) {
                 change(&mut disk);
             }
-            death == Death::Before(now) || death == Death::After(now)
+            [Death::Before(now), Death::After(now), Death::Hold(now)].contains(&death).then_some(death)
         };
-        if dead {
+        if let Some(death) = dead {
             self.died.notify_one();
-            std::future::pending::<()>().await;
+            if !matches!(death, Death::Hold(_)) {
+                std::future::pending::<()>().await;
+            }
+            self.go_on.notified().await;
         }
         Ok(())
     }
@@ -290,7 +300,7 @@ impl Scene {
         let ports = Ports {
             model: Arc::new(FakeModel { turns, calls: Mutex::new(0), requests: Mutex::default() }),
             tools: Arc::new(FakeTools::default()),
-            journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new() }),
+            journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new(), go_on: Notify::new() }),
             feed: Arc::new(FakeFeed::default()),
         };
         Self { ports, session }

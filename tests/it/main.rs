@@ -14,6 +14,7 @@ mod bus;
 mod cancel;
 mod commands;
 mod config;
+mod controllers;
 mod dedupe;
 mod delivery;
 mod drill;

@@ -1,5 +1,6 @@
 //! Everything about one alert and its investigation, for people: read in one go, written nowhere.
 
+mod model_calls;
 mod read;
 
 use chrono::{DateTime, Utc};
@@ -83,6 +84,8 @@ pub struct SessionReport {
     /// What each model cost, in order of its first call.
     pub models: Vec<ModelReport>,
     /// In order.
+    pub model_calls: Vec<ModelCallReport>,
+    /// In order.
     pub tool_calls: Vec<ToolCallReport>,
 }
 
@@ -156,6 +159,35 @@ pub struct ModelReport {
     pub failed: i64,
     /// What they cost.
     pub usage: Tokens,
+}
+
+/// One model call. Its request is the journal of the execution up to an entry; its answer is the entry behind that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelCallReport {
+    /// The run.
+    pub execution_id: ExecutionId,
+    /// Name of the agent.
+    pub agent: String,
+    /// When its answer was written.
+    pub at: DateTime<Utc>,
+    /// From 1.
+    pub iteration: i32,
+    /// `iteration`, `forced_conclusion` or `synthesis`.
+    pub purpose: String,
+    /// Number of the last entry that went along.
+    pub entries_upto: i32,
+    /// Name of the provider in the configuration.
+    pub provider: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// How long it took.
+    pub duration_ms: i64,
+    /// What it cost; absent when it failed.
+    pub usage: Option<Tokens>,
+    /// What the answer was like: lengths, counts, reasoning.
+    pub response: Option<Value>,
+    /// Why it is of no use.
+    pub error: Option<String>,
 }
 
 /// One tool call, with the beginning of its result.

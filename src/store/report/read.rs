@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionReport, StageReport, Tokens, ToolCallReport,
+    model_calls,
 };
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::connect::Store;
@@ -177,6 +178,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
     });
     let stages = stages.collect();
     let (models, tool_calls) = (models(connection, id)?, tool_calls(connection, id)?);
+    let model_calls = model_calls::read(connection, id)?;
     Ok(SessionReport {
         created_at: session.created_at,
         deadline_at: session.deadline_at,
@@ -193,6 +195,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         error: session.error,
         stages,
         models,
+        model_calls,
         tool_calls,
     })
 }

@@ -170,6 +170,7 @@ fn completed() -> AlertReport {
                 failed: 1,
                 usage: Tokens { input: 8_202, cached: 3_840, output: 1_224, thinking: 600 },
             }],
+            model_calls: vec![],
             tool_calls: vec![
                 call(
                     "k8s.describe_pod",

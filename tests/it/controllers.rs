@@ -1,0 +1,85 @@
+//! What is kept of every model call, whatever came of it: read from a real database after a real run.
+
+use serde_json::{Value, json};
+use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+use uuid::Uuid;
+
+use crate::support::stage::{Setup, Stage};
+
+const MARK: &str = "InteractionDrill";
+const LOOK: &str =
+    "{call: {tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p}}}";
+
+/// An empty answer, one failed call, the same tool call four times, and a conclusion that is empty at first.
+fn transcript() -> String {
+    let usage = "usage: {input: 10, cached: 4, output: 3, thinking: 2}";
+    format!(
+        "name: calls\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
+         - {{chunks: [], {usage}}}\n  \
+         - {{chunks: [{{thinking: hm}}, {{text: löök}}, {LOOK}], {usage}, fail: {{code: max_retries, message: busy, times: 1}}}}\n  \
+         - {{chunks: [{LOOK}], {usage}}}\n  \
+         - {{chunks: [{LOOK}], {usage}}}\n  \
+         - {{chunks: [{LOOK}], {usage}}}\n  \
+         - {{chunks: [], {usage}}}\n  \
+         - {{chunks: [{{text: \"Cause: a drill.\"}}], {usage}}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands() {
+    let stage = Stage::set_up(Setup { transcript: Some(transcript()), ..Setup::default() }).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    let mut timeline = stage.follow(session).await;
+    timeline.finish().await;
+    let end = timeline.seen.last().unwrap();
+    assert_eq!(
+        (&end.event_type, &end.metadata["stop_reason"]),
+        (&EventType::SessionCompleted, &json!("repeated_calls"))
+    );
+
+    let report = stage.database.store().report(session).await.unwrap().unwrap().session.unwrap();
+    let told: Vec<Value> = report
+        .model_calls
+        .iter()
+        .map(|call| {
+            let usage = call.usage.map(|usage| [usage.input, usage.cached, usage.output, usage.thinking]);
+            json!([call.iteration, call.purpose, call.entries_upto, usage, call.response, call.error])
+        })
+        .collect();
+    let cost = [10, 4, 3, 2];
+    let like = |text_length: usize, thinking: &str, calls: u32, finish: &str| {
+        json!({
+            "text_length": text_length, "thinking": thinking, "tool_calls_count": calls, "code_executions": [],
+            "groundings_count": 0, "finish_reason": finish,
+        })
+    };
+    let looked = like(0, "", 1, "tool_calls");
+    let expected = [
+        json!([1, "iteration", 2, cost, like(0, "", 0, "stop"), null]),
+        json!([2, "iteration", 4, null, null, "busy"]),
+        json!([3, "iteration", 6, cost, like(6, "hm", 1, "tool_calls"), null]),
+        json!([4, "iteration", 8, cost, looked, null]),
+        json!([5, "iteration", 10, cost, looked, null]),
+        json!([6, "iteration", 13, cost, looked, null]),
+        json!([7, "forced_conclusion", 17, cost, like(0, "", 0, "stop"), null]),
+        json!([8, "forced_conclusion", 19, cost, like(15, "", 0, "stop"), null]),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(report.tool_calls.len(), 3, "the fourth was not run");
+
+    let kinds = "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries";
+    assert_eq!(
+        stage.database.text(kinds),
+        "prompt prompt answer feedback failed feedback answer tool_result answer tool_result answer tool_result feedback \
+         answer tool_result concluding feedback answer feedback answer ended"
+    );
+    let (code, shown) = stage.tarsy("show", &["sessions", "show", &session.to_string(), "--json"]).finished().await;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((code, &shown["session"]["model_calls"]), (0, &json!(report.model_calls)));
+}
