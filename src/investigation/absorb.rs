@@ -7,14 +7,13 @@ use std::collections::HashSet;
 use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, ToolCall};
 use super::plan::Strategy;
 use super::react::{self, ReplyKind};
-use super::results::{answer_at_all, not_run_again, says_timeout, try_again, unknown_tool};
+use super::results::{answer_at_all, says_timeout, try_again};
 use super::state::State;
 
 /// The entries for an answer.
 ///
-/// Calls get ids that are unique in the execution and the plan's word on what they may do; a call of an unknown tool,
-/// or one that comes again and again, is answered at once. An answer that is final, or the one after `concluding`,
-/// ends the execution.
+/// Calls get ids that are unique in the execution and the plan's word on what they may do. An answer that is final, or
+/// the one after `concluding`, ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let last = state.next_is_last();
@@ -80,18 +79,11 @@ fn empty(state: &State, answer: Answer) -> Vec<Entry> {
 
 /// An answer whose calls are structured: without any it is the last one.
 fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let strategy = state.plan().strategy;
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
     answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
     let ended = answer.calls.is_empty().then(|| completed(state, said(&answer)));
-    let answered: Vec<Entry> = if state.would_refuse(&answer.calls) {
-        answer.calls.iter().map(|call| not_run_again(strategy, call)).collect()
-    } else {
-        let unknown = answer.calls.iter().filter(|call| state.tool(&call.tool).is_none());
-        unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools)).collect()
-    };
-    std::iter::once(Entry::Answer(answer)).chain(answered).chain(ended).collect()
+    std::iter::once(Entry::Answer(answer)).chain(ended).collect()
 }
 
 /// An answer that says in its text what it is.
@@ -107,9 +99,8 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
                 arguments: reply.arguments_text.unwrap_or_default(),
                 read_only: false,
             };
-            let call = identified(state, call, 1, &mut HashSet::new());
-            answer.calls = vec![call.clone()];
-            state.would_refuse(&answer.calls).then(|| not_run_again(Strategy::React, &call))
+            answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
+            None
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
             Some(Entry::Feedback { content: reply.feedback.unwrap_or_default() })

@@ -4,7 +4,7 @@ use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::plan::Strategy;
 use super::prompt::with_context;
-use super::results::{lost, repeats_itself};
+use super::results::{lost, not_run_again, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
 
 /// The next thing to do.
@@ -97,18 +97,26 @@ fn opening(state: &State) -> Vec<Entry> {
     ]
 }
 
-/// A started call with possible side effects can only be the relic of a dead worker: lost, never sent again.
+/// What becomes of the first calls that have no result yet, in their order.
 fn run_tools(state: &State, first: &OpenCall) -> Decision {
-    if first.call.read_only {
-        let batch = state.open_calls().iter().map(|open| &open.call).take_while(|call| call.read_only);
-        return Decision::RunTools(batch.cloned().collect());
-    }
     let strategy = state.plan().strategy;
+    let open = state.open_calls().iter().map(|open| &open.call);
     if first.started {
-        Decision::Append(lost(strategy, &first.call))
-    } else {
-        Decision::RunTools(vec![first.call.clone()])
+        // The relic of a dead worker, since it may change something: never sent again.
+        return Decision::Append(lost(strategy, &first.call));
     }
+    if state.has_refused() {
+        return Decision::Append(open.map(|call| not_run_again(strategy, call)).collect());
+    }
+    if state.tool(&first.call.tool).is_none() {
+        let unknown = open.take_while(|call| state.tool(&call.tool).is_none());
+        let told = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
+        return Decision::Append(told.collect());
+    }
+    if first.call.read_only {
+        return Decision::RunTools(open.take_while(|call| call.read_only).cloned().collect());
+    }
+    Decision::RunTools(vec![first.call.clone()])
 }
 
 /// A strategy without tools: its first answer is the last one. A synthesis is tried twice.

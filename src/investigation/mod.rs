@@ -8,6 +8,8 @@ pub mod chain;
 pub mod conversation;
 pub mod decide;
 pub mod entry;
+#[cfg(test)]
+mod flows;
 pub mod ids;
 pub mod intake;
 pub mod mask;

@@ -34,16 +34,9 @@ impl Repeats {
         self.times == TOLD_AT
     }
 
-    /// Whether the last calls came too often to be run.
+    /// Whether the last calls come too often to be run.
     pub(super) fn are_refused(&self) -> bool {
         self.times >= REFUSED_AT
-    }
-
-    /// Whether an answer with these calls would come too often.
-    pub(super) fn would_refuse(&self, calls: &[ToolCall]) -> bool {
-        let mut next = self.clone();
-        next.add(calls);
-        !calls.is_empty() && next.are_refused()
     }
 }
 
@@ -85,10 +78,10 @@ mod tests {
         ];
         let mut repeats = Repeats::default();
         for calls in &same {
-            assert!(!repeats.are_to_be_told() && !repeats.would_refuse(calls));
+            assert!(!repeats.are_to_be_told());
             repeats.add(calls);
         }
-        assert!(repeats.are_to_be_told() && repeats.would_refuse(&same[0]) && !repeats.are_refused());
+        assert!(repeats.are_to_be_told() && !repeats.are_refused());
         repeats.add(&[]);
         assert!(repeats.are_to_be_told(), "an answer without a call is passed over");
         repeats.add(&same[1]);
@@ -107,10 +100,10 @@ mod tests {
         for other in others {
             let mut repeats = Repeats::default();
             for calls in [&first, &first, &first, &other, &first, &first] {
-                assert!(!repeats.would_refuse(&other), "{other:?}");
                 repeats.add(calls);
+                assert!(!repeats.are_refused(), "{other:?}");
             }
-            assert!(!repeats.are_to_be_told() && !repeats.are_refused(), "{other:?}");
+            assert!(!repeats.are_to_be_told(), "{other:?}");
         }
     }
 }

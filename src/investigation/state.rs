@@ -216,14 +216,9 @@ impl State {
         self.repeats.are_to_be_told() && !self.told
     }
 
-    /// Whether the last calls were not run because they came again and again.
+    /// Whether the last calls are not to be run because they come again and again.
     pub fn has_refused(&self) -> bool {
         self.repeats.are_refused()
-    }
-
-    /// Whether these calls would come too often to be run.
-    pub fn would_refuse(&self, calls: &[ToolCall]) -> bool {
-        self.repeats.would_refuse(calls)
     }
 
     /// What the plan says of a tool; `None` for one that is not offered.

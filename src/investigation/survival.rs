@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use super::entry::{Answer, Entry, FailureSource, StopReason};
+use super::entry::{Answer, Entry, FailureSource, Role, StopReason};
 use super::native::{CodePart, Grounding, Source};
 use super::plan::{Limits, Strategy};
 use super::testing::{Turn, World, Written, told};
@@ -128,5 +128,27 @@ proptest! {
         prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
         let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
         prop_assert!(analyses <= 1);
+    }
+    #[test]
+    fn whenever_a_model_is_asked_the_conversation_is_one_that_every_provider_takes(world in world()) {
+        let written = world.run(Vec::new());
+        let asked = written.iter().enumerate().filter(|(_, written)| written.asked.is_some());
+        for (before, _) in asked {
+            let messages = world.replay(entries(&written[..before])).messages();
+            let mut wanted: Vec<String> = Vec::new();
+            for message in &messages {
+                prop_assert!(!message.content.trim().is_empty() || !message.tool_calls.is_empty(), "{:?}", message);
+                if let Some(id) = &message.tool_call_id {
+                    prop_assert_eq!(Some(id), wanted.first(), "{:?}", messages);
+                    wanted.remove(0);
+                } else {
+                    prop_assert!(wanted.is_empty(), "{:?}", messages);
+                    wanted = message.tool_calls.iter().map(|call| call.id.clone()).collect();
+                }
+                let flat = message.tool_calls.is_empty() && message.tool_call_id.is_none() && message.role != Role::Tool;
+                prop_assert!(flat || world.strategy == Strategy::NativeThinking, "{:?}", message);
+            }
+            prop_assert!(wanted.is_empty(), "{:?}", messages);
+        }
     }
 }

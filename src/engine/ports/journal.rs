@@ -100,7 +100,7 @@ pub struct Checkpoint {
 /// A row of `llm_interactions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCallRecord {
-    /// `iteration` or `conclusion`.
+    /// `iteration`, `forced_conclusion` or `synthesis`.
     pub purpose: &'static str,
     /// Whom it went to.
     pub provider: ProviderPlan,
@@ -108,7 +108,7 @@ pub struct ModelCallRecord {
     pub entries_upto: u32,
     /// The answer; `None` after a failure.
     pub answer: Option<Answer>,
-    /// The failure.
+    /// The failure; with an answer, that there is nothing in it.
     pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,
