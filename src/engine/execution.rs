@@ -17,8 +17,8 @@ use super::world::{Ports, World};
 use super::{measure, toolbatch};
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
-use crate::investigation::entry::{Entry, Outcome};
-use crate::investigation::narrate::{Measured, narrate};
+use crate::investigation::entry::{Answer, Entry, Outcome};
+use crate::investigation::narrate::{Measured, narrate, unanswered};
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
@@ -141,13 +141,24 @@ impl<W: World> Execution<W> {
                 let strategy = self.state.plan().strategy;
                 (absorb::failed(strategy, &code, &message, timeout), None, Some(message))
             }
-            Ok(answer) => (absorb::absorb(&self.state, answer.clone()), Some(answer), None),
+            Ok(answer) => {
+                self.warn_of_native(&answer);
+                (absorb::absorb(&self.state, answer.clone()), Some(answer), None)
+            }
         };
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let purpose = call.purpose.as_str();
         let model_call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
         let measured = Measured { model_ms: millis(duration), ..Measured::default() };
         self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
+    }
+
+    /// A model that writes its calls down has no tools of its provider: what they did is in the record of the call only.
+    fn warn_of_native(&self, answer: &Answer) {
+        let (code, groundings) = (answer.code_executions.len(), answer.groundings.len());
+        if self.state.plan().strategy == Strategy::React && code + groundings > 0 {
+            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, code_executions = code, groundings, "a react answer came with the work of native tools: it makes no events");
+        }
     }
 
     /// Silence counts as a failure only of a service that says it serves.
@@ -224,7 +235,9 @@ impl<W: World> Execution<W> {
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
         let Performed { entries, measured, model_calls, tool_calls } = performed;
-        let events = narrate(&self.state, &entries, &measured);
+        let answered = model_calls.iter().filter_map(|call| call.answer.as_ref());
+        let mut events: Vec<_> = answered.flat_map(|answer| unanswered(&self.state, &entries, answer)).collect();
+        events.extend(narrate(&self.state, &entries, &measured));
         let answers = !model_calls.is_empty();
         let (status, error) = status_after(&entries);
         Checkpoint {

@@ -170,7 +170,7 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
         base_url: llm.base_url.clone(),
         transcript: llm.transcript.clone(),
         context_window: 0,
-        keep_search_widget: false,
+        keep_search_widget: llm.keep_search_widget,
     }
 }
 

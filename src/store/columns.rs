@@ -92,15 +92,23 @@ impl ModelCalls {
             all.backend.push(clean::text(call.provider.backend));
             all.model.push(clean::text(call.provider.model));
             all.error.push(clean::optional(call.error));
-            all.response.push(call.answer.as_ref().map(response).transpose()?);
+            let widget = call.provider.keep_search_widget;
+            all.response.push(call.answer.as_ref().map(|answer| response(answer, widget)).transpose()?);
         }
         Ok(all)
     }
 }
 
-/// The answer as JSON; the provider's bytes are in the journal only.
-fn response(answer: &Answer) -> Result<Value, JournalError> {
-    serde_json::to_value(answer).map(clean::json).map_err(|error| JournalError::Conflict(format!("answer: {error}")))
+/// The answer as JSON; the provider's bytes are in the journal only, its HTML nowhere else.
+fn response(answer: &Answer, keeps_widget: bool) -> Result<Value, JournalError> {
+    let mut response =
+        serde_json::to_value(answer).map_err(|error| JournalError::Conflict(format!("answer: {error}")))?;
+    let widgets = answer.groundings.iter().map(|grounding| grounding.search_widget.as_str());
+    let widgets: Vec<&str> = widgets.filter(|widget| keeps_widget && !widget.is_empty()).collect();
+    if let (false, Value::Object(response)) = (widgets.is_empty(), &mut response) {
+        response.insert("search_widget".to_owned(), widgets.join("\n").into());
+    }
+    Ok(clean::json(response))
 }
 
 #[derive(Default)]

@@ -6,6 +6,7 @@ mod calls;
 pub mod checks;
 mod event;
 pub(crate) mod figures;
+mod footnotes;
 pub mod letters;
 pub mod list;
 mod live;
