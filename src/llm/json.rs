@@ -81,7 +81,7 @@ mod tests {
             ("{} {}", "trailing characters"),
             (r#"{"txt":{}}"#, "unrecognized field name 'txt'"),
             (r#"{"text":{"content":4}}"#, "invalid type"),
-            (r#"{"usage":{"input_tokens":"many"}}"#, "many"),
+            (r#"{"usage":{"input_tokens":"many"}}"#, "invalid digit"),
             (r#"{"text":{},"thinking":{}}"#, "oneof"),
         ] {
             let error = chunk(text).unwrap_err().to_string();

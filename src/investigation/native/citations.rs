@@ -13,8 +13,9 @@ use super::{Grounding, Source, Support};
 /// More than these say nothing to anybody.
 const MAX_CITATIONS: usize = 500;
 const MAX_SOURCES: usize = 20;
-/// How often the whole text may be looked through.
-const SEARCHES: usize = 64;
+/// How often the whole text may be looked through, and the bytes that may be looked through in any case.
+const SEARCHES: usize = 16;
+const SEARCHED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Words of the analysis, and the pages that they rest on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -81,7 +82,7 @@ struct Found {
 
 impl<'a> Resolver<'a> {
     fn new(analysis: &'a str) -> Self {
-        let left = analysis.len().saturating_mul(SEARCHES);
+        let left = analysis.len().saturating_mul(SEARCHES).saturating_add(SEARCHED_BYTES);
         Self { analysis, shift: 0, left, found: HashMap::new() }
     }
 
@@ -139,6 +140,8 @@ impl<'a> Resolver<'a> {
             return None;
         }
         let floor = self.analysis.ceil_char_boundary(floor);
+        // A place behind the end says nothing: then they are taken in their order.
+        let hint = if hint.saturating_add(text.len()) > self.analysis.len() { floor } else { hint };
         let from = self.analysis.floor_char_boundary(hint.max(floor));
         let to = self.analysis.ceil_char_boundary(from.saturating_add(text.len()).saturating_sub(1));
         let (before, after) = (self.analysis.get(floor..to).unwrap_or_default(), self.analysis.get(from..)?);
