@@ -14,10 +14,10 @@ use super::ports::{
     RunStatus, ToolCallRecord,
 };
 use super::world::{Ports, World};
-use super::{measure, toolbatch};
+use super::{measure, native, toolbatch};
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
-use crate::investigation::entry::{Answer, Entry, Outcome};
+use crate::investigation::entry::{Entry, Outcome};
 use crate::investigation::narrate::{Measured, narrate, unanswered};
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
@@ -142,7 +142,7 @@ impl<W: World> Execution<W> {
                 (absorb::failed(strategy, &code, &message, timeout), None, Some(message))
             }
             Ok(answer) => {
-                self.warn_of_native(&answer);
+                native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
                 (absorb::absorb(&self.state, answer.clone()), Some(answer), None)
             }
         };
@@ -151,14 +151,6 @@ impl<W: World> Execution<W> {
         let model_call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
         let measured = Measured { model_ms: millis(duration), ..Measured::default() };
         self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
-    }
-
-    /// A model that writes its calls down has no tools of its provider: what they did is in the record of the call only.
-    fn warn_of_native(&self, answer: &Answer) {
-        let (code, groundings) = (answer.code_executions.len(), answer.groundings.len());
-        if self.state.plan().strategy == Strategy::React && code + groundings > 0 {
-            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, code_executions = code, groundings, "a react answer came with the work of native tools: it makes no events");
-        }
     }
 
     /// Silence counts as a failure only of a service that says it serves.
