@@ -8,7 +8,7 @@ use super::footnotes::footnotes;
 use super::meta::{self, Meta};
 use super::row::{Body, Mark, Row};
 use super::style::{Paint, Style, Symbol};
-use super::{figures, session, text};
+use super::{code, figures, session, text};
 
 /// Lines of an error that are shown without `-v`.
 const ERROR_LINES: usize = 10;
@@ -30,7 +30,7 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
             let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
             Row { name_paint: Paint::Green, ..row }
         }
-        EventType::CodeExecution => code(event, &meta, &content),
+        EventType::CodeExecution => code::row(event, &meta, &content, style),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content, style),
         EventType::UrlContextResult => search("URL Context", &meta, &content, style),
         EventType::ProviderFallback => line(Symbol::Fallback, "fallback", &content).painted(Paint::Yellow),
@@ -94,19 +94,6 @@ fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String, style: &Style)
     let tool = meta.text("tool_name").filter(|tool| !event.content.contains(tool.as_str()));
     let content = tool.map(|tool| format!("{tool}: {content}")).unwrap_or(content);
     Row::new(Symbol::Error, format!("{kind}{name}"), Body::Whole(content, limit)).painted(Paint::Red)
-}
-
-/// Program and output without the fences around them.
-fn code(event: &TimelineEvent, meta: &Meta<'_>, content: &str) -> Row {
-    let is_fence = |line: &&str| line.starts_with("```") && !line.trim_start_matches('`').contains('`');
-    let lines: Vec<&str> = content.lines().filter(|line| !is_fence(line)).collect();
-    let mut row = line(Symbol::Code, "code", &lines.join(" "));
-    if event.status == EventStatus::Failed {
-        row = row.painted(Paint::Red);
-        let outcome = meta.text("outcome").map(|outcome| outcome.trim_start_matches("OUTCOME_").to_lowercase());
-        row.marks.extend(outcome.map(|outcome| Mark::new(outcome.replace('_', " "), Paint::Red)));
-    }
-    row
 }
 
 fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {

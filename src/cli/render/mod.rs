@@ -4,6 +4,7 @@
 
 mod calls;
 pub mod checks;
+mod code;
 mod event;
 pub(crate) mod figures;
 mod footnotes;
