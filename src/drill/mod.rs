@@ -79,13 +79,7 @@ pub const BUILTIN: [Drill; 4] = [
     ),
     drill!(
         "xid-wraparound",
-        [
-            "database_ages.txt",
-            "query_range_age.json",
-            "rollback_prepared.txt",
-            "vacuum_log.txt",
-            "xmin_holders.txt",
-        ]
+        ["database_ages.txt", "query_range_age.json", "rollback_prepared.txt", "vacuum_log.txt", "xmin_holders.txt",]
     ),
 ];
 

@@ -57,7 +57,8 @@ mod tests {
     fn native_work_in_a_react_answer_is_one_warning_with_its_counts_and_no_content() {
         let grounding = Grounding { search_widget: "<b>secret</b>".to_owned(), ..Grounding::default() };
         let code = CodePart { code: "secret".to_owned(), ..CodePart::default() };
-        let answer = Answer { code_executions: vec![code.clone(), code], groundings: vec![grounding], ..Answer::default() };
+        let answer =
+            Answer { code_executions: vec![code.clone(), code], groundings: vec![grounding], ..Answer::default() };
         let logged_lines = logged(Strategy::React, &answer);
         assert_eq!(logged_lines.lines().count(), 1);
         let marks = [

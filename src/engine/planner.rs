@@ -322,8 +322,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 conclusion_prompt: texts.conclusion,
             }
         };
-        let large =
-            ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
+        let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
         let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
         let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true), tool("k8s.restart", false)];
         let stage = StagePlan {

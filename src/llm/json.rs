@@ -46,12 +46,8 @@ mod tests {
 
     #[test]
     fn both_spellings_and_numbers_in_quotes_are_read() {
-        let support = GroundingSupport {
-            start_index: 3,
-            end_index: 9,
-            text: "é".into(),
-            grounding_chunk_indices: vec![0, -1],
-        };
+        let support =
+            GroundingSupport { start_index: 3, end_index: 9, text: "é".into(), grounding_chunk_indices: vec![0, -1] };
         let grounding = GroundingDelta {
             web_search_queries: vec!["q".into()],
             grounding_supports: vec![support],

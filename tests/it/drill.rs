@@ -97,7 +97,14 @@ async fn a_bad_deploy_is_concluded_by_force_also_when_its_worker_is_killed() {
 
 /// What every run of the drill on transaction ids shows.
 fn assert_xid_wraparound(shown: &str) {
-    let marks = ["ImportError", "1,440.5 ids a second", "Google Search", "URL Context", "wraparound.[^1]", "[^2] PostgreSQL 16"];
+    let marks = [
+        "ImportError",
+        "1,440.5 ids a second",
+        "Google Search",
+        "URL Context",
+        "wraparound.[^1]",
+        "[^2] PostgreSQL 16",
+    ];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
 }
 

@@ -45,7 +45,7 @@ pub enum InspectCommand {
 /// Arguments of `inspect stream`.
 #[derive(Args, Clone, Debug)]
 pub struct InspectStreamArgs {
-    /// The answer: a GenerateResponse as JSON on every line; - reads standard input
+    /// The answer, one chunk as JSON on every line; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
     /// How the agent that gets it iterates

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::reach::print_json;
 use super::submit;
@@ -17,10 +18,19 @@ use crate::investigation::narrate::{Measured, narrate, unanswered};
 use crate::investigation::plan::{AgentPlan, Limits, Strategy, ToolSpec};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::state::State;
-use crate::investigation::timeline::EventDraft;
+use crate::investigation::timeline::{EventDraft, EventType};
 use crate::llm::client::assemble;
 use crate::llm::json;
 use crate::llm::proto::GenerateResponse;
+
+/// One line of the output.
+#[derive(Serialize)]
+struct Event {
+    event_type: EventType,
+    content: String,
+    metadata: Value,
+    sequence_number: u32,
+}
 
 pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
     let named = submit::named(&args.file);
@@ -31,9 +41,7 @@ pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
     }
     for (number, event) in (1..).zip(told(strategy(args.controller), assemble(chunks))) {
         let EventDraft { event_type, content, metadata, .. } = event;
-        print_json(&json!({
-            "event_type": event_type, "content": content, "metadata": metadata, "sequence_number": number,
-        }))?;
+        print_json(&Event { event_type, content, metadata, sequence_number: number })?;
     }
     Ok(Exit::Done)
 }
@@ -82,20 +90,15 @@ fn asked_for(strategy: Strategy, answer: &Answer) -> Vec<String> {
             let reply = react::read(&answer.text, None);
             reply.action.into_iter().filter(|_| reply.kind == ReplyKind::Action).collect()
         }
-        Strategy::SingleCall
-        | Strategy::NativeThinking
-        | Strategy::Synthesis
-        | Strategy::SynthesisNativeThinking => answer.calls.iter().map(|call| call.tool.clone()).collect(),
+        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
+            answer.calls.iter().map(|call| call.tool.clone()).collect()
+        }
     }
 }
 
 fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
-    let tool = |name| ToolSpec {
-        name,
-        description: String::new(),
-        parameters_schema: "{}".to_owned(),
-        read_only: true,
-    };
+    let tool =
+        |name| ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true };
     AgentPlan {
         name: String::new(),
         strategy,

@@ -147,7 +147,8 @@ impl<'a> Resolver<'a> {
         let (before, after) = (self.analysis.get(floor..to).unwrap_or_default(), self.analysis.get(from..)?);
         let earlier = before.rfind(text);
         let later = after.find(text);
-        let looked = earlier.map_or(before.len(), |at| before.len() - at) + later.map_or(after.len(), |at| at + text.len());
+        let looked =
+            earlier.map_or(before.len(), |at| before.len() - at) + later.map_or(after.len(), |at| at + text.len());
         self.left = self.left.saturating_sub(looked);
         let (earlier, later) = (earlier.map(|at| at + floor), later.map(|at| at + from));
         match (earlier, later) {

@@ -186,7 +186,10 @@ mod tests {
             (vec![small.clone(), large.clone(), small.clone()], vec![grown]),
             (vec![large.clone(), small, other.clone(), large], vec![grown, "Google Search: 'other'"]),
             (
-                vec![grounding(&[], &[("https://a", "a")]), grounding(&["q"], &[("https://a", "a"), ("https://b", "b")])],
+                vec![
+                    grounding(&[], &[("https://a", "a")]),
+                    grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]),
+                ],
                 vec!["URL Context → Sources: a (https://a)", grown],
             ),
         ] {

@@ -200,9 +200,13 @@ mod tests {
     #[test]
     fn the_language_is_what_the_part_says_if_that_is_a_word() {
         let of = |language| Run { code: "x", language, ..Run::default() }.content().lines().next().map(str::to_owned);
-        for (said, shown) in
-            [("PYTHON", "python"), ("C++", "c++"), ("", "python"), ("LANGUAGE_UNSPECIFIED", "python"), ("a`\nb", "python")]
-        {
+        for (said, shown) in [
+            ("PYTHON", "python"),
+            ("C++", "c++"),
+            ("", "python"),
+            ("LANGUAGE_UNSPECIFIED", "python"),
+            ("a`\nb", "python"),
+        ] {
             assert_eq!(of(said), Some(format!("```{shown}")), "{said}");
         }
     }

@@ -257,7 +257,8 @@ mod tests {
             GenerateResponse { content: None, is_final: true },
             code("behind the end", ""),
         ]);
-        let part = |code: &str, result: &str| CodePart { code: code.into(), result: result.into(), ..Default::default() };
+        let part =
+            |code: &str, result: &str| CodePart { code: code.into(), result: result.into(), ..Default::default() };
         let expected = Answer {
             text: "ok".into(),
             finish: "stop".into(),

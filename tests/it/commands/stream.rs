@@ -59,7 +59,10 @@ async fn the_events_of_an_answer_are_those_of_the_loop_in_their_order() {
     let events = events("native-thinking", &chunks).await;
     let order = ["llm_thinking", "code_execution", "google_search_result", "llm_response", "llm_tool_call"];
     assert_eq!(types(&events), order);
-    assert_eq!((&events[4]["content"], &events[4]["metadata"]["tool_name"]), (&json!("{\"all\":true}"), &json!("k8s.get_pods")));
+    assert_eq!(
+        (&events[4]["content"], &events[4]["metadata"]["tool_name"]),
+        (&json!("{\"all\":true}"), &json!("k8s.get_pods"))
+    );
 }
 
 #[tokio::test]

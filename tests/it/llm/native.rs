@@ -36,12 +36,7 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
         text: "It is 42 → known. It is known.".into(),
         finish: "stop".into(),
         code_executions: vec![
-            CodePart {
-                code: "print(6 * 7)".into(),
-                language: "PYTHON".into(),
-                id: "c1".into(),
-                ..CodePart::default()
-            },
+            CodePart { code: "print(6 * 7)".into(), language: "PYTHON".into(), id: "c1".into(), ..CodePart::default() },
             CodePart { result: "42".into(), outcome: "OUTCOME_OK".into(), id: "c1".into(), ..CodePart::default() },
         ],
         groundings: vec![Grounding {
@@ -60,6 +55,7 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
     assert_eq!(answer, expected);
     let shown: String = shown.into_iter().map(|(_, piece)| piece).collect();
     assert_eq!(shown, answer.text, "only text is shown while it is written");
-    let cited: Vec<_> = citations(&answer.text, &answer.groundings).into_iter().map(|each| (each.start, each.text)).collect();
+    let cited: Vec<_> =
+        citations(&answer.text, &answer.groundings).into_iter().map(|each| (each.start, each.text)).collect();
     assert_eq!(cited, [(6, "42".to_owned()), (13, "known.".to_owned()), (20, "It is known.".to_owned())]);
 }

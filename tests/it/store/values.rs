@@ -1,12 +1,12 @@
 //! What goes in comes out: bytes exactly, text without NUL.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, JournalError, Outbox};
 use tarsy::investigation::entry::Entry;
 use tarsy::investigation::native::Grounding;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
-use super::fixture::{checkpoint, prompt, running_session};
+use super::fixture::{checkpoint, completed, prompt, running_session};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
@@ -104,4 +104,25 @@ async fn the_search_widget_is_in_the_record_of_a_call_only_and_only_when_it_is_t
     )));
     assert_eq!(database.number("SELECT count(*) FROM entries WHERE body::text LIKE '%get</b>%'"), 0);
     assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE metadata::text LIKE '%get</b>%'"), 0);
+}
+
+#[tokio::test]
+async fn a_report_has_the_citations_of_its_analysis_and_of_no_other() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    for (analysis, expected) in
+        [("the disk filled up with logs", json!([{"start": 4, "end": 8}])), ("other", Value::Null)]
+    {
+        let (lease, executions) = running_session(&store, 1).await;
+        let mut written = checkpoint(executions[0], 1);
+        let told = |content: &str, citations: Value| {
+            EventDraft::new(EventType::FinalAnalysis, content, json!({"citations": citations}))
+        };
+        written.events =
+            vec![told(analysis, json!([{"start": 4, "end": 8}])), told("of another agent", json!([{"start": 0}]))];
+        store.append(lease, written).await.unwrap();
+        store.finish(lease, completed()).await.unwrap();
+        let report = store.report(lease.session_id).await.unwrap().unwrap();
+        assert_eq!(report.session.unwrap().citations, expected);
+    }
 }
