@@ -23,7 +23,9 @@ use crate::investigation::ids::SessionId;
 
 use values::{drill, severity, suffix};
 
-pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
+pub use checks::{
+    CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectStreamArgs, JsonArgs, ToolsArgs,
+};
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs, LetterRef,

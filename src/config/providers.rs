@@ -17,6 +17,8 @@ pub struct LlmProvider {
     pub base_url: String,
     /// Name of the recording for `scripted`; empty for one that fits any alert.
     pub transcript: String,
+    /// Whether the provider's HTML for its search suggestions is kept in the record of each call.
+    pub keep_search_widget: bool,
     /// What tokens cost; without it no cost is shown.
     pub price: Option<Price>,
 }
@@ -83,6 +85,7 @@ impl LlmProvider {
             api_key_env: String::new(),
             base_url: String::new(),
             transcript: String::new(),
+            keep_search_widget: false,
             price: None,
         }
     }
@@ -113,6 +116,7 @@ impl LlmProvider {
             api_key_env: map.get("api_key_env").and_then(|field| field.variable_name()).unwrap_or_default(),
             base_url: map.get("base_url").and_then(|field| field.url()).unwrap_or_default(),
             transcript: transcript.unwrap_or_default(),
+            keep_search_widget: map.get("keep_search_widget").and_then(|field| field.flag()).unwrap_or_default(),
             price: map.get("price").map(|field| Price::read(field.map())),
         };
         map.finish();

@@ -70,6 +70,7 @@ fn provider(provider: &LlmProvider) -> Yaml<'static> {
         .put_some("api_key_env", &provider.api_key_env)
         .put_some("base_url", &provider.base_url)
         .put_some("transcript", &provider.transcript)
+        .put_if("keep_search_widget", provider.keep_search_widget.then_some(Yaml::Value(Scalar::Boolean(true))))
         .put_if("price", provider.price.as_ref().map(price))
         .yaml()
 }

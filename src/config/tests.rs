@@ -40,6 +40,7 @@ fn the_example_is_free_of_faults_and_says_nothing_twice() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
     assert_eq!(config.llm_providers["gemini"].backend, Backend::GoogleNative);
     assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
+    assert!(!config.llm_providers["gemini"].keep_search_widget);
     assert_eq!(config.agent_chains["kubernetes"].stages[0].agents[0].settings.max_iterations, Some(12));
     assert_eq!(config.worker, Worker::default());
     assert_eq!(config.defaults.chain, "kubernetes");
@@ -61,7 +62,7 @@ fn what_is_shown_loads_to_the_same_configuration() {
     for text in [
         "",
         EXAMPLE,
-        "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted}}",
+        "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
         let config = Config::parse("first", text, &env).unwrap();
         let shown = show(&config);

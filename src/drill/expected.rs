@@ -23,6 +23,12 @@ pub struct Expected {
     /// Kinds of errors that the timeline tells, each at least once.
     #[serde(default)]
     pub errors: Vec<String>,
+    /// Types of events that occur, each at least once.
+    #[serde(default)]
+    pub events: Vec<EventType>,
+    /// How many words of the analysis rest on pages, at least.
+    #[serde(default)]
+    pub min_citations: usize,
     /// Texts that the analysis contains, whatever their case.
     #[serde(default)]
     pub analysis: Vec<String>,
@@ -77,6 +83,13 @@ impl Expected {
         for kind in self.errors.iter().filter(|kind| !told(events, EventType::Error, "kind", kind)) {
             faults.push(format!("no error of the kind {kind:?}"));
         }
+        for wanted in self.events.iter().filter(|wanted| !events.iter().any(|event| event.event_type == **wanted)) {
+            faults.push(format!("no event {wanted}"));
+        }
+        let citations = citations(events);
+        if citations < self.min_citations {
+            faults.push(format!("{citations} citations, expected at least {}", self.min_citations));
+        }
         let analysis = analysis(events).to_lowercase();
         for text in self.analysis.iter().filter(|text| !analysis.contains(&text.to_lowercase())) {
             faults.push(format!("the analysis does not mention {text:?}"));
@@ -121,8 +134,16 @@ fn told(events: &[TimelineEvent], event_type: EventType, key: &str, text: &str) 
 }
 
 fn analysis(events: &[TimelineEvent]) -> &str {
-    let last = events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis);
-    last.map_or("", |event| event.content.as_str())
+    last_analysis(events).map_or("", |event| event.content.as_str())
+}
+
+fn citations(events: &[TimelineEvent]) -> usize {
+    let citations = last_analysis(events).and_then(|event| event.metadata.get("citations")?.as_array());
+    citations.map_or(0, Vec::len)
+}
+
+fn last_analysis(events: &[TimelineEvent]) -> Option<&TimelineEvent> {
+    events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis)
 }
 
 #[cfg(test)]
@@ -156,7 +177,7 @@ mod tests {
 
     fn expected() -> Expected {
         let text = "status: completed\nmin_iterations: 3\nstop_reason: final_answer\nerrors: [malformed]\n\
-            tools: [drill.look]\nanalysis: [OOMKilled]\n";
+            tools: [drill.look]\nevents: [code_execution]\nmin_citations: 1\nanalysis: [OOMKilled]\n";
         Expected::parse(text).unwrap()
     }
 
@@ -165,8 +186,9 @@ mod tests {
         let events = [
             event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.look"})),
             event(2, EventType::Error, "no header", json!({"kind": "malformed"})),
-            event(3, EventType::FinalAnalysis, "The pod was oomkilled.", Value::Null),
-            event(4, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"})),
+            event(3, EventType::CodeExecution, "1", Value::Null),
+            event(4, EventType::FinalAnalysis, "The pod was oomkilled.", json!({"citations": [{}]})),
+            event(5, EventType::SessionCompleted, "", json!({"stop_reason": "final_answer"})),
         ];
         assert_eq!(expected().check(&events), Vec::<String>::new());
     }
@@ -187,10 +209,12 @@ mod tests {
                 "2 iterations, expected at least 3",
                 "tool drill.look was not called",
                 "no error of the kind \"malformed\"",
+                "no event code_execution",
+                "0 citations, expected at least 1",
                 "the analysis does not mention \"OOMKilled\"",
             ]
         );
-        assert_eq!(expected().check(&[]).len(), 5);
+        assert_eq!(expected().check(&[]).len(), 7);
     }
 
     #[test]

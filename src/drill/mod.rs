@@ -41,7 +41,7 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 3] = [
+pub const BUILTIN: [Drill; 4] = [
     drill!(
         "bad-deploy",
         [
@@ -76,6 +76,10 @@ pub const BUILTIN: [Drill; 3] = [
             "query_range_memory.json",
             "restart_deployment.txt",
         ]
+    ),
+    drill!(
+        "xid-wraparound",
+        ["database_ages.txt", "query_range_age.json", "rollback_prepared.txt", "vacuum_log.txt", "xmin_holders.txt",]
     ),
 ];
 

@@ -3,6 +3,8 @@
 //! A transcript is a YAML file of a drill or a test. `answers[i]` is given to a request that holds `i` assistant
 //! messages, so nobody has to remember how far an investigation has come. This file owns the format; `llm/` plays it.
 
+mod native;
+
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,6 +12,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
 use crate::config::yaml::{self, YamlError};
+
+pub use native::{Code, CodeResult, Research, Resting};
 
 /// The transcript of a drill that is part of the program; `None` when there is no such drill.
 pub fn builtin(name: &str) -> Option<Result<Transcript, TranscriptError>> {
@@ -61,6 +65,12 @@ pub enum Chunk {
     Text(String),
     /// A tool call, sent whole.
     Call(Call),
+    /// Code that the provider runs.
+    Code(Code),
+    /// What came of it.
+    CodeResult(CodeResult),
+    /// A search of the provider, or pages that it read.
+    Grounding(Research),
     /// Nothing for a while: `300ms`, `2s`, `1m`.
     #[serde(deserialize_with = "duration")]
     Wait(Duration),
@@ -305,7 +315,7 @@ answers:
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: []\n  - chunks: [{text: a}, {txt: b}]\n"),
-            "transcript: answers[1].chunks[1]: unknown variant `txt`, expected one of `thinking`, `text`, `call`, `wait`, `gate`, `cut`, `hang`"
+            "transcript: answers[1].chunks[1]: unknown variant `txt`, expected one of `thinking`, `text`, `call`, `code`, `code_result`, `grounding`, `wait`, `gate`, `cut`, `hang`"
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: [{wait: 3 weeks}]\n"),
@@ -346,6 +356,7 @@ answers:
         let of = |chunk: &Chunk| match chunk {
             Chunk::Call(call) => Some((call.tool.clone(), call.arguments.as_object().unwrap().clone())),
             Chunk::Text(text) => react::read(text, None).action.zip(react::read(text, None).arguments),
+            Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => None,
             Chunk::Thinking(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => None,
         };
         answer.chunks.iter().filter_map(of).collect()

@@ -14,11 +14,11 @@ use super::ports::{
     RunStatus, ToolCallRecord,
 };
 use super::world::{Ports, World};
-use super::{measure, toolbatch};
+use super::{measure, native, toolbatch};
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
 use crate::investigation::entry::{Entry, Outcome};
-use crate::investigation::narrate::{Measured, narrate};
+use crate::investigation::narrate::{Measured, narrate, unanswered};
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
@@ -143,6 +143,7 @@ impl<W: World> Execution<W> {
                 (absorb::failed(&self.state, &code, &message, timeout), None, Some(message))
             }
             Ok(answer) => {
+                native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
                 let entries = absorb::absorb(&self.state, answer.clone());
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
                 (entries, Some(answer), error)
@@ -229,7 +230,9 @@ impl<W: World> Execution<W> {
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
         let Performed { entries, measured, model_calls, tool_calls } = performed;
-        let events = narrate(&self.state, &entries, &measured);
+        let answered = model_calls.iter().filter_map(|call| call.answer.as_ref());
+        let mut events: Vec<_> = answered.flat_map(|answer| unanswered(&self.state, &entries, answer)).collect();
+        events.extend(narrate(&self.state, &entries, &measured));
         let answers = !model_calls.is_empty();
         let (status, error) = status_after(&entries);
         Checkpoint {

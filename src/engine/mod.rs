@@ -8,6 +8,7 @@ mod execution;
 pub mod hesitation;
 mod leased;
 mod measure;
+mod native;
 pub mod outage;
 pub mod planner;
 pub mod ports;

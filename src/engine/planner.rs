@@ -170,7 +170,7 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
         base_url: llm.base_url.clone(),
         transcript: llm.transcript.clone(),
         context_window: 0,
-        keep_search_widget: false,
+        keep_search_widget: llm.keep_search_widget,
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
     const CONFIG: &str = r#"
 llm_providers:
   small: {provider: openai, model: s, api_key_env: SMALL_KEY}
-  large: {provider: google, model: l}
+  large: {provider: google, model: l, keep_search_widget: true}
 mcp_servers:
   k8s: {command: k, read_only: [logs], allow: [restart]}
   prom: {command: p}
@@ -322,7 +322,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 conclusion_prompt: texts.conclusion,
             }
         };
-        let large = provider("large", "google", "google-native", "l", "");
+        let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
         let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
         let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true), tool("k8s.restart", false)];
         let stage = StagePlan {

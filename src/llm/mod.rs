@@ -4,5 +4,6 @@
 //! the rules in `proto/llm/v1/llm_service.proto`.
 
 pub mod client;
+pub mod json;
 pub mod proto;
 pub mod service;

@@ -92,25 +92,32 @@ impl ModelCalls {
             all.backend.push(clean::text(call.provider.backend));
             all.model.push(clean::text(call.provider.model));
             all.error.push(clean::optional(call.error));
-            all.response.push(call.answer.as_ref().map(response).map(clean::json));
+            let widget = call.provider.keep_search_widget;
+            all.response.push(call.answer.as_ref().map(|answer| response(answer, widget)).map(clean::json));
         }
         all
     }
 }
 
 /// What an answer was like. Its text and calls are the journal's entry behind `entries_upto`, as the request is all up
-/// to it; `text_length` counts bytes of UTF-8, `tool_calls_count` the calls that the provider brought, also those that
+/// to it; the provider's HTML is kept here and nowhere else; `text_length` counts bytes of UTF-8, `tool_calls_count` the calls that the provider brought, also those that
 /// came to nothing.
-fn response(answer: &Answer) -> Value {
+fn response(answer: &Answer, keeps_widget: bool) -> Value {
     let code = answer.code_executions.iter().map(|part| json!({"code": part.code, "result": part.result}));
-    json!({
+    let mut response = json!({
         "text_length": answer.text.len(),
         "thinking": answer.thinking,
         "tool_calls_count": answer.calls.len(),
         "code_executions": code.collect::<Vec<_>>(),
         "groundings_count": answer.groundings.len(),
         "finish_reason": answer.finish,
-    })
+    });
+    let widgets = answer.groundings.iter().map(|grounding| grounding.search_widget.as_str());
+    let widgets: Vec<&str> = widgets.filter(|widget| keeps_widget && !widget.is_empty()).collect();
+    if let (false, Value::Object(response)) = (widgets.is_empty(), &mut response) {
+        response.insert("search_widget".to_owned(), widgets.join("\n").into());
+    }
+    response
 }
 
 #[derive(Default)]

@@ -7,6 +7,7 @@ mod letters;
 mod queue;
 mod search;
 mod sessions;
+mod stream;
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -95,21 +95,48 @@ async fn a_bad_deploy_is_concluded_by_force_also_when_its_worker_is_killed() {
     assert!(shown.contains("resumed"), "{shown}");
 }
 
+/// What every run of the drill on transaction ids shows.
+fn assert_xid_wraparound(shown: &str) {
+    let marks = [
+        "ImportError",
+        "1,440.5 ids a second",
+        "Google Search",
+        "URL Context",
+        "wraparound.[^1]",
+        "[^2] PostgreSQL 16",
+    ];
+    assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transaction_ids_are_investigated_with_code_and_a_search_that_the_analysis_cites() {
+    let shown = shown(&["xid-wraparound"]).await;
+    assert_xid_wraparound(&shown);
+    assert!(!shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transaction_ids_are_investigated_to_the_same_end_when_the_worker_is_killed() {
+    let shown = shown(&["xid-wraparound", "--kill"]).await;
+    assert_xid_wraparound(&shown);
+    assert!(shown.contains("resumed"), "{shown}");
+}
+
 #[tokio::test]
 async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
     let (code, shown) = list.finished().await;
     let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!((code, names), (0, vec!["bad-deploy", "disk-full", "oom-killed"]), "{shown}");
+    assert_eq!((code, names), (0, vec!["bad-deploy", "disk-full", "oom-killed", "xid-wraparound"]), "{shown}");
     let mut list = Tarsy::spawn("list", &["drill", "--list", "--json"], &[]);
     let (code, shown) = list.finished().await;
     let listed: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 3, &json!("disk-full")), "{shown}");
+    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 4, &json!("disk-full")), "{shown}");
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
     let (code, _) = unknown.finished().await;
     assert_eq!(code, 2, "wrong usage");
     assert!(
-        unknown.log().contains("no drill \"disk-ful\"; there are: bad-deploy, disk-full, oom-killed"),
+        unknown.log().contains("no drill \"disk-ful\"; there are: bad-deploy, disk-full, oom-killed, xid-wraparound"),
         "{}",
         unknown.log()
     );

@@ -5,4 +5,5 @@ mod failures;
 mod fields;
 mod gates;
 mod harness;
+mod native;
 mod peers;

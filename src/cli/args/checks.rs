@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::severity;
 use crate::investigation::alert::Severity;
@@ -38,6 +38,30 @@ pub struct CompletionsArgs {
 pub enum InspectCommand {
     /// What the intake makes of an alert, as JSON
     Alert(InspectAlertArgs),
+    /// What the timeline tells of a model's answer, as JSON, one event a line
+    Stream(InspectStreamArgs),
+}
+
+/// Arguments of `inspect stream`.
+#[derive(Args, Clone, Debug)]
+pub struct InspectStreamArgs {
+    /// The answer, one chunk as JSON on every line; - reads standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// How the agent that gets it iterates
+    #[arg(long, value_enum)]
+    pub controller: Controller,
+}
+
+/// How an agent iterates, as far as its timeline differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Controller {
+    /// Bound tools until an answer without a call
+    NativeThinking,
+    /// One answer without tools
+    Synthesis,
+    /// Calls that are written down
+    React,
 }
 
 /// Arguments of `inspect alert`.

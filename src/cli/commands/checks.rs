@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::reach::{note, print, print_json};
-use super::{addresses, load_config, submit, write_error};
+use super::{addresses, inspect_stream, load_config, submit, write_error};
 use crate::bus;
 use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
 use crate::cli::exit::Exit;
@@ -85,6 +85,7 @@ pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
 pub(super) fn inspect(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
     match command {
         InspectCommand::Alert(args) => inspect_alert(global, args),
+        InspectCommand::Stream(args) => inspect_stream::run(&args),
     }
 }
 

@@ -6,6 +6,7 @@ mod config;
 mod dead_letters;
 mod drill;
 mod feed;
+mod inspect_stream;
 mod queue;
 mod reach;
 mod roles;

@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 
+use super::footnotes::footnotes;
 use super::meta::{self, Meta};
 use super::row::{Body, Mark, Row};
 use super::style::{Paint, Style, Symbol};
-use super::{figures, session, text};
+use super::{code, figures, session, text};
 
 /// Lines of an error that are shown without `-v`.
 const ERROR_LINES: usize = 10;
@@ -25,10 +26,11 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::UserQuestion => Row::new(Symbol::Start, "question", Body::Folded(content)),
         EventType::ExecutiveSummary => line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
         EventType::FinalAnalysis => {
+            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.ascii);
             let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
             Row { name_paint: Paint::Green, ..row }
         }
-        EventType::CodeExecution => line(Symbol::Code, "code", &content.replace("```python", " ").replace("```", " ")),
+        EventType::CodeExecution => code::row(event, &meta, &content, style),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content, style),
         EventType::UrlContextResult => search("URL Context", &meta, &content, style),
         EventType::ProviderFallback => line(Symbol::Fallback, "fallback", &content).painted(Paint::Yellow),

@@ -4,8 +4,10 @@
 
 mod calls;
 pub mod checks;
+mod code;
 mod event;
 pub(crate) mod figures;
+mod footnotes;
 pub mod letters;
 pub mod list;
 mod live;

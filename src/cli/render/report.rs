@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::footnotes::{Source, footnotes};
 use super::markdown::{block, code, inline, quote};
 use super::show::{model, retry_of, state};
 use super::table::{millis, moment};
@@ -76,7 +77,25 @@ fn summary_line(line: &str) -> String {
 }
 
 fn analysis(session: &SessionReport) -> Vec<String> {
-    session.final_analysis.as_deref().map(|analysis| section("Analysis", quote(analysis))).unwrap_or_default()
+    let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
+    let notes = footnotes(analysis, Some(&session.citations));
+    let mut lines = quote(&notes.text);
+    let sources: Vec<String> = notes.sources().map(|(mark, page)| source(&mark, page)).collect();
+    if !sources.is_empty() {
+        lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
+        lines.extend(sources);
+    }
+    section("Analysis", lines)
+}
+
+/// A page with its address to be seen, and to be followed where it is one of the web.
+fn source(mark: &str, source: &Source) -> String {
+    let Source { title, uri } = source;
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\');
+    let is_web = (uri.starts_with("https://") || uri.starts_with("http://")) && uri.chars().all(is_plain);
+    let address = if is_web { format!("<{uri}>") } else { code(uri, ARGUMENTS) };
+    let title = if title == uri { String::new() } else { format!(" {}", inline(title)) };
+    format!("- {}{title} {address}", inline(mark)).trim_end().replace("  ", " ")
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {

@@ -7,6 +7,10 @@
 #[cfg(test)]
 mod tests;
 
+mod native;
+
+pub use native::unanswered;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -37,8 +41,8 @@ pub struct MeasuredTool {
     pub cut_to_tokens: Option<u32>,
 }
 
-/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, text or
-/// final analysis, calls, results. A text that had to be read is told by what was understood of it.
+/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and
+/// sources of the provider's own tools, text or final analysis, calls, results. A text that had to be read is told by what was understood of it.
 pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
     let analysis = entries.iter().find_map(|entry| {
         if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
@@ -140,8 +144,12 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
         let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
         events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
     }
+    let strategy = state.plan().strategy;
+    events.extend(native::events(strategy, answer));
     if let Some(analysis) = analysis {
-        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, final_metadata(state, answer, measured)));
+        let mut metadata = final_metadata(state, answer, measured);
+        native::cite(strategy, answer, analysis, &mut metadata);
+        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, metadata));
     } else if let Some(reading) = &answer.reading {
         events.extend(misunderstood(reading));
     } else if !answer.text.trim().is_empty() {

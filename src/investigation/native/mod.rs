@@ -1,7 +1,15 @@
 //! What the tools of the provider itself did while the model answered: code that it ran, pages that it searched or read.
 //!
 //! These parts come with the answer and are stored with it, as they arrived. Owns their meaning; the names follow the
-//! provider's protocol.
+//! provider's protocol. What is told of them is worked out when it is told: [`runs`], [`references`], [`citations`].
+
+mod citations;
+mod references;
+mod runs;
+
+pub use citations::{Citation, citations};
+pub use references::{Reference, references};
+pub use runs::{Run, runs};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +48,7 @@ pub struct Grounding {
 }
 
 /// A page.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Source {
     /// Where it is.
@@ -50,7 +58,7 @@ pub struct Source {
 }
 
 /// A piece of the answer and the pages that it rests on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Support {
     /// First byte of the piece, counted in a part of the answer, which need not begin where the text begins.
@@ -61,4 +69,11 @@ pub struct Support {
     pub text: String,
     /// Indices into [`Grounding::sources`]; they may point at nothing.
     pub grounding_chunk_indices: Vec<u32>,
+}
+
+impl Source {
+    /// Whether there is nothing to show.
+    fn is_blank(&self) -> bool {
+        self.uri.trim().is_empty() && self.title.trim().is_empty()
+    }
 }

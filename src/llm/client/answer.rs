@@ -2,12 +2,27 @@
 
 use crate::engine::ports::ModelError;
 use crate::investigation::entry::{Answer, ProviderData, ToolCall, Usage};
+use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
 
 /// The code of an error that stands for too much time.
 const DEADLINE_CODE: &str = "deadline_exceeded";
+
+/// The answer that these chunks make, up to the final one if there is one.
+///
+/// # Errors
+/// When one of them is an error: the same that a call would end with.
+pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<Answer, ModelError> {
+    let mut assembly = Assembly::default();
+    for chunk in chunks {
+        if assembly.push(chunk, &|_, _| {})? {
+            break;
+        }
+    }
+    Ok(assembly.finish())
+}
 
 /// What has arrived so far.
 #[derive(Debug, Default)]
@@ -44,8 +59,10 @@ impl Assembly {
             Some(Content::Finish(finish)) => self.answer.finish = clean(finish.reason),
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(provider_data(data)),
             Some(Content::Error(error)) => return Err(failed(error)),
-            // The journal has no place for these yet; `None` is a chunk of a newer service.
-            Some(Content::CodeExecution(_) | Content::Grounding(_)) | None => {}
+            Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
+            Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
+            // A chunk of a newer service.
+            None => {}
         }
         Ok(chunk.is_final)
     }
@@ -93,6 +110,41 @@ fn provider_data(data: proto::ProviderData) -> ProviderData {
     }
 }
 
+fn code_part(part: proto::CodeExecutionDelta) -> CodePart {
+    CodePart {
+        code: clean(part.code),
+        result: clean(part.result),
+        outcome: clean(part.outcome),
+        language: clean(part.language),
+        id: clean(part.id),
+    }
+}
+
+fn grounding(part: proto::GroundingDelta) -> Grounding {
+    let source = |source: proto::GroundingChunkInfo| Source { uri: clean(source.uri), title: clean(source.title) };
+    Grounding {
+        queries: part.web_search_queries.into_iter().map(clean).collect(),
+        sources: part.grounding_chunks.into_iter().map(source).collect(),
+        supports: part.grounding_supports.into_iter().map(support).collect(),
+        search_widget: clean(part.search_entry_point_html),
+    }
+}
+
+/// A place before the beginning is the beginning; an index below zero names no page.
+fn support(support: proto::GroundingSupport) -> Support {
+    let place = |index: i32| u32::try_from(index).unwrap_or(0);
+    Support {
+        start_index: place(support.start_index),
+        end_index: place(support.end_index),
+        text: clean(support.text),
+        grounding_chunk_indices: support
+            .grounding_chunk_indices
+            .into_iter()
+            .filter_map(|index| u32::try_from(index).ok())
+            .collect(),
+    }
+}
+
 fn failed(error: proto::ErrorInfo) -> ModelError {
     let timeout = error.code == DEADLINE_CODE;
     ModelError::Failed { code: clean(error.code), message: clean(error.message), timeout }
@@ -103,7 +155,10 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::llm::proto::{TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
+    use crate::llm::proto::{
+        CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport, TextDelta, ThinkingDelta,
+        ToolCallDelta, UsageInfo,
+    };
 
     fn chunk(content: Content) -> GenerateResponse {
         GenerateResponse { content: Some(content), is_final: false }
@@ -167,5 +222,64 @@ mod tests {
                 (DeltaKind::Text, "b".to_owned())
             ]
         );
+    }
+
+    #[test]
+    fn what_the_providers_tools_did_is_kept_as_it_came_without_nul_and_negative_places() {
+        let code = |code: &str, result: &str| {
+            let part = CodeExecutionDelta { code: code.into(), result: result.into(), ..Default::default() };
+            chunk(Content::CodeExecution(part))
+        };
+        let support = GroundingSupport {
+            start_index: -4,
+            end_index: 2,
+            text: "o\0k".into(),
+            grounding_chunk_indices: vec![-1, 0, 7],
+        };
+        let grounding = GroundingDelta {
+            web_search_queries: vec!["q\0".into()],
+            grounding_chunks: vec![GroundingChunkInfo { uri: "https://a\0".into(), title: "a\0".into() }],
+            grounding_supports: vec![support],
+            search_entry_point_html: "<b>\0".into(),
+        };
+        let ended = CodeExecutionDelta {
+            outcome: "OUTCOME_OK\0".into(),
+            language: "PYTHON\0".into(),
+            id: "1\0".into(),
+            ..Default::default()
+        };
+        let answer = assemble([
+            code("print(1)\0", ""),
+            chunk(Content::Text(TextDelta { content: "ok".into() })),
+            code("", "1\0"),
+            chunk(Content::CodeExecution(ended)),
+            chunk(Content::Grounding(grounding)),
+            GenerateResponse { content: None, is_final: true },
+            code("behind the end", ""),
+        ]);
+        let part =
+            |code: &str, result: &str| CodePart { code: code.into(), result: result.into(), ..Default::default() };
+        let expected = Answer {
+            text: "ok".into(),
+            finish: "stop".into(),
+            code_executions: vec![
+                part("print(1)", ""),
+                part("", "1"),
+                CodePart { outcome: "OUTCOME_OK".into(), language: "PYTHON".into(), id: "1".into(), ..part("", "") },
+            ],
+            groundings: vec![Grounding {
+                queries: vec!["q".into()],
+                sources: vec![Source { uri: "https://a".into(), title: "a".into() }],
+                supports: vec![Support {
+                    start_index: 0,
+                    end_index: 2,
+                    text: "ok".into(),
+                    grounding_chunk_indices: vec![0, 7],
+                }],
+                search_widget: "<b>".into(),
+            }],
+            ..Answer::default()
+        };
+        assert_eq!(answer, Ok(expected));
     }
 }

@@ -16,6 +16,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use self::answer::Assembly;
+pub use self::answer::assemble;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::entry::Answer;
 use crate::investigation::timeline::DeltaKind;

@@ -11,8 +11,8 @@ use tonic::Status;
 
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
-    ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ErrorInfo, FinishInfo, GenerateResponse, ProviderData, TextDelta,
-    ThinkingDelta, ToolCallDelta, UsageInfo,
+    ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, CodeExecutionDelta, ErrorInfo, FinishInfo, GenerateResponse, GroundingDelta,
+    ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
 };
 
 /// Where the chunks of one answer go.
@@ -53,6 +53,16 @@ impl Reply {
     /// A whole tool call.
     pub async fn call(&self, call: ToolCallDelta) {
         self.content(Content::ToolCall(call)).await;
+    }
+
+    /// Code that the provider ran, or what came of it.
+    pub async fn code_execution(&self, part: CodeExecutionDelta) {
+        self.content(Content::CodeExecution(part)).await;
+    }
+
+    /// What the answer rests on.
+    pub async fn grounding(&self, part: GroundingDelta) {
+        self.content(Content::Grounding(part)).await;
     }
 
     /// Why the model stopped.

@@ -77,6 +77,8 @@ pub struct SessionReport {
     pub executive_summary: Option<String>,
     /// The analysis.
     pub final_analysis: Option<String>,
+    /// Which words of the analysis rest on which pages; null when none does.
+    pub citations: Value,
     /// Why there is none.
     pub error: Option<String>,
     /// In order.

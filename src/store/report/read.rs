@@ -13,9 +13,12 @@ use super::{
     model_calls,
 };
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::timeline::EventType;
 use crate::store::connect::Store;
 use crate::store::error::Error;
-use crate::store::schema::{agent_executions, alert_sessions, alerts, llm_interactions, stages, tool_interactions};
+use crate::store::schema::{
+    agent_executions, alert_sessions, alerts, llm_interactions, stages, timeline_events, tool_interactions,
+};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]
@@ -179,6 +182,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
     let stages = stages.collect();
     let (models, tool_calls) = (models(connection, id)?, tool_calls(connection, id)?);
     let model_calls = model_calls::read(connection, id)?;
+    let citations = citations(connection, id, session.final_analysis.as_deref())?;
     Ok(SessionReport {
         created_at: session.created_at,
         deadline_at: session.deadline_at,
@@ -192,12 +196,27 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         last_seq: session.event_seq,
         executive_summary: session.executive_summary,
         final_analysis: session.final_analysis,
+        citations,
         error: session.error,
         stages,
         models,
         model_calls,
         tool_calls,
     })
+}
+
+/// Those of the event that told the analysis.
+fn citations(connection: &mut PgConnection, id: Uuid, analysis: Option<&str>) -> QueryResult<Value> {
+    let Some(analysis) = analysis else { return Ok(Value::Null) };
+    let metadata: Option<Option<Value>> = timeline_events::table
+        .filter(timeline_events::session_id.eq(id))
+        .filter(timeline_events::event_type.eq(EventType::FinalAnalysis.as_str()))
+        .filter(timeline_events::content.eq(analysis))
+        .order(timeline_events::session_seq.desc())
+        .select(timeline_events::metadata)
+        .first(connection)
+        .optional()?;
+    Ok(metadata.flatten().and_then(|metadata| metadata.get("citations").cloned()).unwrap_or_default())
 }
 
 /// Each with the number of its stage.

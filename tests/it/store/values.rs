@@ -1,11 +1,12 @@
 //! What goes in comes out: bytes exactly, text without NUL.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, JournalError, Outbox};
 use tarsy::investigation::entry::Entry;
+use tarsy::investigation::native::Grounding;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
-use super::fixture::{checkpoint, prompt, running_session};
+use super::fixture::{checkpoint, completed, prompt, running_session};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
@@ -71,8 +72,57 @@ async fn a_text_too_rich_for_the_full_text_index_is_stored_all_the_same() {
     let (lease, _) = running_session(&store, 1).await;
     let analysis = (0..200_000).map(|n| format!("w{n} ")).collect::<String>();
     let end =
-        tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..super::fixture::completed() };
+        tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..completed() };
     store.finish(lease, end).await.unwrap();
     let shown = store.show_session(lease.session_id).await.unwrap().unwrap();
     assert_eq!(shown.final_analysis, Some(analysis));
+}
+
+#[tokio::test]
+async fn the_search_widget_is_in_the_record_of_a_call_only_and_only_when_it_is_to_be_kept() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    for (number, kept) in [(1, false), (2, true)] {
+        let mut written = checkpoint(executions[0], number);
+        let grounding = Grounding { search_widget: "<b>wid\0get</b>".into(), ..Grounding::default() };
+        for entry in &mut written.entries {
+            if let Entry::Answer(answer) = entry {
+                answer.groundings = vec![grounding.clone()];
+            }
+        }
+        written.model_calls[0].answer.as_mut().unwrap().groundings = vec![grounding.clone(), grounding];
+        written.model_calls[0].provider.keep_search_widget = kept;
+        store.append(lease, written).await.unwrap();
+    }
+    let widgets = "SELECT count(*) FROM llm_interactions WHERE response::text LIKE '%get</b>%'";
+    assert_eq!(database.number(widgets), 1);
+    let two = "<b>wid\u{fffd}get</b>\n<b>wid\u{fffd}get</b>";
+    assert!(database.holds(&format!(
+        "SELECT response ->> 'search_widget' = E'{}' FROM llm_interactions WHERE checkpoint = 2",
+        two.replace('\n', "\\n")
+    )));
+    assert_eq!(database.number("SELECT count(*) FROM entries WHERE body::text LIKE '%get</b>%'"), 0);
+    assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE metadata::text LIKE '%get</b>%'"), 0);
+}
+
+#[tokio::test]
+async fn a_report_has_the_citations_of_its_analysis_and_of_no_other() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    for (analysis, expected) in
+        [("the disk filled up with logs", json!([{"start": 4, "end": 8}])), ("other", Value::Null)]
+    {
+        let (lease, executions) = running_session(&store, 1).await;
+        let mut written = checkpoint(executions[0], 1);
+        let told = |content: &str, citations: Value| {
+            EventDraft::new(EventType::FinalAnalysis, content, json!({"citations": citations}))
+        };
+        written.events =
+            vec![told(analysis, json!([{"start": 4, "end": 8}])), told("of another agent", json!([{"start": 0}]))];
+        store.append(lease, written).await.unwrap();
+        store.finish(lease, completed()).await.unwrap();
+        let report = store.report(lease.session_id).await.unwrap().unwrap();
+        assert_eq!(report.session.unwrap().citations, expected);
+    }
 }

@@ -150,6 +150,13 @@ fn completed() -> AlertReport {
                 "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
             ),
             final_analysis: Some(ANALYSIS.to_owned()),
+            citations: json!([{
+                "start": 7, "end": 36, "text": "the heap limit leaves no room",
+                "sources": [
+                    {"uri": "https://docs.example.com/jvm_memory?a=1&b=2", "title": "JVM *memory*\n# now"},
+                    {"uri": "javascript:alert(1)", "title": "<b>"},
+                ],
+            }]),
             error: None,
             stages: vec![StageReport {
                 stage_no: 1,

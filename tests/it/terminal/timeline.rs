@@ -1,8 +1,9 @@
 //! A whole investigation as it is printed: one story, in every style.
 
+use serde_json::json;
 use tarsy::cli::render::{Style, Timeline};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
-use tarsy::investigation::timeline::{Delta, DeltaKind, TimelineEvent};
+use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 use uuid::Uuid;
 
 /// An investigation with everything in it: parallel calls, a takeover, a failed call, a cut result, escape codes.
@@ -131,6 +132,49 @@ fn every_other_event_has_its_symbol() {
         lines.extend(timeline.event(&event));
     }
     insta::assert_snapshot!("other_events", lines.join("\n"));
+}
+
+/// The end of the story with an analysis that cites pages, and code that failed before it.
+fn cited() -> Vec<TimelineEvent> {
+    let mut events = story();
+    let mut code = events[2].clone();
+    code.event_type = "code_execution".to_owned().into();
+    code.status = "failed".to_owned().into();
+    code.content = "````python\nprint('```')\nexit(1)\n````\n\nOutput:\n```\nSystemExit: 1\n```".to_owned();
+    code.metadata = json!({"source": "gemini", "outcome": "OUTCOME_DEADLINE_EXCEEDED"});
+    let at = events.iter().position(|event| event.event_type == EventType::FinalAnalysis).unwrap();
+    let analysis = &mut events[at];
+    let cite = |text: &str, sources: serde_json::Value| {
+        let start = analysis.content.find(text).unwrap();
+        json!({"start": start, "end": start + text.len(), "text": text, "sources": sources})
+    };
+    let jvm = json!({"uri": "https://docs.example.com/java/21/memory?area=direct-buffers-and-other-native-memory", "title": "JVM \u{1b}[31mmemory\nowned"});
+    let limits = json!({"uri": "https://docs.example.com/limits", "title": "https://docs.example.com/limits"});
+    let citations = json!([
+        cite("-Xmx480m leaves no room for direct buffers", json!([jvm, limits])),
+        cite("raise the limit to 768Mi", json!([limits])),
+        {"start": 4, "end": 40_000, "sources": [limits]},
+        {"start": "x"},
+        7,
+    ]);
+    analysis.metadata["citations"] = citations;
+    vec![events[0].clone(), code, events[at].clone()]
+}
+
+#[test]
+fn an_analysis_has_footnotes_for_what_it_cites() {
+    let wide = print(Style::default(), &cited());
+    let narrow_lines = print(narrow(), &cited());
+    let ascii = print(Style { ascii: true, ..narrow() }, &cited());
+    assert!(ascii.is_ascii());
+    for (printed, width) in [(&wide, 120), (&narrow_lines, 80), (&ascii, 80)] {
+        for line in printed.lines() {
+            assert!(unicode_width::UnicodeWidthStr::width(line) <= width && !line.contains('\u{1b}'), "{line}");
+        }
+    }
+    insta::assert_snapshot!("footnotes_120", wide);
+    insta::assert_snapshot!("footnotes_80", narrow_lines);
+    insta::assert_snapshot!("footnotes_ascii", ascii);
 }
 
 fn delta(kind: DeltaKind, offset: u64, text: &str) -> Delta {

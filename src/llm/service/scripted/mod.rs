@@ -6,6 +6,7 @@
 
 mod calls;
 mod generic;
+mod native;
 mod play;
 mod state;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tonic::Status;
 
 use super::calls::Place;
+use super::native;
 use crate::drill::gate::{Gates, Passage};
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::{ProviderData, ToolCallDelta, UsageInfo};
@@ -49,12 +50,15 @@ impl Player<'_> {
             return Ok(());
         }
         let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
-        let mut calls = 0_usize;
+        let (mut calls, mut said) = (0_usize, String::new());
         for chunk in &answer.chunks {
             match chunk {
                 Chunk::Thinking(text) | Chunk::Text(text) => {
                     let thinking = matches!(chunk, Chunk::Thinking(_));
                     self.stream(text, thinking, &mut progress, reply).await?;
+                    if !thinking {
+                        said.push_str(text);
+                    }
                 }
                 Chunk::Call(call) => {
                     let index = self.place.index;
@@ -63,6 +67,9 @@ impl Player<'_> {
                     let arguments = call.arguments_text();
                     reply.call(ToolCallDelta { call_id, name: call.tool.clone(), arguments }).await;
                 }
+                Chunk::Code(code) => reply.code_execution(native::code(code)).await,
+                Chunk::CodeResult(result) => reply.code_execution(native::code_result(result)).await,
+                Chunk::Grounding(research) => reply.grounding(native::grounding(research, &said)).await,
                 Chunk::Wait(time) => tokio::time::sleep(*time).await,
                 Chunk::Gate(name) => self.gate(name).await?,
                 Chunk::Cut(()) => return Err(Broken),
@@ -125,6 +132,7 @@ impl Player<'_> {
 fn text_chars(answer: &Answer) -> usize {
     let chars = |chunk: &Chunk| match chunk {
         Chunk::Thinking(text) | Chunk::Text(text) => text.chars().count(),
+        Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => 0,
         Chunk::Call(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => 0,
     };
     answer.chunks.iter().map(chars).sum()

@@ -1,0 +1,208 @@
+//! What an answer rests on, as it is told: searches and pages that were read, each once.
+
+use std::collections::HashSet;
+
+use super::{Grounding, Source, Support};
+
+/// A search with what it found, or pages that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference<'a> {
+    /// A search of the web.
+    Search {
+        /// What was searched for; never empty.
+        queries: &'a [String],
+        /// What was found; may be empty.
+        sources: &'a [Source],
+        /// Which text rests on which of `sources`.
+        supports: &'a [Support],
+    },
+    /// Pages that the provider read.
+    Pages {
+        /// Never empty.
+        sources: &'a [Source],
+        /// Which text rests on which of `sources`.
+        supports: &'a [Support],
+    },
+}
+
+/// What the groundings of an answer say, in their order.
+///
+/// Queries make a search, sources without queries are pages. A search whose last sources have their address as title,
+/// and which no support names, read those pages beside it: that is how a service adds them to what was found. A
+/// grounding that came before, or that a later one only adds to, is told once.
+pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
+    distinct(groundings).into_iter().flat_map(of).flatten().collect()
+}
+
+/// The groundings that say something, each once.
+pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
+    let mut seen = HashSet::new();
+    let mut kept: Vec<&Grounding> = Vec::new();
+    for grounding in groundings.iter().filter(|grounding| has_queries(grounding) || has_sources(&grounding.sources)) {
+        if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports)) {
+            continue;
+        }
+        match kept.last_mut() {
+            Some(last) if adds_to(grounding, last) => *last = grounding,
+            Some(last) if adds_to(last, grounding) => {}
+            Some(_) | None => kept.push(grounding),
+        }
+    }
+    kept
+}
+
+/// Whether `later` says all that `earlier` says.
+fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
+    has_queries(later) == has_queries(earlier)
+        && later.queries.starts_with(&earlier.queries)
+        && later.sources.starts_with(&earlier.sources)
+        && later.supports.starts_with(&earlier.supports)
+}
+
+fn has_queries(grounding: &Grounding) -> bool {
+    grounding.queries.iter().any(|query| !query.trim().is_empty())
+}
+
+fn has_sources(sources: &[Source]) -> bool {
+    sources.iter().any(|source| !source.is_blank())
+}
+
+fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
+    let Grounding { queries, sources, supports, .. } = grounding;
+    if !has_queries(grounding) {
+        return [Some(Reference::Pages { sources, supports }), None];
+    }
+    let (found, read) = sources.split_at_checked(sources.len() - pages_behind(grounding)).unwrap_or((sources, &[]));
+    let search = Reference::Search { queries, sources: found, supports };
+    let pages = Reference::Pages { sources: read, supports: &[] };
+    [Some(search), has_sources(read).then_some(pages)]
+}
+
+/// How many of the last sources are pages that were read beside the search.
+fn pages_behind(grounding: &Grounding) -> usize {
+    let known = |index: u32| usize::try_from(index).ok().filter(|index| *index < grounding.sources.len());
+    let named = grounding.supports.iter().flat_map(|support| &support.grounding_chunk_indices);
+    let found = named.filter_map(|index| known(*index)).max().map_or(0, |last| last + 1);
+    let behind = grounding.sources.iter().skip(found).rev();
+    behind.take_while(|source| !source.is_blank() && source.title == source.uri).count()
+}
+
+impl Reference<'_> {
+    /// For people, in one line.
+    pub fn content(&self) -> String {
+        match self {
+            Self::Search { queries, sources, .. } => {
+                let queries = queries.iter().map(|query| flat(query)).filter(|query| !query.is_empty());
+                let queries: Vec<String> = queries.map(|query| format!("'{query}'")).collect();
+                let found = if has_sources(sources) { format!(" → {}", listed(sources)) } else { String::new() };
+                format!("Google Search: {}{found}", queries.join(", "))
+            }
+            Self::Pages { sources, .. } => format!("URL Context → {}", listed(sources)),
+        }
+    }
+}
+
+fn listed(sources: &[Source]) -> String {
+    let one = |source: &Source| match (flat(&source.title), flat(&source.uri)) {
+        (title, uri) if title.is_empty() => uri,
+        (title, uri) if uri.is_empty() => title,
+        (title, uri) => format!("{title} ({uri})"),
+    };
+    let sources: Vec<String> = sources.iter().filter(|source| !source.is_blank()).map(one).collect();
+    format!("Sources: {}", sources.join(", "))
+}
+
+/// Without line breaks and other control characters.
+fn flat(text: &str) -> String {
+    if text.contains(char::is_control) {
+        let words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
+        return words.collect::<Vec<_>>().join(" ");
+    }
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(uri: &str, title: &str) -> Source {
+        Source { uri: uri.to_owned(), title: title.to_owned() }
+    }
+
+    fn grounding(queries: &[&str], sources: &[(&str, &str)]) -> Grounding {
+        Grounding {
+            queries: queries.iter().map(|query| (*query).to_owned()).collect(),
+            sources: sources.iter().map(|(uri, title)| source(uri, title)).collect(),
+            ..Grounding::default()
+        }
+    }
+
+    fn contents(groundings: &[Grounding]) -> Vec<String> {
+        references(groundings).iter().map(Reference::content).collect()
+    }
+
+    #[test]
+    fn queries_make_a_search_and_sources_alone_are_pages() {
+        for (groundings, expected) in [
+            (vec![], vec![]),
+            (vec![grounding(&[], &[])], vec![]),
+            (vec![grounding(&[" "], &[("", "")])], vec![]),
+            (
+                vec![grounding(&["jvm oom", "exit 137"], &[("https://a/1", "a"), ("https://b/2", "")])],
+                vec!["Google Search: 'jvm oom', 'exit 137' → Sources: a (https://a/1), https://b/2"],
+            ),
+            (vec![grounding(&["only asked"], &[])], vec!["Google Search: 'only asked'"]),
+            (vec![grounding(&[""], &[("", "book")])], vec!["URL Context → Sources: book"]),
+            (
+                vec![grounding(&[], &[("https://a", "a"), ("", "")]), grounding(&["q"], &[("https://b", "b")])],
+                vec!["URL Context → Sources: a (https://a)", "Google Search: 'q' → Sources: b (https://b)"],
+            ),
+        ] {
+            assert_eq!(contents(&groundings), expected, "{groundings:?}");
+        }
+    }
+
+    #[test]
+    fn pages_that_were_read_beside_a_search_are_told_apart() {
+        let page = ("https://docs/page", "https://docs/page");
+        let mut both = grounding(&["q"], &[("https://a", "a"), page]);
+        let search = "Google Search: 'q' → Sources: a (https://a)";
+        let read = "URL Context → Sources: https://docs/page (https://docs/page)";
+        assert_eq!(contents(std::slice::from_ref(&both)), [search, read]);
+        assert_eq!(contents(&[grounding(&["q"], &[page])]), ["Google Search: 'q'", read]);
+        // A source that text rests on was found: it is one of the search's own.
+        both.supports = vec![Support { grounding_chunk_indices: vec![1, 9], ..Support::default() }];
+        assert_eq!(contents(&[both]), [format!("{search}, https://docs/page (https://docs/page)")]);
+    }
+
+    #[test]
+    fn what_comes_again_is_told_once_and_what_grows_as_it_is_at_last() {
+        let (small, large) =
+            (grounding(&["q"], &[("https://a", "a")]), grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]));
+        let other = grounding(&["other"], &[]);
+        let grown = "Google Search: 'q' → Sources: a (https://a), b (https://b)";
+        for (groundings, expected) in [
+            (vec![small.clone(), small.clone()], vec!["Google Search: 'q' → Sources: a (https://a)"]),
+            (vec![small.clone(), large.clone(), small.clone()], vec![grown]),
+            (vec![large.clone(), small, other.clone(), large], vec![grown, "Google Search: 'other'"]),
+            (
+                vec![
+                    grounding(&[], &[("https://a", "a")]),
+                    grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]),
+                ],
+                vec!["URL Context → Sources: a (https://a)", grown],
+            ),
+        ] {
+            assert_eq!(contents(&groundings), expected, "{groundings:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_stays_in_its_line() {
+        let sources = [("https://a", "two\r\n lines\u{1b}[31m")];
+        assert_eq!(
+            contents(&[grounding(&["a\nb"], &sources)]),
+            ["Google Search: 'a b' → Sources: two lines [31m (https://a)"]
+        );
+    }
+}
