@@ -184,7 +184,7 @@ mod tests {
         for (groundings, expected) in [
             (vec![small.clone(), small.clone()], vec!["Google Search: 'q' → Sources: a (https://a)"]),
             (vec![small.clone(), large.clone(), small.clone()], vec![grown]),
-            (vec![large.clone(), small, other.clone(), large], vec![grown, "Google Search: 'other'"]),
+            (vec![large.clone(), small, other, large], vec![grown, "Google Search: 'other'"]),
             (
                 vec![
                     grounding(&[], &[("https://a", "a")]),

@@ -161,9 +161,9 @@ mod tests {
             (vec![r.clone(), a.clone(), s.clone()], vec![("", "r"), ("a", "s")]),
             (vec![a.clone(), r.clone(), s.clone()], vec![("a", "r"), ("", "s")]),
             (vec![both.clone()], vec![("c", "t")]),
-            (vec![a.clone(), both.clone(), r.clone()], vec![("a", ""), ("c", "t"), ("", "r")]),
-            (vec![a.clone(), r.clone(), b.clone(), s.clone()], vec![("a", "r"), ("b", "s")]),
-            (vec![a.clone(), CodePart::default(), r, b], vec![("a", "r"), ("b", "")]),
+            (vec![a.clone(), both, r.clone()], vec![("a", ""), ("c", "t"), ("", "r")]),
+            (vec![a.clone(), r.clone(), b.clone(), s], vec![("a", "r"), ("b", "s")]),
+            (vec![a, CodePart::default(), r, b], vec![("a", "r"), ("b", "")]),
         ] {
             assert_eq!(paired(&parts), expected, "{parts:?}");
         }
@@ -177,8 +177,8 @@ mod tests {
         for (parts, expected) in [
             (vec![a.clone(), b.clone(), r.clone(), s.clone()], vec![("a", "r"), ("b", "s")]),
             (vec![a.clone(), b.clone(), s.clone(), r.clone()], vec![("a", "r"), ("b", "s")]),
-            (vec![a.clone(), b.clone(), anonymous.clone(), r.clone()], vec![("a", "r"), ("b", "t")]),
-            (vec![a.clone(), s.clone(), r.clone()], vec![("a", "r"), ("", "s")]),
+            (vec![a.clone(), b, anonymous.clone(), r.clone()], vec![("a", "r"), ("b", "t")]),
+            (vec![a.clone(), s, r.clone()], vec![("a", "r"), ("", "s")]),
             (vec![part("x", ""), r.clone()], vec![("x", "r")]),
             (vec![a.clone(), anonymous, r.clone()], vec![("a", "t"), ("", "r")]),
             (vec![a.clone(), a, r.clone(), r], vec![("a", "r"), ("a", "r")]),

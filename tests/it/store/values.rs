@@ -71,8 +71,7 @@ async fn a_text_too_rich_for_the_full_text_index_is_stored_all_the_same() {
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
     let analysis = (0..200_000).map(|n| format!("w{n} ")).collect::<String>();
-    let end =
-        tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..completed() };
+    let end = tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..completed() };
     store.finish(lease, end).await.unwrap();
     let shown = store.show_session(lease.session_id).await.unwrap().unwrap();
     assert_eq!(shown.final_analysis, Some(analysis));
