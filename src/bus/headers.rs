@@ -26,12 +26,14 @@ pub const CHAIN: &str = "Tarsy-Chain";
 pub const TITLE: &str = "Tarsy-Title";
 /// Of an alert that was queued again on purpose: the session that it does again.
 pub const RETRY_OF: &str = "Tarsy-Retry-Of";
+/// Of a follow-up question: the session that it asks about. The body is the question.
+pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert and go into copies of it.
-pub const ALLOWED: [&str; 9] =
-    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, TRACEPARENT];
+pub const ALLOWED: [&str; 10] =
+    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, TRACEPARENT];
 
 /// Of a dead letter: the reason's word.
 pub const DEAD_REASON: &str = "Tarsy-Dead-Reason";

@@ -8,6 +8,7 @@ pub mod chain;
 pub mod conversation;
 pub mod decide;
 pub mod entry;
+pub mod follow_up;
 pub mod ids;
 pub mod intake;
 pub mod mask;

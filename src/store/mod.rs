@@ -33,6 +33,7 @@ mod standing;
 mod statement;
 mod step;
 mod sweep;
+mod thread;
 
 pub use cancel::CancelAnswer;
 pub use connect::{ConnectOptions, PoolUse, Store};
