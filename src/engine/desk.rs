@@ -158,7 +158,7 @@ pub(super) struct Plain {
 }
 
 impl Intake for Plain {
-    /// `panic` does, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
+    /// `panic` does, `away` needs a store that is away, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
     async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
@@ -167,6 +167,7 @@ impl Intake for Plain {
         match text.as_str() {
             "panic" => panic!("a body that nobody expected"),
             "hang" => std::future::pending().await,
+            "away" => return Err(Misread::Away(JournalError::Away("no answer".to_owned()))),
             "slow" => tokio::time::sleep(Duration::from_secs(45)).await, // paused time
             _ => {}
         }

@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 
 use super::markdown::{block, code, inline, quote};
 use super::show::{model, retry_of, state};
-use super::table::{millis, moment};
+use super::table::{millis, moment, status_word};
 use super::{figures, meta};
 use crate::cli::messages;
-use crate::store::{AlertReport, SessionReport, ToolCallReport};
+use crate::store::{AlertReport, QuestionReport, SessionReport, ToolCallReport};
 
 /// Lines of an alert that a ticket needs.
 const ALERT_LINES: usize = 60;
@@ -23,9 +23,10 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     lines.extend(facts(report, now));
     if let Some(session) = &report.session {
         lines.extend(outcome(session));
-        lines.extend(analysis(session));
+        lines.extend(analysis(session, report.parent_id.is_some()));
         lines.extend(timeline(session));
     }
+    lines.extend(questions(report));
     lines.extend(joined(report));
     lines.extend(alert(report));
     lines
@@ -33,7 +34,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
 
 fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     let mut facts = vec![
-        ("Session", code(&report.alert_id.to_string(), 40)),
+        (if report.parent_id.is_some() { "Question" } else { "Session" }, code(&report.alert_id.to_string(), 40)),
         ("Outcome", inline(&state(report, now))),
         ("Severity", inline(report.severity.as_deref().unwrap_or("unknown"))),
     ];
@@ -48,6 +49,9 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
             facts.extend(session.models.iter().map(|each| ("Model", inline(&model(each)))));
         }
         None => facts.push(("Received", moment(report.received_at))),
+    }
+    if let Some(parent) = report.parent_id {
+        facts.push(("About session", code(&parent.to_string(), 40)));
     }
     if let Some(of) = retry_of(report) {
         facts.push(("Does again", code(&messages::short(of), 40)));
@@ -75,8 +79,25 @@ fn summary_line(line: &str) -> String {
     }
 }
 
-fn analysis(session: &SessionReport) -> Vec<String> {
-    session.final_analysis.as_deref().map(|analysis| section("Analysis", quote(analysis))).unwrap_or_default()
+fn analysis(session: &SessionReport, is_answer: bool) -> Vec<String> {
+    let title = if is_answer { "Answer" } else { "Analysis" };
+    session.final_analysis.as_deref().map(|analysis| section(title, quote(analysis))).unwrap_or_default()
+}
+
+/// What was asked about it, with the answers.
+fn questions(report: &AlertReport) -> Vec<String> {
+    let one = |each: &QuestionReport| {
+        let question = inline(each.question.as_deref().unwrap_or("(no text)"));
+        let head = format!("**{question}** ({}, {})", moment(each.created_at), code(&each.session_id.short(), 40));
+        let answer = match (&each.answer, &each.error) {
+            (Some(answer), _) => quote(answer),
+            (None, Some(error)) => vec![format!("No answer: {}", inline(error))],
+            (None, None) => vec![format!("No answer: {}", inline(&status_word(&each.status)))],
+        };
+        [head, String::new()].into_iter().chain(answer).collect::<Vec<_>>()
+    };
+    let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
+    if parts.is_empty() { Vec::new() } else { section("Questions", parts.join(&String::new())) }
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {
@@ -124,7 +145,7 @@ fn alert(report: &AlertReport) -> Vec<String> {
         lines.push(String::new());
         lines.push(format!("({} of {total} lines)", kept.len()));
     }
-    section("Alert", lines)
+    section(if report.parent_id.is_some() { "Question" } else { "Alert" }, lines)
 }
 
 fn section(title: &str, lines: Vec<String>) -> Vec<String> {
