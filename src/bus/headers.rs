@@ -102,9 +102,12 @@ mod tests {
         headers.insert("Nats-Msg-Id", "id");
         headers.insert("Nats-Expected-Stream", "OTHER");
         headers.insert("X-Secret", "s");
+        headers.insert("tarsy-parent-id", "p");
         headers.insert("traceparent", "00-1-2-01");
         let object = allowed(Some(&headers));
-        assert_eq!(object, json!({"Tarsy-Fingerprint": "f1", "traceparent": "00-1-2-01"}));
+        let expected = json!({"Tarsy-Fingerprint": "f1", "Tarsy-Parent-Id": "p", "traceparent": "00-1-2-01"});
+        assert_eq!(object, expected);
+        assert_eq!(allowed(Some(&for_copy(&object).unwrap())), expected);
 
         let copy = for_copy(&json!({"Tarsy-Fingerprint": "f1", "Nats-Msg-Id": "id", "Tarsy-Force": 1})).unwrap();
         assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Fingerprint": "f1"}));

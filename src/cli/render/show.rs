@@ -23,7 +23,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
     lines.extend(fact("asks about", &about.unwrap_or_default(), style));
     lines.extend(fact("state", &state(report, now), style));
-    lines.extend(fact("alert", &alert(report), style));
+    lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
     lines.extend(fact("came on", &came_on(report), style));
     lines.extend(fact("same as", report.fingerprint.as_deref().unwrap_or_default(), style));
     if let Some(session) = &report.session {
@@ -208,11 +208,9 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
             (None, Some(error)) => format!("{}: {error}", status_word(&each.status)),
             (None, None) => status_word(&each.status),
         };
-        let first = format!("{}  {asked}", each.session_id.short());
-        for (indent, line) in [(4, first), (14, answer)] {
-            let line = text::one_line(&line, style.ascii);
-            let room = style.width.saturating_sub(indent);
-            lines.push(format!("{}{}", " ".repeat(indent), text::cut(&line, room, style.ascii)));
+        for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
+            let room = style.width.saturating_sub(front.len());
+            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.ascii), room, style.ascii)));
         }
     }
     lines

@@ -10,6 +10,8 @@ pub(super) const REPORT_BYTES: usize = 32 * 1024;
 const ASKED_BYTES: usize = 24 * 1024;
 /// Bytes of an earlier question whose answer is left out.
 const BARE_QUESTION_BYTES: usize = 400;
+/// Between two of them.
+const GAP: &str = "\n\n";
 /// Tool calls that are listed; of more, the first and the last ones.
 const CALLS: usize = 60;
 /// Bytes of a call's arguments.
@@ -58,7 +60,7 @@ pub(super) fn asked(thread: &Thread) -> String {
     for (index, exchange) in thread.asked.iter().enumerate().rev() {
         let number = older.saturating_add(index).saturating_add(1);
         let whole = part(number, &exchange.question, &exchange.answer);
-        let text = if with_answers && whole.len() <= room {
+        let text = if with_answers && whole.len() + GAP.len() <= room {
             whole
         } else if parts.is_empty() {
             with_answers = false;
@@ -67,10 +69,8 @@ pub(super) fn asked(thread: &Thread) -> String {
             with_answers = false;
             bare(number, exchange)
         };
-        if text.len() > room {
-            break;
-        }
-        room -= text.len();
+        let Some(left) = room.checked_sub(text.len() + GAP.len()) else { break };
+        room = left;
         parts.push(text);
         left_out = index;
     }
@@ -78,7 +78,7 @@ pub(super) fn asked(thread: &Thread) -> String {
         parts.push(format!("[{} earlier questions are not shown]", left_out.saturating_add(older)));
     }
     parts.reverse();
-    parts.join("\n\n")
+    parts.join(GAP)
 }
 
 fn part(number: usize, question: &str, answer: &str) -> String {
