@@ -126,7 +126,7 @@ mod tests {
         }
 
         let huge = asked_of(vec![exchange(1, 10), exchange(2, 90_000)], 0);
-        assert!(huge.contains("Answer 1: [this answer") && huge.contains("Answer 2: because 2. é"), "{}", &huge[..80]);
+        assert!(huge.contains("Answer 1: [this answer") && huge.contains("Answer 2: because 2. é"));
         assert!(huge.len() < ASKED_BYTES && huge.contains("of 90011 bytes are not shown]"), "{}", huge.len());
 
         let many = asked_of((1..=900).map(|number| exchange(number, 40)).collect(), 0);
