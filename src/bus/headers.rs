@@ -26,12 +26,14 @@ pub const CHAIN: &str = "Tarsy-Chain";
 pub const TITLE: &str = "Tarsy-Title";
 /// Of an alert that was queued again on purpose: the session that it does again.
 pub const RETRY_OF: &str = "Tarsy-Retry-Of";
+/// Of a follow-up question: the session that it asks about. The body is the question.
+pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert and go into copies of it.
-pub const ALLOWED: [&str; 9] =
-    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, TRACEPARENT];
+pub const ALLOWED: [&str; 10] =
+    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, TRACEPARENT];
 
 /// Of a dead letter: the reason's word.
 pub const DEAD_REASON: &str = "Tarsy-Dead-Reason";
@@ -100,9 +102,12 @@ mod tests {
         headers.insert("Nats-Msg-Id", "id");
         headers.insert("Nats-Expected-Stream", "OTHER");
         headers.insert("X-Secret", "s");
+        headers.insert("tarsy-parent-id", "p");
         headers.insert("traceparent", "00-1-2-01");
         let object = allowed(Some(&headers));
-        assert_eq!(object, json!({"Tarsy-Fingerprint": "f1", "traceparent": "00-1-2-01"}));
+        let expected = json!({"Tarsy-Fingerprint": "f1", "Tarsy-Parent-Id": "p", "traceparent": "00-1-2-01"});
+        assert_eq!(object, expected);
+        assert_eq!(allowed(Some(&for_copy(&object).unwrap())), expected);
 
         let copy = for_copy(&json!({"Tarsy-Fingerprint": "f1", "Nats-Msg-Id": "id", "Tarsy-Force": 1})).unwrap();
         assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Fingerprint": "f1"}));

@@ -45,7 +45,7 @@ pub use follow::{Followed, Follower, NoHistory};
 pub use follow_all::AllFollower;
 pub use headers::{
     ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,
-    FORCE, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
+    FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
 };
 pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, Priority, TIMELINE, control_subject, dead_letter_subject, live_subject,

@@ -28,8 +28,8 @@ pub use checks::{
 };
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
-    DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs, LetterRef,
-    SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
+    AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
+    LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
 };
 pub use values::duration;
 
@@ -117,6 +117,8 @@ pub enum Command {
     Submit(SubmitArgs),
     /// Show an investigation from its first event, then live
     Watch(WatchArgs),
+    /// Ask a question about an investigation that is over, and follow the answer
+    Ask(AskArgs),
     /// List, show, repeat or cancel investigations
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -242,6 +244,9 @@ pub struct WatchArgs {
     /// Every event of every session, one line each, until Ctrl-C
     #[arg(long, conflicts_with = "session")]
     pub all: bool,
+    /// The investigation and every question about it, one after another
+    #[arg(long, conflicts_with = "all")]
+    pub thread: bool,
     /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,

@@ -143,6 +143,17 @@ impl<W: Write, N: Write> Watch<W, N> {
         Ok(())
     }
 
+    /// Leaves room before another timeline.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub fn separate(&mut self) -> anyhow::Result<()> {
+        if !self.options.json {
+            self.printer.lines(&[String::new()], None)?;
+        }
+        Ok(())
+    }
+
     fn show(&mut self, timeline: &mut Timeline, event: &TimelineEvent) -> anyhow::Result<()> {
         if self.options.json {
             return self.print_json(event);

@@ -4,6 +4,7 @@
 //! messages, so nobody has to remember how far an investigation has come. This file owns the format; `llm/` plays it.
 
 mod native;
+mod question;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::config::yaml::{self, YamlError};
 
 pub use native::{Code, CodeResult, Research, Resting};
+pub use question::Question;
 
 /// The transcript of a drill that is part of the program; `None` when there is no such drill.
 pub fn builtin(name: &str) -> Option<Result<Transcript, TranscriptError>> {
@@ -33,6 +35,8 @@ pub struct Transcript {
     pub provider_state: bool,
     /// By the number of assistant messages in the request; never empty. The last one is given again and again.
     pub answers: Vec<Answer>,
+    /// What is said to follow-up questions about the investigation that `answers` is.
+    pub questions: Vec<Question>,
 }
 
 /// One recorded answer.
@@ -155,16 +159,16 @@ impl Transcript {
     /// When the text is not YAML, has unknown keys or bad values, or has no answers.
     pub fn parse(text: &str) -> Result<Self, TranscriptError> {
         let file: File = read("top level", yaml::to_json(text)?)?;
-        if file.answers.is_empty() {
-            return Err(invalid("answers", "needs at least one answer"));
-        }
-        let answers = file.answers.into_iter().enumerate();
+        let questions = file.questions.into_iter().enumerate();
         Ok(Self {
             name: file.name,
             matches: file.matches,
             pace: file.pace,
             provider_state: file.provider_state,
-            answers: answers.map(|(i, value)| answer(&format!("answers[{i}]"), value)).collect::<Result<_, _>>()?,
+            answers: answers("answers", file.answers)?,
+            questions: questions
+                .map(|(i, value)| question::read_one(&format!("questions[{i}]"), value))
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -181,6 +185,8 @@ struct File {
     #[serde(default)]
     provider_state: bool,
     answers: Vec<Value>,
+    #[serde(default)]
+    questions: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -193,6 +199,13 @@ struct AnswerLayer {
     #[serde(default)]
     usage: Value,
     conclusion: Option<Value>,
+}
+
+fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptError> {
+    if values.is_empty() {
+        return Err(invalid(path, "needs at least one answer"));
+    }
+    values.into_iter().enumerate().map(|(i, value)| answer(&format!("{path}[{i}]"), value)).collect()
 }
 
 fn answer(path: &str, value: Value) -> Result<Answer, TranscriptError> {
@@ -289,6 +302,7 @@ answers:
                 pace: Duration::from_millis(20),
                 provider_state: false,
                 answers: vec![first, second],
+                questions: vec![],
             }
         );
     }
@@ -311,7 +325,7 @@ answers:
         assert_eq!(fault("name: x\nanswers: []\n"), "transcript: answers: needs at least one answer");
         assert_eq!(
             fault("name: x\nanswer: []\nanswers: []\n"),
-            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `answers`"
+            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `answers`, `questions`"
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: []\n  - chunks: [{text: a}, {txt: b}]\n"),
@@ -333,7 +347,10 @@ answers:
             let transcript = builtin(drill.name).unwrap().unwrap();
             assert_eq!(transcript.name, drill.name);
             assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
-            assert_eq!(calls(transcript.answers.last().unwrap()), vec![], "{}", drill.name);
+            let asked = transcript.questions.iter().map(|question| &question.answers);
+            for answers in std::iter::once(&transcript.answers).chain(asked) {
+                assert_eq!(calls(answers.last().unwrap()), vec![], "{}", drill.name);
+            }
         }
         assert_eq!(builtin("no-such-drill"), None);
     }
@@ -342,7 +359,8 @@ answers:
     fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
         for drill in BUILTIN {
             let (evidence, transcript) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
-            let calls: Vec<_> = transcript.answers.iter().flat_map(calls).collect();
+            let asked = transcript.questions.iter().flat_map(|question| &question.answers);
+            let calls: Vec<_> = transcript.answers.iter().chain(asked).flat_map(calls).collect();
             assert!(calls.len() >= 4, "{}", drill.name);
             for (tool, arguments) in calls {
                 let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::dispatch::{Dispatcher, Intake, Job, Settings, Understood};
+use super::dispatch::{Dispatcher, Intake, Job, Misread, Settings, Understood};
 use super::hesitation::Hesitation;
 use super::ports::*;
 use super::running::Running;
@@ -158,8 +158,8 @@ pub(super) struct Plain {
 }
 
 impl Intake for Plain {
-    /// `panic` does, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
-    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
+    /// `panic` does, `away` needs a store that is away, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
+    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal { reason: DeadReason::Undecodable, detail: "no text".to_owned() })?
@@ -167,6 +167,7 @@ impl Intake for Plain {
         match text.as_str() {
             "panic" => panic!("a body that nobody expected"),
             "hang" => std::future::pending().await,
+            "away" => return Err(Misread::Away(JournalError::Away("no answer".to_owned()))),
             "slow" => tokio::time::sleep(Duration::from_secs(45)).await, // paused time
             _ => {}
         }
@@ -183,7 +184,7 @@ impl Intake for Plain {
             text,
         };
         let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
-        Ok(Understood { alert, plan: self.plan.clone(), started, force, retry_of })
+        Ok(Understood { alert, plan: self.plan.clone(), started, force, retry_of, parent: None })
     }
 }
 

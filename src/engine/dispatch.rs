@@ -14,7 +14,7 @@ use super::attention::attended;
 use super::hesitation::Hesitation;
 use super::measure;
 use super::outage::Outages;
-use super::ports::{Claim, ClaimRequest, DeadReason, Delivery, Place, Received, Refusal, Sessions};
+use super::ports::{Claim, ClaimRequest, DeadReason, Delivery, JournalError, Place, Received, Refusal, Sessions};
 use super::reading::Decision;
 use super::running::Running;
 use super::settle::{Settled, Trouble, settle};
@@ -42,8 +42,8 @@ pub trait Intake: Send + Sync + 'static {
     /// Decodes, masks and plans.
     ///
     /// # Errors
-    /// Why the alert has to be given up.
-    fn understand(&self, received: &Received) -> impl Future<Output = Result<Understood, Refusal>> + Send;
+    /// Why the alert has to be given up, or what is away.
+    fn understand(&self, received: &Received) -> impl Future<Output = Result<Understood, Misread>> + Send;
 }
 
 /// An alert and what will be done about it.
@@ -59,6 +59,23 @@ pub struct Understood {
     pub force: bool,
     /// The session that this one does again.
     pub retry_of: Option<SessionId>,
+    /// The investigation that it is a question about.
+    pub parent: Option<SessionId>,
+}
+
+/// Why a body was not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// The alert has to be given up.
+    Refused(Refusal),
+    /// What it takes to read it is away: somebody shall try again, and it was no attempt.
+    Away(JournalError),
+}
+
+impl From<Refusal> for Misread {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// How a worker deals with sessions.

@@ -5,6 +5,7 @@ pub mod background;
 pub mod control;
 pub mod dispatch;
 mod execution;
+pub mod follow_up;
 pub mod hesitation;
 mod leased;
 mod measure;

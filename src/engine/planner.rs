@@ -38,7 +38,7 @@ pub enum PlanError {
 pub struct Route<'a> {
     /// Name of the chain.
     pub name: &'a str,
-    chain: &'a AgentChain,
+    pub(super) chain: &'a AgentChain,
 }
 
 /// The chain that the header names; else the one of the alert's type; else the default.
@@ -56,8 +56,7 @@ pub fn choose<'a>(config: &'a Config, alert_type: &str, header: Option<&str>) ->
     }
     let of_type = chains.iter().find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
     let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
-    let undefined = || PlanError::Undefined { kind: "chain", name: config.defaults.chain.clone() };
-    found.map(|(name, chain)| Route { name, chain }).ok_or_else(undefined)
+    found.map(|(name, chain)| Route { name, chain }).ok_or_else(|| undefined("chain", &config.defaults.chain))
 }
 
 /// The MCP servers whose tools some agent of the chain may call, sorted.
@@ -96,30 +95,29 @@ pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec
 }
 
 /// What is in force: defaults < agent < chain < stage < agent of the stage.
-fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
+pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
     let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
     let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
     let upper = layers.into_iter().flatten().fold(Settings::default(), |upper, layer| upper.over(layer));
     upper.over(&config.defaults.settings)
 }
 
-fn strategy(settings: &Settings) -> Strategy {
+pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
 }
 
 /// Names of the servers that an agent may use: its list, or all.
-fn offered(config: &Config, settings: &Settings) -> Vec<String> {
+pub(super) fn offered(config: &Config, settings: &Settings) -> Vec<String> {
     settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
 }
 
-fn agent_plan(
+pub(super) fn agent_plan(
     config: &Config,
     name: &str,
     settings: &Settings,
     alert: &Alert,
     tools: &[ToolSpec],
 ) -> Result<AgentPlan, PlanError> {
-    let undefined = |kind, name: &str| PlanError::Undefined { kind, name: name.to_owned() };
     let agent = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
     let provider = settings.llm_provider.as_deref().unwrap_or_default();
     let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
@@ -146,6 +144,10 @@ fn agent_plan(
         user_prompt: prompts.user,
         conclusion_prompt: prompts.conclusion,
     })
+}
+
+pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
+    PlanError::Undefined { kind, name: name.to_owned() }
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -176,7 +178,7 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
 
 /// What changes nothing, by the server's word or the configuration's, and what the configuration allows all the same;
 /// sorted, each name once.
-fn callable(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
+pub(super) fn callable(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
     let one = |tool: &ToolSpec| {
         let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
         let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);

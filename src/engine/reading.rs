@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::attention::attended;
-use super::dispatch::{Dispatcher, Intake, Understood, jittered};
+use super::dispatch::{Dispatcher, Intake, Misread, Understood, jittered};
 use super::ports::{
     Claimed, DeadReason, Delivery, Feed, JournalError, OpenRequest, Opened, Place, Received, Refusal, Sessions,
 };
@@ -50,6 +50,7 @@ pub(super) enum Decision {
 enum Reading {
     Understood(Box<Understood>),
     Refused(Refusal),
+    Away(JournalError),
     Panicked,
     /// The worker shuts down.
     Stopped,
@@ -135,6 +136,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 self.sessions.bury(id, refusal).await?;
                 Ok(Decision::Placed)
             }
+            // Taken off the count by the caller, as after any other write that failed.
+            Reading::Away(error) => Err(error),
             Reading::Panicked => Ok(Decision::Died),
             Reading::Stopped => Ok(Decision::Later(Duration::ZERO)),
             Reading::TooLong => {
@@ -153,7 +156,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             () = self.drain.cancelled() => Reading::Stopped,
             read = tokio::time::timeout(2 * self.settings.lease, reading) => match read {
                 Ok(Ok(Ok(understood))) => Reading::Understood(Box::new(understood)),
-                Ok(Ok(Err(refusal))) => Reading::Refused(refusal),
+                Ok(Ok(Err(Misread::Refused(refusal)))) => Reading::Refused(refusal),
+                Ok(Ok(Err(Misread::Away(error)))) => Reading::Away(error),
                 Ok(Err(panic)) => {
                     tracing::error!(session_id = %id, "reading an alert panicked: {panic}");
                     Reading::Panicked
@@ -164,7 +168,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     }
 
     async fn open(&self, id: SessionId, understood: Understood) -> Result<Decision, JournalError> {
-        let Understood { alert, plan, started, force, retry_of } = understood;
+        let Understood { alert, plan, started, force, retry_of, parent } = understood;
         let request = OpenRequest {
             alert_id: id,
             alert,
@@ -178,6 +182,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             cooldown: self.settings.cooldown,
             force,
             retry_of,
+            parent,
         };
         let asked_at = Instant::now();
         Ok(match self.sessions.open(request).await? {

@@ -149,3 +149,10 @@ async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
     let requests = lock(&desk.sessions.requests);
     assert_eq!((requests[0].force, requests[0].retry_of), (true, Some(SessionId(Uuid::from_u128(3)))));
 }
+
+#[tokio::test]
+async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted() {
+    let desk = desk(vec![NEW], vec![]);
+    desk.deliver(b"away").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak later"])));
+}

@@ -10,6 +10,7 @@ pub mod decide;
 pub mod entry;
 #[cfg(test)]
 mod flows;
+pub mod follow_up;
 pub mod ids;
 pub mod intake;
 pub mod mask;

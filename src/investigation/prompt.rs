@@ -70,6 +70,11 @@ fn system(briefing: &Briefing<'_>) -> String {
         Strategy::NativeThinking | Strategy::SingleCall => ANALYSE_SYSTEM,
         Strategy::Synthesis | Strategy::SynthesisNativeThinking => SYNTHESISE_SYSTEM,
     };
+    system_of(template, ANSWER_FORM, briefing)
+}
+
+/// A system message with what the briefing says put in.
+pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'_>) -> String {
     let text = briefing.instructions.trim();
     let instructions =
         if text.is_empty() { String::new() } else { paragraph(&render(INSTRUCTIONS, &[("text", text)])) };
@@ -77,7 +82,7 @@ fn system(briefing: &Briefing<'_>) -> String {
         ("agent", briefing.agent),
         ("max_iterations", &briefing.max_iterations.to_string()),
         ("instructions", &instructions),
-        ("answer_form", ANSWER_FORM.trim()),
+        ("answer_form", answer_form.trim()),
         ("tools", &toolbook::describe(briefing.tools)),
     ];
     render(template, &values)
@@ -101,18 +106,18 @@ fn user(template: &str, alert: &Alert) -> String {
     render(template, &values)
 }
 
-fn paragraph(text: &str) -> String {
+pub(super) fn paragraph(text: &str) -> String {
     format!("\n\n{text}")
 }
 
 /// Backticks, more in a row than any of the texts has.
-fn fence(texts: &[&str]) -> String {
+pub(super) fn fence(texts: &[&str]) -> String {
     let runs = texts.iter().flat_map(|text| text.split(|c| c != '`')).map(str::len);
     "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
 }
 
 /// Puts values in the place of `{{name}}`. A name without a value stays as it is.
-fn render(template: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn render(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template.trim();
     while let Some((before, after)) = rest.split_once("{{") {

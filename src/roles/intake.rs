@@ -6,62 +6,121 @@ use serde_json::{Value, json};
 
 use crate::bus::{self, Priority};
 use crate::config::Config;
-use crate::engine::dispatch::{Intake, Understood};
+use crate::engine::dispatch::{Intake, Misread, Understood};
+use crate::engine::follow_up;
 use crate::engine::planner::{self, PlanError};
-use crate::engine::ports::{DeadReason, Received, Refusal, Tools};
+use crate::engine::ports::{DeadReason, Received, Refusal, Threads, Tools};
 use crate::investigation::alert::{Alert, Severity};
+use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, IntakeError, normalise};
+use crate::investigation::intake::{Hints, IntakeError, normalise, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::{EventDraft, EventType};
+use crate::store::Store;
 
 /// Decodes, masks and plans.
 #[derive(Debug)]
-pub struct ConfiguredIntake<T> {
+pub struct ConfiguredIntake<T, S = Store> {
     config: Arc<Config>,
     tools: Arc<T>,
+    threads: Arc<S>,
     mask: Mask,
     worker_name: String,
 }
 
-impl<T: Tools> ConfiguredIntake<T> {
+impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
-    pub fn new(config: Arc<Config>, tools: Arc<T>, mask: Mask, worker_name: String) -> Self {
-        Self { config, tools, mask, worker_name }
+    pub fn new(config: Arc<Config>, (tools, threads): (Arc<T>, Arc<S>), mask: Mask, worker_name: String) -> Self {
+        Self { config, tools, threads, mask, worker_name }
     }
 
-    fn started(&self, alert: &Alert, plan: &Plan) -> EventDraft {
-        let agent = plan.stages.first().and_then(|stage| stage.agents.first());
-        let provider = agent.and_then(|agent| agent.providers.first());
-        let metadata = json!({
-            "worker": self.worker_name, "chain": plan.chain, "epoch": 1,
-            "strategy": agent.map(|agent| agent.strategy.as_str()),
-            "provider": provider.map(|provider| &provider.name), "backend": provider.map(|provider| &provider.backend),
-            "model": provider.map(|provider| &provider.model),
-            "alert_type": alert.alert_type, "title": alert.title, "severity": alert.severity.as_str(),
-        });
-        EventDraft::new(EventType::SessionStarted, "Investigation started", metadata)
-    }
-}
-
-impl<T: Tools> Intake for ConfiguredIntake<T> {
-    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
-        let body = received.body.as_deref().unwrap_or_default();
-        let mut alert = normalise(body, &hints(received)).map_err(refused)?;
+    fn mask(&self, mut alert: Alert) -> Alert {
         alert.title = self.mask.apply(&alert.title).into_owned();
         alert.text = self.mask.apply(&alert.text).into_owned();
         alert.alert_type = self.mask.apply(&alert.alert_type).into_owned();
         alert.runbook_url = alert.runbook_url.map(|url| self.mask.apply(&url).into_owned());
+        alert
+    }
+
+    async fn alert(&self, received: &Received) -> Result<Understood, Misread> {
+        let body = received.body.as_deref().unwrap_or_default();
+        let alert = self.mask(normalise(body, &hints(received)).map_err(refused)?);
         let chain = header(received, bus::CHAIN);
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
         let tools = self.tools.list(&planner::servers_of(&self.config, &route)).await;
         let plan = planner::plan(&self.config, &route, &alert, &tools).map_err(unplanned)?;
-        let started = self.started(&alert, &plan);
+        let mut metadata = self.started(&alert, &plan);
+        metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
+        let started = EventDraft::new(EventType::SessionStarted, "Investigation started", Value::Object(metadata));
         let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
-        let retry_of = header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id));
-        Ok(Understood { alert, plan, started, force, retry_of })
+        Ok(Understood { alert, plan, started, force, retry_of: retry_of(received), parent: None })
     }
+
+    async fn question(&self, received: &Received, parent: &str) -> Result<Understood, Misread> {
+        let body = received.body.as_deref().unwrap_or_default();
+        if body.len() > MAX_QUESTION_BYTES {
+            let detail = format!("a question of {} bytes; at most {MAX_QUESTION_BYTES} are read", body.len());
+            return Err(Refusal { reason: DeadReason::TooLarge, detail }.into());
+        }
+        let thread = self.thread(parent).await?;
+        let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
+        let asked = self.mask(asked);
+        let chain = header(received, bus::CHAIN);
+        let route = follow_up::route(&self.config, &thread, chain.as_deref()).map_err(unplanned)?;
+        let tools = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
+        let plan = follow_up::plan(&self.config, &route, (&thread, &asked.text), &tools).map_err(unplanned)?;
+        let mut metadata = self.started(&asked, &plan);
+        metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
+        let started = EventDraft::new(EventType::SessionStarted, "Question taken up", Value::Object(metadata));
+        let (retry_of, parent) = (retry_of(received), Some(thread.root));
+        Ok(Understood { alert: asked, plan, started, force: false, retry_of, parent })
+    }
+
+    /// The investigation that a header names, which has to be over.
+    async fn thread(&self, parent: &str) -> Result<Thread, Misread> {
+        let invalid = |detail: String| {
+            let detail = self.mask.apply(&detail).into_owned();
+            Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail })
+        };
+        let Some(id) = SessionId::parse(parent) else {
+            let shown: String = parent.chars().filter(|c| !c.is_control()).take(64).collect();
+            return Err(invalid(format!("header {} holds {shown:?}, which is no session id", bus::PARENT_ID)));
+        };
+        match self.threads.thread(id).await {
+            Ok(Some(thread)) if thread.over => Ok(thread),
+            Ok(Some(thread)) => Err(invalid(format!("investigation {} is not over yet: ask again then", thread.root))),
+            Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
+            Err(error) => Err(Misread::Away(error)),
+        }
+    }
+
+    /// What the first event says of whoever begins.
+    fn started(&self, alert: &Alert, plan: &Plan) -> serde_json::Map<String, Value> {
+        let agent = plan.stages.first().and_then(|stage| stage.agents.first());
+        let provider = agent.and_then(|agent| agent.providers.first());
+        let facts = json!({
+            "worker": self.worker_name, "chain": plan.chain, "epoch": 1,
+            "strategy": agent.map(|agent| agent.strategy.as_str()),
+            "provider": provider.map(|provider| &provider.name), "backend": provider.map(|provider| &provider.backend),
+            "model": provider.map(|provider| &provider.model),
+            "title": alert.title, "severity": alert.severity.as_str(),
+        });
+        facts.as_object().cloned().unwrap_or_default()
+    }
+}
+
+impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
+    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
+        match header(received, bus::PARENT_ID) {
+            Some(parent) => self.question(received, &parent).await,
+            None => self.alert(received).await,
+        }
+    }
+}
+
+fn retry_of(received: &Received) -> Option<SessionId> {
+    header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
 }
 
 /// What the message says beside its body.

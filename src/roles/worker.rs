@@ -227,7 +227,8 @@ async fn drained(claims: Claims, jobs: TaskTracker, (drain_timeout, now): (Durat
 
 fn intake(name: &str, reached: &Reached, config: &Config) -> ConfiguredIntake<Servers> {
     let mask = tools::mask(config);
-    ConfiguredIntake::new(Arc::new(config.clone()), Arc::clone(&reached.tools), mask, name.to_owned())
+    let parts = (Arc::clone(&reached.tools), Arc::clone(&reached.store));
+    ConfiguredIntake::new(Arc::new(config.clone()), parts, mask, name.to_owned())
 }
 
 fn dispatcher<I: Intake>(

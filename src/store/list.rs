@@ -55,6 +55,8 @@ pub struct SessionLine {
     pub chain: String,
     /// Its worker's name, the last one's when it is over.
     pub worker: String,
+    /// Of a follow-up question: the investigation that it is about.
+    pub parent_id: Option<SessionId>,
 }
 
 /// A session with everything that it came to.
@@ -104,6 +106,7 @@ struct LineRow {
     stop_reason: Option<String>,
     chain: String,
     worker_name: String,
+    parent_id: Option<Uuid>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -259,6 +262,7 @@ fn line((row, alert): (LineRow, Option<AlertLineRow>)) -> SessionLine {
         alert_type: alert.alert_type,
         chain: row.chain,
         worker: row.worker_name,
+        parent_id: row.parent_id.map(SessionId),
     }
 }
 

@@ -33,6 +33,7 @@ mod standing;
 mod statement;
 mod step;
 mod sweep;
+mod thread;
 
 pub use cancel::CancelAnswer;
 pub use connect::{ConnectOptions, PoolUse, Store};
@@ -41,5 +42,6 @@ pub use examine::{Examined, examine};
 pub use list::{Found, SessionFilter, SessionLine, SessionSummary};
 pub use migrate::{MIGRATIONS, check_schema, migrate, schema_version};
 pub use report::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionReport, StageReport, Tokens, ToolCallReport,
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
+    ToolCallReport,
 };

@@ -19,7 +19,7 @@ const TRIES: usize = 10;
 
 pub(super) struct Open {
     alert_id: Uuid,
-    fingerprint: String,
+    fingerprint: Option<String>,
     firing: bool,
     cooldown: f64,
     severity: &'static str,
@@ -30,6 +30,7 @@ pub(super) struct Open {
     worker_name: String,
     chain: String,
     retry_of: Option<Uuid>,
+    parent: Option<Uuid>,
     format_version: i32,
     plan: Value,
     alert_type: String,
@@ -44,7 +45,7 @@ pub(super) struct Open {
 
 statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     SqlUuid: alert_id,
-    Text: fingerprint,
+    Nullable<Text>: fingerprint,
     Bool: firing,
     Double: cooldown,
     Text: severity,
@@ -55,6 +56,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     Text: worker_name,
     Text: chain,
     Nullable<SqlUuid>: retry_of,
+    Nullable<SqlUuid>: parent,
     Integer: format_version,
     Jsonb: plan,
     Text: alert_type,
@@ -85,7 +87,7 @@ impl Open {
         let stored = serde_json::to_value(&plan).map_err(|error| JournalError::Conflict(format!("plan: {error}")))?;
         Ok(Self {
             alert_id: request.alert_id.0,
-            fingerprint: clean::text(alert.fingerprint),
+            fingerprint: request.parent.is_none().then(|| clean::text(alert.fingerprint)),
             firing: match alert.status {
                 AlertStatus::Firing => true,
                 AlertStatus::Resolved => false,
@@ -99,6 +101,7 @@ impl Open {
             worker_name: clean::text(request.worker_name),
             chain: clean::text(plan.chain),
             retry_of: request.retry_of.map(|session| session.0),
+            parent: request.parent.map(|session| session.0),
             format_version: number::int(plan.version),
             plan: clean::json(stored),
             alert_type: clean::text(alert.alert_type),

@@ -43,12 +43,13 @@ diesel::table! {
         status -> Text,
         stop_reason -> Nullable<Text>,
         dead_letter -> Nullable<Text>,
-        fingerprint -> Text,
+        fingerprint -> Nullable<Text>,
         chain -> Text,
         final_analysis -> Nullable<Text>,
         executive_summary -> Nullable<Text>,
         error -> Nullable<Text>,
         retry_of -> Nullable<Uuid>,
+        parent_id -> Nullable<Uuid>,
     }
 }
 

@@ -152,6 +152,9 @@ mod tests {
             agrees::<crate::store::standing::Settle>(),
             agrees::<crate::store::step::Step>(),
             agrees::<crate::store::sweep::FindForgotten>(),
+            agrees::<crate::store::thread::ReadAsked>(),
+            agrees::<crate::store::thread::ReadCalls>(),
+            agrees::<crate::store::thread::ReadThread>(),
         ]);
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql");
         let files: BTreeSet<String> = std::fs::read_dir(directory)

@@ -109,8 +109,16 @@ const SESSION_BUCKETS: &[f64] =
 
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
 const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
-const DEAD_REASONS: &[&str] =
-    &["undecodable", "empty", "too_large", "used_id", "invalid_id", "unknown_chain", "attempts_exhausted"];
+const DEAD_REASONS: &[&str] = &[
+    "undecodable",
+    "empty",
+    "too_large",
+    "used_id",
+    "invalid_id",
+    "unknown_chain",
+    "invalid_parent",
+    "attempts_exhausted",
+];
 const BACKENDS: &[&str] = &["google-native", "genai", "scripted", "unknown"];
 
 /// Of every role.

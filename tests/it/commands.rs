@@ -1,5 +1,6 @@
 //! The commands for people, as processes on real servers: what they print, and the exit code.
 
+mod ask;
 mod away;
 mod doctor;
 mod inputs;

@@ -100,3 +100,33 @@ async fn a_resolved_alert_joins_the_open_investigation_and_starts_none_after_its
     assert_eq!(stage.model_calls(), paid);
     assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_joins_no_investigation_and_answers_for_no_alert() {
+    let mut stage = Stage::set_up(Setup { cooldown: HOUR, ..Setup::default() }).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let first = submit(&stage, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&stage, first).await.event_type, EventType::SessionCompleted);
+    // Another one of its fingerprint is open all the while.
+    stage.gates.watch("answer-0-start");
+    let open = submit(&stage, ("firing", "warning"), &["--force"]).await;
+    let held = stage.gates.next().await;
+    stage.gates.open_all();
+    let mut ask = stage.tarsy("ask", &["ask", &first.to_string(), "Is it over?", "--no-watch"]);
+    let (code, question) = ask.finished().await;
+    assert_eq!(code, 0, "{}", ask.log());
+    let question = SessionId::parse(question.trim()).unwrap();
+    assert_eq!(end_of(&stage, question).await.event_type, EventType::SessionCompleted);
+    let joined = submit(&stage, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&stage, joined).await.metadata["joined_session_id"], json!(open));
+    held.open().await;
+    assert_eq!(end_of(&stage, open).await.event_type, EventType::SessionCompleted);
+
+    let mut ask = stage.tarsy("ask", &["ask", &first.to_string(), "Is it over now?", "--no-watch"]);
+    let (code, last) = ask.finished().await;
+    assert_eq!(code, 0, "{}", ask.log());
+    let last = SessionId::parse(last.trim()).unwrap();
+    assert_eq!(end_of(&stage, last).await.event_type, EventType::SessionCompleted);
+    let cooled = submit(&stage, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&stage, cooled).await.metadata["joined_session_id"], json!(open), "not the newer question");
+}

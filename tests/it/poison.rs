@@ -10,8 +10,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::config::{Config, process_env};
-use tarsy::engine::dispatch::{Intake, Understood};
-use tarsy::engine::ports::{Received, Refusal};
+use tarsy::engine::dispatch::{Intake, Misread, Understood};
+use tarsy::engine::ports::Received;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 use tarsy::mcp::Servers;
@@ -40,7 +40,7 @@ const LEASE: Duration = Duration::from_secs(1);
 struct Mortal(ConfiguredIntake<Servers>);
 
 impl Intake for Mortal {
-    async fn understand(&self, received: &Received) -> Result<Understood, Refusal> {
+    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.windows(POISON.len()).any(|part| part == POISON) {
             std::process::abort();

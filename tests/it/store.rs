@@ -2,6 +2,7 @@
 
 mod cooldown;
 pub(crate) mod fixture;
+mod follow_ups;
 mod intake;
 mod leases;
 mod lost_replies;

@@ -77,6 +77,7 @@ impl Command {
             Self::Migrate(_)
             | Self::Submit(_)
             | Self::Watch(_)
+            | Self::Ask(_)
             | Self::Sessions(_)
             | Self::DeadLetters(_)
             | Self::Drill(_)

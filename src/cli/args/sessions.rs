@@ -5,12 +5,35 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::duration;
+use super::{duration, severity};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
+use crate::investigation::alert::Severity;
 
 /// The most that a list shows at once.
 const LONGEST_LIST: i64 = 1000;
+
+/// Arguments of `ask`.
+#[derive(Args, Clone, Debug)]
+pub struct AskArgs {
+    /// The investigation, or a question about it: the id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// The question, in one argument; - reads standard input
+    #[arg(allow_hyphen_values = true)]
+    pub question: String,
+    /// Which queue it waits in: critical, high, normal or low [default: high, or critical as the alert]
+    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    pub priority: Option<Severity>,
+    /// The chain whose agent answers [default: that of the investigation]
+    #[arg(long, value_name = "CHAIN", value_parser = header_value)]
+    pub chain: Option<String>,
+    /// Print the id of the question's session and do not wait for the answer
+    #[arg(long)]
+    pub no_watch: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
 
 /// The commands about sessions.
 #[derive(Clone, Debug, Subcommand)]

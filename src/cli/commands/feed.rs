@@ -1,5 +1,6 @@
 //! Follows a session to its end, and whatever it joined.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _, stream};
@@ -74,11 +75,23 @@ impl Sources {
 
     async fn show_all(
         &self,
-        (mut session, mut queue): (SessionId, Option<QueueWatch>),
+        first: (SessionId, Option<QueueWatch>),
         options: Options,
+        seen: impl FnMut(&Followed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
+        self.show_one(&mut Watch::new(std::io::stdout(), std::io::stderr(), options), first, seen).await
+    }
+
+    /// Shows a session until its end, and whatever it joined, to a watcher that may have shown others before.
+    ///
+    /// # Errors
+    /// When the timeline breaks off or cannot be printed.
+    pub(super) async fn show_one<W: Write, N: Write>(
+        &self,
+        watch: &mut Watch<W, N>,
+        (mut session, mut queue): (SessionId, Option<QueueWatch>),
         mut seen: impl FnMut(&Followed) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
-        let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options);
         loop {
             let feed = self.follow(session, queue.take()).map(|item| item.and_then(|item| seen(&item).map(|()| item)));
             match watch.follow(session, feed, interrupted()).await? {

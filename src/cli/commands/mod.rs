@@ -1,5 +1,6 @@
 //! What the commands do: arguments in, adapters joined, an exit code out.
 
+mod ask;
 mod cancel;
 mod checks;
 mod config;
@@ -12,6 +13,7 @@ mod reach;
 mod roles;
 mod sessions;
 mod submit;
+mod thread;
 mod watch;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -46,6 +48,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Migrate(args) => roles::migrate(&global, args).await,
         Command::Submit(args) => submit::run(&global, args).await,
         Command::Watch(args) => watch::run(&global, args).await,
+        Command::Ask(args) => ask::run(&global, args).await,
         Command::Sessions(command) => sessions::run(&global, command).await,
         Command::DeadLetters(command) => dead_letters::run(&global, command).await,
         Command::Drill(args) => drill::run(&global, args).await,

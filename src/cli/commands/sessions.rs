@@ -63,7 +63,7 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {
+pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {
     let session = database.find(wanted).await?;
     match database.ask(database.store.report(session)).await? {
         Some(report) => Ok((session, report)),
@@ -132,6 +132,9 @@ fn again(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             headers.insert(name.to_owned(), value.into());
         }
+    }
+    if let Some(parent) = old.parent_id {
+        headers.insert(bus::PARENT_ID.to_owned(), parent.to_string().into());
     }
     headers.insert(bus::SESSION_ID.to_owned(), session.to_string().into());
     headers.insert(bus::RETRY_OF.to_owned(), old.alert_id.to_string().into());

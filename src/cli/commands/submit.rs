@@ -70,7 +70,7 @@ fn said(body: &[u8]) -> Priority {
     normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| priority(alert.severity))
 }
 
-fn priority(severity: Severity) -> Priority {
+pub(super) fn priority(severity: Severity) -> Priority {
     match severity {
         Severity::Critical => Priority::Critical,
         Severity::High => Priority::High,

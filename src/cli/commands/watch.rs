@@ -1,12 +1,14 @@
 //! `tarsy watch`: a timeline from its first event, then live; or the news of every session.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use chrono::Utc;
 
-use super::addresses;
 use super::feed::{Sources, interrupted};
 use super::queue::QueueWatch;
 use super::reach::{Database, note, print, print_json, with_cause};
+use super::{addresses, thread};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
@@ -29,6 +31,11 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     }
     let session = find(database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
+    if args.thread {
+        let database = database.context("a thread can be watched with a database only: set DATABASE_URL")?;
+        let sources = Sources { nats, store: Some(Arc::clone(&database.store)) };
+        return thread::run((&sources, &database), session, options).await;
+    }
     let queue = QueueWatch::of_session(&nats, session);
     let store = database.map(|database| database.store);
     Sources { nats, store }.show_from_queue((session, queue), options).await

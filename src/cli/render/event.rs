@@ -12,6 +12,8 @@ use super::{code, figures, session, text};
 
 /// Lines of an error that are shown without `-v`.
 const ERROR_LINES: usize = 10;
+/// Lines of a question that are shown without `-v`.
+const QUESTION_LINES: usize = 10;
 
 /// The row of an event. `tool` is the name of the call that it belongs to.
 pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
@@ -23,7 +25,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, style),
         EventType::ToolResult | EventType::McpToolSummary => result(event, tool, style),
         EventType::Error => error(event, &meta, content, style),
-        EventType::UserQuestion => Row::new(Symbol::Start, "question", Body::Folded(content)),
+        EventType::UserQuestion => {
+            let limit = (!style.verbose).then_some(QUESTION_LINES);
+            Row { name_paint: Paint::Bold, ..Row::new(Symbol::Start, "question", Body::Whole(content, limit)) }
+        }
         EventType::ExecutiveSummary => line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
         EventType::FinalAnalysis => {
             let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.ascii);

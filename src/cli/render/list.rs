@@ -35,10 +35,20 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.session_id.short(),
         format!("running for {since} on {}", session.worker),
         session.severity.clone().unwrap_or_else(|| "-".to_owned()),
-        session.title.clone().unwrap_or_else(|| "(no title)".to_owned()),
+        title(session, style.ascii),
     ];
     let line = parts.map(|part| text::one_line(&part, style.ascii)).join("  ");
     text::cut(&line, style.width, style.ascii)
+}
+
+/// What it is about; of a question, whose.
+fn title(session: &SessionLine, ascii: bool) -> String {
+    let title = session.title.as_deref().unwrap_or("(no title)");
+    let arrow = if ascii { "->" } else { "↳" };
+    match session.parent_id {
+        Some(parent) => format!("{arrow} question about {}: {title}", parent.short()),
+        None => title.to_owned(),
+    }
 }
 
 fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
@@ -48,7 +58,7 @@ fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
         Cell::new(&short_moment(session.created_at), style),
         Cell::new(&status_word(&session.status), style).painted(status_paint(&session.status)),
         Cell::new(session.severity.as_deref().unwrap_or("-"), style),
-        Cell::new(session.title.as_deref().unwrap_or("(no title)"), style),
+        Cell::new(&title(session, style.ascii), style),
         Cell::new(&figures::span(took), style),
         Cell::new(&session.worker, style).tail(WORKER, style),
     ]

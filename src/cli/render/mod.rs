@@ -172,7 +172,10 @@ impl Timeline {
 
     fn title(&self, event: &TimelineEvent) -> String {
         let meta = Meta::new(&event.metadata, self.style.ascii);
-        let facts = [meta.text("title").or_else(|| meta.text("alert_type")), meta.text("severity")];
+        // What it asks is the next event.
+        let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
+        let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
+        let facts = [title, meta.text("severity")];
         let facts: Vec<_> = facts.into_iter().flatten().collect();
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);

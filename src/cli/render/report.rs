@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use super::footnotes::{Source, footnotes};
 use super::markdown::{block, code, inline, quote};
 use super::show::{model, retry_of, state};
-use super::table::{millis, moment};
+use super::table::{millis, moment, status_word};
 use super::{figures, meta};
 use crate::cli::messages;
-use crate::store::{AlertReport, SessionReport, ToolCallReport};
+use crate::store::{AlertReport, QuestionReport, SessionReport, ToolCallReport};
 
 /// Lines of an alert that a ticket needs.
 const ALERT_LINES: usize = 60;
@@ -24,9 +24,10 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     lines.extend(facts(report, now));
     if let Some(session) = &report.session {
         lines.extend(outcome(session));
-        lines.extend(analysis(session));
+        lines.extend(analysis(session, report.parent_id.is_some()));
         lines.extend(timeline(session));
     }
+    lines.extend(questions(report));
     lines.extend(joined(report));
     lines.extend(alert(report));
     lines
@@ -34,7 +35,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
 
 fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     let mut facts = vec![
-        ("Session", code(&report.alert_id.to_string(), 40)),
+        (if report.parent_id.is_some() { "Question" } else { "Session" }, code(&report.alert_id.to_string(), 40)),
         ("Outcome", inline(&state(report, now))),
         ("Severity", inline(report.severity.as_deref().unwrap_or("unknown"))),
     ];
@@ -49,6 +50,9 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
             facts.extend(session.models.iter().map(|each| ("Model", inline(&model(each)))));
         }
         None => facts.push(("Received", moment(report.received_at))),
+    }
+    if let Some(parent) = report.parent_id {
+        facts.push(("About session", code(&parent.to_string(), 40)));
     }
     if let Some(of) = retry_of(report) {
         facts.push(("Does again", code(&messages::short(of), 40)));
@@ -76,7 +80,7 @@ fn summary_line(line: &str) -> String {
     }
 }
 
-fn analysis(session: &SessionReport) -> Vec<String> {
+fn analysis(session: &SessionReport, is_answer: bool) -> Vec<String> {
     let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
     let notes = footnotes(analysis, Some(&session.citations));
     let mut lines = quote(&notes.text);
@@ -85,7 +89,7 @@ fn analysis(session: &SessionReport) -> Vec<String> {
         lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
         lines.extend(sources);
     }
-    section("Analysis", lines)
+    section(if is_answer { "Answer" } else { "Analysis" }, lines)
 }
 
 /// A page with its address to be seen, and to be followed where it is one of the web.
@@ -96,6 +100,22 @@ fn source(mark: &str, source: &Source) -> String {
     let address = if is_web { format!("<{uri}>") } else { code(uri, ARGUMENTS) };
     let title = if title == uri { String::new() } else { format!(" {}", inline(title)) };
     format!("- {}{title} {address}", inline(mark)).trim_end().replace("  ", " ")
+}
+
+/// What was asked about it, with the answers.
+fn questions(report: &AlertReport) -> Vec<String> {
+    let one = |each: &QuestionReport| {
+        let question = inline(each.question.as_deref().unwrap_or("(no text)"));
+        let head = format!("**{question}** ({}, {})", moment(each.created_at), code(&each.session_id.short(), 40));
+        let answer = match (&each.answer, &each.error) {
+            (Some(answer), _) => quote(answer),
+            (None, Some(error)) => vec![format!("No answer: {}", inline(error))],
+            (None, None) => vec![format!("No answer: {}", inline(&status_word(&each.status)))],
+        };
+        [head, String::new()].into_iter().chain(answer).collect::<Vec<_>>()
+    };
+    let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
+    if parts.is_empty() { Vec::new() } else { section("Questions", parts.join(&String::new())) }
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {
@@ -143,7 +163,7 @@ fn alert(report: &AlertReport) -> Vec<String> {
         lines.push(String::new());
         lines.push(format!("({} of {total} lines)", kept.len()));
     }
-    section("Alert", lines)
+    section(if report.parent_id.is_some() { "Question" } else { "Alert" }, lines)
 }
 
 fn section(title: &str, lines: Vec<String>) -> Vec<String> {

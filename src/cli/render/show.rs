@@ -11,6 +11,8 @@ use crate::store::{AlertReport, ExecutionReport, ModelReport, SessionReport, Sta
 
 /// More joined alerts than this are only counted.
 const JOINED: usize = 5;
+/// More questions than this are only counted.
+const QUESTIONS: usize = 10;
 
 /// What is known of an alert and its session. `now` is for one that still runs.
 pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
@@ -18,8 +20,10 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     let title = report.title.as_deref().unwrap_or("(not read yet)");
     let mut lines = vec![edges(title, &format!("session {short}"), style)];
     lines.extend(fact("id", &report.alert_id.to_string(), style));
+    let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
+    lines.extend(fact("asks about", &about.unwrap_or_default(), style));
     lines.extend(fact("state", &state(report, now), style));
-    lines.extend(fact("alert", &alert(report), style));
+    lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
     lines.extend(fact("came on", &came_on(report), style));
     lines.extend(fact("same as", report.fingerprint.as_deref().unwrap_or_default(), style));
     if let Some(session) = &report.session {
@@ -27,8 +31,9 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     }
     lines.extend(joined(report, style));
     if let Some(session) = &report.session {
-        lines.extend(outcome(session, style));
+        lines.extend(outcome(session, report.parent_id.is_some(), style));
     }
+    lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short));
     lines
@@ -185,9 +190,36 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The executive summary, or what there is instead.
-fn outcome(session: &SessionReport, style: &Style) -> Vec<String> {
+/// What was asked about it, each with the first sentence of the answer.
+fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
+    if report.questions.is_empty() {
+        return Vec::new();
+    }
+    let count = u64::try_from(report.questions.len()).unwrap_or(u64::MAX);
+    let mut lines = vec![String::new(), format!("  {}:", figures::count(count, "question"))];
+    let skipped = report.questions.len().saturating_sub(QUESTIONS);
+    if skipped > 0 {
+        lines.push(format!("    {skipped} earlier (--json lists them)"));
+    }
+    for each in report.questions.iter().skip(skipped) {
+        let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.ascii));
+        let answer = match (&each.answer, &each.error) {
+            (Some(answer), _) => text::first_sentence(&text::clean(answer, style.ascii)),
+            (None, Some(error)) => format!("{}: {error}", status_word(&each.status)),
+            (None, None) => status_word(&each.status),
+        };
+        for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
+            let room = style.width.saturating_sub(front.len());
+            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.ascii), room, style.ascii)));
+        }
+    }
+    lines
+}
+
+/// The executive summary, or what there is instead; an answer is short and shown whole.
+fn outcome(session: &SessionReport, is_answer: bool, style: &Style) -> Vec<String> {
     let text = match (&session.executive_summary, &session.final_analysis, &session.error) {
+        (_, Some(answer), _) if is_answer => answer.clone(),
         (Some(summary), _, _) => summary.clone(),
         (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.ascii)),
         (None, None, Some(error)) => format!("No analysis: {error}"),
@@ -205,6 +237,7 @@ fn next(report: &AlertReport, short: &str) -> Vec<String> {
         (Some(_), _, _) => vec![
             format!("Report: tarsy sessions show {short} --report"),
             format!("Timeline: tarsy watch {short}      Again: tarsy sessions rerun {short}"),
+            format!("Ask about it: tarsy ask {short} 'your question'"),
         ],
         (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],
         (None, None, "dead") => vec![format!("Dead letter: tarsy dead-letters show {short}")],

@@ -6,10 +6,12 @@ mod broker;
 mod journal;
 mod model;
 mod sessions;
+mod threads;
 mod tools;
 
 pub use broker::*;
 pub use journal::*;
 pub use model::*;
 pub use sessions::*;
+pub use threads::*;
 pub use tools::*;

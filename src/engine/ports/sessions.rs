@@ -64,19 +64,22 @@ pub enum DeadReason {
     InvalidId,
     /// The header with the chain names none.
     UnknownChain,
+    /// The header with the parent names no investigation that is over.
+    InvalidParent,
     /// Too many workers died at the same step of it.
     AttemptsExhausted,
 }
 
 impl DeadReason {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Undecodable,
         Self::Empty,
         Self::TooLarge,
         Self::UsedId,
         Self::InvalidId,
         Self::UnknownChain,
+        Self::InvalidParent,
         Self::AttemptsExhausted,
     ];
 
@@ -89,6 +92,7 @@ impl DeadReason {
             Self::UsedId => "used_id",
             Self::InvalidId => "invalid_id",
             Self::UnknownChain => "unknown_chain",
+            Self::InvalidParent => "invalid_parent",
             Self::AttemptsExhausted => "attempts_exhausted",
         }
     }
@@ -135,6 +139,9 @@ pub struct OpenRequest {
     pub force: bool,
     /// The session that this one does again.
     pub retry_of: Option<SessionId>,
+    /// The investigation that this alert is a question about. Such a session has no fingerprint and tells the question
+    /// (the alert's text) in its second event.
+    pub parent: Option<SessionId>,
 }
 
 /// What became of an alert that was to open a session.

@@ -6,6 +6,7 @@ mod clean;
 mod fingerprint;
 mod outline;
 mod plain;
+mod question;
 mod severity;
 mod subject;
 mod webhook;
@@ -13,6 +14,7 @@ mod webhook;
 use serde_json::Value;
 
 pub use clean::MAX_TEXT_BYTES;
+pub use question::question;
 
 use super::alert::{Alert, AlertStatus, Severity};
 

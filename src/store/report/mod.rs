@@ -46,8 +46,29 @@ pub struct AlertReport {
     pub body: Option<String>,
     /// Alerts that this one's session took along, in order.
     pub joined: Vec<JoinedAlert>,
+    /// Of a follow-up question: the investigation that it is about.
+    pub parent_id: Option<SessionId>,
+    /// What was asked about this investigation, in order.
+    pub questions: Vec<QuestionReport>,
     /// Absent when the alert opened none.
     pub session: Option<SessionReport>,
+}
+
+/// A follow-up question that a worker has begun with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QuestionReport {
+    /// Its own session.
+    pub session_id: SessionId,
+    /// When a worker began.
+    pub created_at: DateTime<Utc>,
+    /// As of a session.
+    pub status: String,
+    /// As it was asked, cleaned and masked.
+    pub question: Option<String>,
+    /// As it was answered.
+    pub answer: Option<String>,
+    /// Why there is no answer.
+    pub error: Option<String>,
 }
 
 /// An investigation.

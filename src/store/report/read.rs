@@ -9,8 +9,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionReport, StageReport, Tokens, ToolCallReport,
-    model_calls,
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
+    ToolCallReport, model_calls,
 };
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::EventType;
@@ -42,7 +42,12 @@ struct AlertRow {
 }
 
 impl AlertRow {
-    fn report(self, joined: Vec<JoinedAlert>, session: Option<SessionReport>) -> AlertReport {
+    fn report(
+        self,
+        joined: Vec<JoinedAlert>,
+        (parent_id, questions): (Option<SessionId>, Vec<QuestionReport>),
+        session: Option<SessionReport>,
+    ) -> AlertReport {
         AlertReport {
             alert_id: SessionId(self.alert_id),
             received_at: self.received_at,
@@ -61,6 +66,8 @@ impl AlertRow {
             source: self.source,
             body: self.body,
             joined,
+            parent_id,
+            questions,
             session,
         }
     }
@@ -82,6 +89,7 @@ struct SessionRow {
     executive_summary: Option<String>,
     final_analysis: Option<String>,
     error: Option<String>,
+    parent_id: Option<Uuid>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -108,6 +116,7 @@ struct ExecutionRow {
     error: Option<String>,
 }
 
+type QuestionRow = (Uuid, DateTime<Utc>, String, Option<String>, Option<String>, Option<String>);
 type JoinedRow = (Uuid, DateTime<Utc>, Option<String>, Option<String>);
 /// Input, cached, output and thinking tokens.
 type SumRow = (i64, i64, i64, i64);
@@ -146,6 +155,8 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
     };
     let session: Option<SessionRow> =
         alert_sessions::table.find(id).select(SessionRow::as_select()).first(connection).optional()?;
+    let parent = session.as_ref().and_then(|session| session.parent_id).map(SessionId);
+    let thread = (parent, questions(connection, id)?);
     let session = session.map(|session| with_parts(connection, id, session)).transpose()?;
     let joined: Vec<JoinedRow> = alerts::table
         .filter(alerts::joined_session_id.eq(id))
@@ -158,7 +169,32 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         title,
         severity,
     });
-    Ok(Some(alert.report(joined.collect(), session)))
+    Ok(Some(alert.report(joined.collect(), thread, session)))
+}
+
+fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<QuestionReport>> {
+    let rows: Vec<QuestionRow> = alert_sessions::table
+        .inner_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
+        .filter(alert_sessions::parent_id.eq(id))
+        .order((alert_sessions::created_at, alert_sessions::session_id))
+        .select((
+            alert_sessions::session_id,
+            alert_sessions::created_at,
+            alert_sessions::status,
+            alerts::body,
+            alert_sessions::final_analysis,
+            alert_sessions::error,
+        ))
+        .load(connection)?;
+    let report = |(session_id, created_at, status, question, answer, error)| QuestionReport {
+        session_id: SessionId(session_id),
+        created_at,
+        status,
+        question,
+        answer,
+        error,
+    };
+    Ok(rows.into_iter().map(report).collect())
 }
 
 fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> QueryResult<SessionReport> {

@@ -1,4 +1,5 @@
--- The alert's row is locked first and has to be undecided under the lock: rival deliveries of one alert end here.
+-- The alert's row is locked first and has to be undecided under the lock: rival deliveries of one alert end here. A
+-- question has no fingerprint: nothing is equal to null, so it finds no session to join and none that answers for it.
 WITH alert AS (
   SELECT a.alert_id FROM alerts a WHERE a.alert_id = $1 AND a.place = 'undecided' FOR NO KEY UPDATE
 ), seen AS (
@@ -30,15 +31,15 @@ WITH alert AS (
         >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $5::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
-                              worker_name, fingerprint, chain, retry_of)
+                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq)
   SELECT alert_id, clock_timestamp() + make_interval(secs => $6), clock_timestamp() + make_interval(secs => $7),
-         make_interval(secs => $7), $8, $9, $10, $2, $11, $12
+         make_interval(secs => $7), $8, $9, $10, $2, $11, $12, $13::uuid, 1 + ($13 IS NOT NULL)::integer
   FROM alert WHERE $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM cooling)
   -- Another alert of the fingerprint opened at the same time: no row, the caller begins again and joins it.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $13, $14 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $14, $15 FROM opened
 ), decided AS (
   SELECT 'opened' AS place, session_id AS target FROM opened
   UNION ALL
@@ -50,14 +51,17 @@ WITH alert AS (
 ), placed AS (
   UPDATE alerts a
   SET place = CASE d.place WHEN 'cooling' THEN 'joined' ELSE d.place END, joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, alert_type = $15, title = $16, severity = $5, source = $17, body = $18
+      fingerprint = $2, alert_type = $16, title = $17, severity = $5, source = $18, body = $19
   FROM decided d WHERE a.alert_id = $1
 ), told AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $19, $20, $21, $22::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $20, $21, $22, $23::jsonb FROM opened
+  UNION ALL
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $19, jsonb_build_object('parent_id', $13)
+  FROM opened WHERE $13 IS NOT NULL
   UNION ALL
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $16,
+         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $17,
          jsonb_build_object('alert_id', $1, 'severity', $5)
   FROM joined
   UNION ALL
@@ -74,7 +78,7 @@ WITH alert AS (
   FROM cooling
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $16, 'severity', $5)
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $17, 'severity', $5)
   FROM decided WHERE place = 'ended'
 )
 SELECT d.place, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8

@@ -104,6 +104,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         cooldown: Duration::ZERO,
         force: false,
         retry_of: None,
+        parent: None,
     }
 }
 

@@ -4,9 +4,9 @@
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::engine::ports::{Opened, Outbox, Place, Sessions};
+use tarsy::engine::ports::{OpenRequest, Opened, Outbox, Place, Sessions};
 
-use super::fixture::{new_id, open_request, received};
+use super::fixture::{alert, completed, investigated, new_id, open_request, received};
 use crate::support::postgres::TestDatabase;
 
 const PREPARED: [&str; 3] = [
@@ -71,4 +71,44 @@ async fn statements_of_the_version_before_run_on_this_schema() {
     assert_eq!(store.open(open_request(third, "fp")).await, Ok(Opened::Joined(first)));
     database.execute(&format!("{}; EXECUTE placed ('{first}', '{third}')", PREPARED[2]));
     assert_eq!(store.events(first, 0, 10).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_worker_that_knows_no_questions_goes_on_beside_them() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
+    let question = new_id();
+    store.receive(received(question, b"why?")).await.unwrap();
+    let request = OpenRequest { parent: Some(root), ..open_request(question, "") };
+    assert!(matches!(store.open(request).await, Ok(Opened::Session(_))));
+
+    let mut old = database.connection();
+    old.batch_execute(concat!(
+        "PREPARE open (uuid, text, boolean, float8, text, float8, float8, uuid, uuid, text, text, uuid, integer, jsonb, \
+         text, text, text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open_without_questions.sql")
+    ))
+    .unwrap();
+    let plan = serde_json::to_string(&super::fixture::plan()).unwrap();
+    let mut open_old = |id, fingerprint: &str, cooldown: u32| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', '{fingerprint}', true, {cooldown}, 'high', 2400, 30, '{token}', '{token}', 'old', \
+             'kubernetes', NULL, 1, '{plan}', 'disk', 'disk full', 'json', 'the disk is full', 'session_started', \
+             'completed', 'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let mut places = Vec::new();
+    for (fingerprint, cooldown) in [("", 0), ("fp", 3600), ("fp", 0), ("fp", 0)] {
+        let id = new_id();
+        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+        places.push(open_old(id, fingerprint, cooldown));
+    }
+    // Only the investigation itself answers, and only an alert is joined.
+    assert_eq!(places, ["opened", "cooling", "opened", "joined"]);
+    assert_eq!(store.events(question, 0, 10).await.unwrap().len(), 2);
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use tarsy::cli::render::{Style, list, news, report, show};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::store::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, SessionLine, SessionReport, StageReport, Tokens,
-    ToolCallReport,
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine, SessionReport, StageReport,
+    Tokens, ToolCallReport,
 };
 use uuid::Uuid;
 
@@ -36,6 +36,7 @@ fn line(last: &str, status: &str, title: &str) -> SessionLine {
         alert_type: None,
         chain: "kubernetes".to_owned(),
         worker: "tarsy-worker-7c9f8d-4711".to_owned(),
+        parent_id: None,
     }
 }
 
@@ -135,6 +136,8 @@ fn completed() -> AlertReport {
             title: Some("the same *again*".to_owned()),
             severity: Some("high".to_owned()),
         }],
+        parent_id: None,
+        questions: Vec::new(),
         session: Some(SessionReport {
             created_at: at(0),
             deadline_at: at(2_400),
@@ -251,4 +254,59 @@ fn a_report_is_markdown_that_nothing_from_outside_can_leave() {
 fn the_news_of_every_session_are_one_line_each() {
     let lines: Vec<String> = story().iter().map(|event| news(event, &narrow())).collect();
     insta::assert_snapshot!("news_80", fits(&lines, 80));
+}
+
+fn asked() -> AlertReport {
+    let question = |last: &str, question: &str, answer: Option<&str>| QuestionReport {
+        session_id: id(last),
+        created_at: at(60),
+        status: if answer.is_some() { "completed" } else { "timed_out" }.to_owned(),
+        question: Some(question.to_owned()),
+        answer: answer.map(ToOwned::to_owned),
+        error: answer.is_none().then(|| "past its deadline".to_owned()),
+    };
+    let answer = "For some hours, but not for good. The leak stays.\n```\n512Mi\n```\n<img src=x>";
+    let questions = vec![
+        question("5e19c7f0", "Would 768Mi be *enough*?\nAnd for how long?\u{1b}[2J", Some(answer)),
+        question("77d0b3aa", "Who deployed it?", None),
+    ];
+    AlertReport { questions, headers: json!({}), joined: Vec::new(), ..completed() }
+}
+
+fn question() -> AlertReport {
+    let mut report = AlertReport {
+        alert_id: id("5e19c7f0"),
+        parent_id: Some(id("a41c9e02")),
+        title: Some("Would 768Mi be *enough*?".to_owned()),
+        body: Some("Would 768Mi be *enough*?\nAnd for how long?".to_owned()),
+        source: Some("question".to_owned()),
+        fingerprint: None,
+        questions: Vec::new(),
+        ..asked()
+    };
+    let session = report.session.as_mut().unwrap();
+    session.executive_summary = None;
+    session.final_analysis = Some("For some hours, but not for good. The leak stays.".to_owned());
+    report
+}
+
+#[test]
+fn an_investigation_shows_what_was_asked_about_it_and_a_question_what_it_is_about() {
+    insta::assert_snapshot!("show_asked", fits(&show::show(&asked(), at(95), &narrow()), 80));
+    insta::assert_snapshot!("show_question", fits(&show::show(&question(), at(95), &narrow()), 80));
+    insta::assert_snapshot!("report_asked", report::report(&asked(), at(95)).join("\n"));
+    insta::assert_snapshot!("report_question", report::report(&question(), at(95)).join("\n"));
+    for ascii in [asked(), question()].map(|each| show::show(&each, at(95), &Style { ascii: true, ..narrow() })) {
+        assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
+    }
+}
+
+#[test]
+fn a_question_is_seen_as_one_in_a_list() {
+    let question =
+        SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", "running", "Is it\u{1b}[2J over?") };
+    let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
+    assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
+    let ascii = list::running(&question, at(95), &Style { ascii: true, ..Style::default() });
+    assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
 }

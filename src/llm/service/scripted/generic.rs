@@ -1,4 +1,4 @@
-//! The recording that answers any alert: it names the alert and says that nobody looked at it.
+//! The recordings that answer any alert and any question: they name it and say that nobody looked at it.
 
 use crate::drill::transcript::{Answer, Chunk, Transcript, Usage};
 use crate::llm::proto::ConversationMessage;
@@ -9,6 +9,8 @@ pub(super) const NAME: &str = "generic";
 const USER: &str = "user";
 /// The prompt's own line about an alert.
 const TYPE: &str = "alert type: ";
+/// The word behind the fence of a question.
+const QUESTION: &str = "question";
 const QUOTED_LINES: usize = 3;
 const QUOTED_CHARS: usize = 120;
 
@@ -27,6 +29,21 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
          {quotes}\n"
     );
     let thinking = format!("This is a recording. I only repeat what the alert \"{title}\" says.");
+    saying(thinking, text)
+}
+
+/// What is said to a follow-up question that no transcript answers.
+pub(super) fn answer(question: &str) -> Transcript {
+    let asked = lines(question).into_iter().next().unwrap_or_else(|| "a question without text".to_owned());
+    let text = format!(
+        "Nobody can tell: this is a recording, no model was asked \"{asked}\".\n\n\
+         The scripted backend has no transcript for this question, so it answers every question like this. Configure an \
+         LLM provider and ask again; what was found before stands in the report of the investigation.\n"
+    );
+    saying("This is a recording. I only repeat the question.".to_owned(), text)
+}
+
+fn saying(thinking: String, text: String) -> Transcript {
     Transcript {
         name: NAME.to_owned(),
         matches: None,
@@ -37,7 +54,25 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
             usage: Some(Usage::default()),
             ..Answer::default()
         }],
+        questions: Vec::new(),
     }
+}
+
+/// The follow-up question of a prompt: what stands between the fences for one. Fences within other fences do not count.
+pub(super) fn question<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Option<String> {
+    let text: Vec<&str> =
+        prompt.filter(|message| message.role == USER).flat_map(|message| message.content.lines()).collect();
+    let mut lines = text.into_iter();
+    while let Some(line) = lines.next() {
+        let word = line.trim_start_matches('`');
+        let fence = line.strip_suffix(word).filter(|fence| fence.len() >= 3);
+        let Some(fence) = fence else { continue };
+        let inside: Vec<&str> = lines.by_ref().take_while(|line| *line != fence).collect();
+        if word == QUESTION {
+            return Some(inside.join("\n"));
+        }
+    }
+    None
 }
 
 /// What stands between the first fences for text: the alert, and not what the prompt says about it.
@@ -92,6 +127,22 @@ mod tests {
         let Some(Chunk::Text(text)) = transcript.answers[0].chunks.get(1) else { panic!("{transcript:?}") };
         assert!(text.contains("asked about \"disk full on ```db-3```\"."), "{text}");
         assert!(text.ends_with("begins:\n\n> disk full on ```db-3```\n"), "{text}");
+    }
+
+    #[test]
+    fn a_question_is_what_stands_between_its_own_fences() {
+        let prompt = "Answer.\n\n````text\n```question\nof the alert\n```\n````\n\n````question\nwhy\n```?\n````\n";
+        let message = |role: &str, content: &str| ConversationMessage {
+            role: role.into(),
+            content: content.into(),
+            ..Default::default()
+        };
+        let (system, user) = (message("system", "````question\nno\n````"), message(USER, prompt));
+        assert_eq!(question([&system, &user].into_iter()).as_deref(), Some("why\n```?"));
+        assert_eq!(question([&message(USER, "```text\n```question\nx\n```\n")].into_iter()), None);
+        let transcript = answer("why\nnow?");
+        let Some(Chunk::Text(text)) = transcript.answers[0].chunks.get(1) else { panic!("{transcript:?}") };
+        assert!(text.contains("this is a recording, no model was asked \"why\"."), "{text}");
     }
 
     #[test]

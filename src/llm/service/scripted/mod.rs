@@ -73,10 +73,11 @@ impl Scripted {
             return reply.error("internal", &format!("calls file: {error}")).await;
         }
         let generic;
+        let question = generic::question(prompt(request));
         let transcript = match self.pick(request) {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                generic = generic::transcript(prompt(request));
+            Ok(Some(found)) if question.as_deref().is_none_or(|text| answer_to(found, text).is_some()) => found,
+            Ok(_) => {
+                generic = question.as_deref().map_or_else(|| generic::transcript(prompt(request)), generic::answer);
                 &generic
             }
             Err(message) => return reply.error("invalid_request", &message).await,
@@ -86,7 +87,8 @@ impl Scripted {
         {
             return reply.error("provider_state", &message).await;
         }
-        let Some(answer) = choose(transcript, index, !request.tools.is_empty()) else {
+        let answers = asked(transcript, question.as_deref());
+        let Some(answer) = choose(answers, index, !request.tools.is_empty()) else {
             return reply.error("invalid_request", &format!("transcript '{}' has no answer", transcript.name)).await;
         };
         let fail = match self.due_failure(answer, place).await {
@@ -144,11 +146,23 @@ fn fits<'a>(transcript: &Transcript, mut prompt: impl Iterator<Item = &'a Conver
     transcript.matches.as_ref().is_some_and(|text| prompt.any(|message| message.content.contains(text)))
 }
 
+/// What a transcript says to a follow-up question.
+fn answer_to<'a>(transcript: &'a Transcript, question: &str) -> Option<&'a [Answer]> {
+    let question = question.to_lowercase();
+    let found = transcript.questions.iter().find(|known| question.contains(&known.matches.to_lowercase()));
+    found.map(|known| known.answers.as_slice())
+}
+
+/// The answers of the conversation that a request belongs to.
+fn asked<'a>(transcript: &'a Transcript, question: Option<&str>) -> &'a [Answer] {
+    question.and_then(|question| answer_to(transcript, question)).unwrap_or(&transcript.answers)
+}
+
 /// The answer at `index`, the last one behind the end. Where tools would be called and none are offered, what was
 /// recorded for that case, else the last answer.
-fn choose(transcript: &Transcript, index: usize, tools_offered: bool) -> Option<&Answer> {
-    let last = transcript.answers.last();
-    let answer = transcript.answers.get(index).or(last)?;
+fn choose(answers: &[Answer], index: usize, tools_offered: bool) -> Option<&Answer> {
+    let last = answers.last();
+    let answer = answers.get(index).or(last)?;
     if tools_offered || !answer.calls_tools() {
         return Some(answer);
     }

@@ -1,0 +1,45 @@
+//! What a transcript says to follow-up questions.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Answer, TranscriptError, answers, read};
+
+/// A recorded conversation about a follow-up question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// A question that contains this text, in any case, gets it.
+    pub matches: String,
+    /// As those of the transcript.
+    pub answers: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layer {
+    #[serde(rename = "match")]
+    matches: String,
+    answers: Vec<Value>,
+}
+
+pub(super) fn read_one(path: &str, value: Value) -> Result<Question, TranscriptError> {
+    let layer: Layer = read(path, value)?;
+    Ok(Question { matches: layer.matches, answers: answers(&format!("{path}.answers"), layer.answers)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drill::transcript::{Chunk, Transcript};
+
+    #[test]
+    fn a_transcript_says_what_is_answered_to_a_question() {
+        let text =
+            "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, answers: [{chunks: [{text: b}]}]}]";
+        let answer = Answer { chunks: vec![Chunk::Text("b".into())], ..Answer::default() };
+        let expected = Question { matches: "why".into(), answers: vec![answer] };
+        assert_eq!(Transcript::parse(text).unwrap().questions, [expected]);
+        let fault = Transcript::parse("name: x\nanswers: [{}]\nquestions: [{match: why, answers: []}]").unwrap_err();
+        assert_eq!(fault.to_string(), "transcript: questions[0].answers: needs at least one answer");
+    }
+}

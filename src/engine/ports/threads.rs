@@ -1,0 +1,14 @@
+//! Investigations that are over, as a question about them needs them.
+
+use std::future::Future;
+
+use super::journal::JournalError;
+use crate::investigation::follow_up::Thread;
+use crate::investigation::ids::SessionId;
+
+/// Reads threads.
+pub trait Threads: Send + Sync + 'static {
+    /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
+    /// `None` when there is no such session.
+    fn thread(&self, session: SessionId) -> impl Future<Output = Result<Option<Thread>, JournalError>> + Send;
+}

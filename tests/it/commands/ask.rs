@@ -1,0 +1,246 @@
+//! `tarsy ask` and `watch --thread`: questions about an investigation that is over.
+
+use serde_json::{Value, json};
+use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
+use tarsy::engine::ports::Outbox;
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use uuid::Uuid;
+
+use super::run;
+use crate::support::stage::Stage;
+use crate::support::wait::eventually;
+
+const ENOUGH: &str = "Would a limit of 768Mi be enough?";
+
+async fn stored(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
+    stage.database.store().events(session, 0, 1000).await.unwrap()
+}
+
+/// The drill's investigation, over.
+async fn investigated(stage: &Stage) -> SessionId {
+    let session = stage.publish().await;
+    assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+    session
+}
+
+/// `tarsy ask --no-watch --json`.
+async fn ask(stage: &Stage, session: &str, question: &str) -> (SessionId, Value) {
+    let asked = run(stage, &["ask", session, question, "--no-watch", "--json"]).await.exits(0).json().remove(0);
+    (SessionId::parse(asked["session_id"].as_str().unwrap()).unwrap(), asked)
+}
+
+/// The first user message of a session's only agent, as the journal has it.
+fn prompt(stage: &Stage, session: SessionId) -> String {
+    let sql = "SELECT content FROM entries WHERE kind = 'prompt' AND role = 'user'";
+    stage.database.text(&format!("{sql} AND session_id = '{session}' ORDER BY entry_no LIMIT 1"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
+    let mut stage = Stage::set(&[]).await;
+    let (mut first, _) = stage.worker("w1").await;
+    let session = investigated(&stage).await;
+
+    // Its worker dies while the second answer is written, behind the tool call of the first.
+    stage.gates.watch("answer-1-start");
+    let (question, asked) = ask(&stage, &session.short(), ENOUGH).await;
+    let expected = json!({
+        "session_id": question, "parent_id": session, "subject": "tarsy.alerts.critical.question",
+        "stream_sequence": asked["stream_sequence"],
+    });
+    assert_eq!(asked, expected);
+    let held = stage.gates.next().await;
+    stage.gates.open_all();
+    first.kill().await;
+    held.open().await;
+    let (_second, _) = stage.worker("w2").await;
+    let mut timeline = stage.follow(question).await;
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    let types: Vec<&str> = timeline.seen.iter().map(|event| event.event_type.as_str()).collect();
+    let expected = "session_started user_question stage_started llm_thinking llm_tool_call tool_result session_resumed \
+                    llm_thinking final_analysis stage_completed session_completed";
+    assert_eq!(types.join(" "), expected);
+    assert_eq!(
+        (timeline.seen[0].metadata["parent_id"].clone(), timeline.seen[1].content.as_str()),
+        (json!(session), ENOUGH)
+    );
+    assert_eq!(timeline.seen[0].metadata.get("alert_type"), None, "{:?}", timeline.seen[0]);
+    let settled =
+        format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{question}' AND settled_at IS NOT NULL");
+    eventually("it is settled", async || stage.database.number(&settled) == 1).await;
+    stage.assert_whole(question, &timeline.seen).await;
+    assert_eq!(stored(&stage, session).await.last().unwrap().event_type, EventType::SessionCompleted);
+
+    // Asking about a question is asking about its investigation.
+    let watched = run(&stage, &["ask", &question.short(), "Should we roll back\nbefore the weekend?"]).await.exits(0);
+    for part in [&format!("question about session {}", session.short()), "before the weekend?", "Yes: revision 42"] {
+        assert!(watched.out.contains(part), "{part}: {watched:?}");
+    }
+    let second = stage.database.text("SELECT session_id::text FROM alert_sessions ORDER BY created_at DESC LIMIT 1");
+    let second = SessionId::parse(&second).unwrap();
+    let prompt = prompt(&stage, second);
+    for part in [
+        "```question\nShould we roll back\nbefore the weekend?\n```".to_owned(),
+        format!("Question 1: {ENOUGH}\n\nAnswer 1: For some hours, but not for good."),
+        "Cause: revision 43 of checkout".to_owned(),
+        "] drill.describe_pod {".to_owned(),
+    ] {
+        assert!(prompt.contains(&part), "{part}: {prompt}");
+    }
+    thread_is_watched(&stage, session, [question, second]).await;
+}
+
+async fn thread_is_watched(stage: &Stage, session: SessionId, [question, second]: [SessionId; 2]) {
+    let all = [stored(stage, session).await, stored(stage, question).await, stored(stage, second).await].concat();
+    for any in [session, second] {
+        let thread = run(stage, &["watch", &any.short(), "--thread", "--json"]).await.exits(0);
+        let shown: Vec<TimelineEvent> = thread.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(shown, all);
+    }
+    let shown = run(stage, &["watch", &question.short(), "--thread"]).await.exits(0);
+    let places = [&format!("session {}", session.short()), ENOUGH, "before the weekend?"]
+        .map(|part| shown.out.find(part).unwrap_or_else(|| panic!("{part}: {shown:?}")));
+    assert!(places.is_sorted(), "{shown:?}");
+    let alone = run(stage, &["watch", &question.short(), "--json"]).await.exits(0);
+    assert_eq!(alone.out.lines().count(), stored(stage, question).await.len());
+
+    let listed = run(stage, &["sessions", "list", "--json"]).await.exits(0).json();
+    let parents: Vec<_> = listed.iter().map(|line| line["parent_id"].clone()).collect();
+    assert_eq!(parents, [json!(session), json!(session), json!(null)]);
+    let shown = run(stage, &["sessions", "show", &session.short()]).await.exits(0).out;
+    assert!(shown.contains("2 questions:") && shown.contains("For some hours, but not for good."), "{shown}");
+    let shown = run(stage, &["sessions", "show", &question.short()]).await.exits(0).out;
+    assert!(shown.contains(&format!("asks about  session {}", session.short())), "{shown}");
+    let report = run(stage, &["sessions", "show", &session.short(), "--report"]).await.exits(0).out;
+    assert!(report.contains("## Questions") && report.contains("Yes: revision 42"), "{report}");
+    let again = run(stage, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
+    assert!(again.out.contains(ENOUGH) && again.out.contains("For some hours"), "{again:?}");
+    let thread = stage.database.store().thread_sessions(session).await.unwrap();
+    assert_eq!((thread.len(), &thread[..3]), (4, &[session, question, second][..]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_of_one_investigation_run_side_by_side_and_a_watcher_waits_for_both() {
+    let mut stage = Stage::set(&[]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = investigated(&stage).await;
+    stage.gates.watch("answer-0-start");
+    let (first, _) = ask(&stage, &session.to_string(), ENOUGH).await;
+    let held = stage.gates.next().await;
+    let (second, _) = ask(&stage, &session.to_string(), ENOUGH).await;
+    let other = stage.gates.next().await;
+    let running = format!("SELECT count(*) FROM alert_sessions WHERE parent_id = '{session}' AND status = 'running'");
+    assert_eq!(stage.database.number(&running), 2);
+    let mut watch = stage.tarsy("watch", &["watch", &session.to_string(), "--thread", "--json"]);
+    watch.line_with(&format!("{first}\",\"session_seq\":2")).await;
+    stage.gates.open_all();
+    held.open().await;
+    other.open().await;
+    let (code, rest) = watch.finished().await;
+    assert_eq!(code, 0, "{}", watch.log());
+    let last: TimelineEvent = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!((last.session_id, last.event_type), (second, EventType::SessionCompleted));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_in_a_question_reaches_neither_the_store_nor_the_model() {
+    let stage = Stage::set(&[]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = investigated(&stage).await;
+    let question = "Is password=zebra-crossing-42 right?\u{1b}[2J";
+    let asked = run(&stage, &["ask", &session.short(), question]).await.exits(0);
+    assert!(asked.out.contains("password=[masked] right?") && asked.out.contains("this is a recording"), "{asked:?}");
+    assert!(!asked.out.contains('\u{1b}'), "{asked:?}");
+    eventually("everything is settled", async || {
+        stage.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL") == 0
+    })
+    .await;
+    for table in ["alerts", "alert_sessions", "session_plans", "entries", "timeline_events", "llm_interactions"] {
+        let sql = format!("SELECT count(*) FROM {table} t WHERE t::text LIKE '%zebra-crossing%'");
+        assert_eq!(stage.database.number(&sql), 0, "{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_asked_is_said_before_anything_is_published() {
+    let mut stage = Stage::set(&["answer-1-start"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let held = stage.gates.next().await;
+    let joined = stage.publish().await;
+    assert_eq!(stage.follow(joined).await.finish().await.event_type, EventType::Joined);
+    let dead = publish(&stage, "why?", "no id").await;
+    assert_eq!(stage.follow(dead).await.finish().await.event_type, EventType::SessionFailed);
+    let over = publish_alert(&stage, r#"{"alertname": "Other", "status": "resolved"}"#, json!({})).await;
+    assert_eq!(stage.follow(over).await.finish().await.event_type, EventType::SessionCompleted);
+
+    let long = "a".repeat(16_385);
+    let (session, joined) = (session.to_string(), joined.to_string());
+    for (id, question, why) in [
+        (session.as_str(), "why?", "is not over yet: tarsy watch"),
+        (&joined, "why?", "asks about that one"),
+        (&dead.to_string(), "why?", "was given up, nobody investigated it: tarsy dead-letters show"),
+        (&over.to_string(), "why?", "was not investigated"),
+        (&Uuid::now_v7().to_string(), "why?", "no worker has seen"),
+        ("ffffffff", "why?", "no session has ffffffff"),
+        (&session, " ", "no content"),
+        (&session, "-", "no content"),
+        (&session, &long, "at most 16384 bytes"),
+    ] {
+        let refused = run(&stage, &["ask", id, question]).await.exits(1);
+        assert!(refused.err.contains(why) && refused.out.is_empty(), "{why}: {refused:?}");
+    }
+    run(&stage, &["ask", &session]).await.exits(2);
+    assert_eq!(stage.database.number("SELECT count(*) FROM alerts"), 4);
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
+    let mut stage = Stage::set(&["answer-1-start"]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    let held = stage.gates.next().await;
+    let joined = stage.publish().await;
+    assert_eq!(stage.follow(joined).await.finish().await.event_type, EventType::Joined);
+    let unknown = Uuid::now_v7().to_string();
+    for (parent, why) in [
+        ("password=zebra-crossing-42", "which is no session id"),
+        ("", "which is no session id"),
+        (&unknown, "there is no such session"),
+        (&joined.to_string(), "there is no such session"),
+        (&session.to_string(), "is not over yet"),
+    ] {
+        let id = publish(&stage, "why?", parent).await;
+        let end = stage.follow(id).await.finish().await;
+        assert_eq!(
+            (end.event_type, &end.metadata["dead_letter"]),
+            (EventType::SessionFailed, &json!("invalid_parent"))
+        );
+        assert!(end.content.contains(why) && !end.content.contains("zebra"), "{}", end.content);
+    }
+    stage.gates.open_all();
+    held.open().await;
+    assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+    for (body, reason) in [(&"a".repeat(20_000), "too_large"), (&" \n".to_owned(), "empty")] {
+        let id = publish(&stage, body, &session.to_string()).await;
+        assert_eq!(stage.follow(id).await.finish().await.metadata["dead_letter"], reason);
+    }
+    // Any producer may ask, with an ordinary alert's body, too.
+    let id = publish(&stage, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
+    assert_eq!(stage.follow(id).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(stored(&stage, id).await[1].content, r#"{"status": "resolved", "text": "why?"}"#);
+}
+
+async fn publish(stage: &Stage, body: &str, parent: &str) -> SessionId {
+    publish_alert(stage, body, json!({PARENT_ID: parent})).await
+}
+
+async fn publish_alert(stage: &Stage, body: &str, mut headers: Value) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    headers[SESSION_ID] = session.to_string().into();
+    let alert = NewAlert { priority: Priority::High, suffix: None, body: body.as_bytes().to_vec(), headers };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    session
+}
