@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::config::yaml::{self, YamlError};
 
-/// The transcript of a drill that is part of the program; `None` when there is no such drill.
-pub fn builtin(name: &str) -> Option<Result<Transcript, TranscriptError>> {
-    super::builtin(name).map(|drill| Transcript::parse(drill.transcript))
+/// The transcripts of a drill that is part of the program; `None` when there is no such drill.
+pub fn builtin(name: &str) -> Option<Result<Vec<Transcript>, TranscriptError>> {
+    super::builtin(name).map(|drill| drill.transcripts.iter().map(|text| Transcript::parse(text)).collect())
 }
 
 /// A recorded conversation.
@@ -23,6 +23,8 @@ pub struct Transcript {
     pub name: String,
     /// A request whose prompt contains this text gets it, too.
     pub matches: Option<String>,
+    /// Only for the agent of this name; of several transcripts that fit, one for the agent itself is taken.
+    pub agent: Option<String>,
     /// The pause between two pieces of streamed text.
     pub pace: Duration,
     /// Every answer carries provider state, and the next request has to bring all of it back byte for byte.
@@ -139,6 +141,14 @@ pub enum TranscriptError {
 }
 
 impl Transcript {
+    /// Whether it is for the agent whom this system message is for; one that names no agent is for all.
+    pub fn is_for(&self, system_message: &str) -> bool {
+        self.agent.as_deref().is_none_or(|agent| {
+            let named = system_message.strip_prefix("You are ").and_then(|rest| rest.strip_prefix(agent));
+            named.is_some_and(|rest| rest.starts_with(','))
+        })
+    }
+
     /// Reads a transcript from YAML.
     ///
     /// # Errors
@@ -152,6 +162,7 @@ impl Transcript {
         Ok(Self {
             name: file.name,
             matches: file.matches,
+            agent: file.agent,
             pace: file.pace,
             provider_state: file.provider_state,
             answers: answers.map(|(i, value)| answer(&format!("answers[{i}]"), value)).collect::<Result<_, _>>()?,
@@ -166,6 +177,7 @@ struct File {
     name: String,
     #[serde(rename = "match")]
     matches: Option<String>,
+    agent: Option<String>,
     #[serde(default, deserialize_with = "duration")]
     pace: Duration,
     #[serde(default)]
@@ -234,6 +246,9 @@ mod tests {
 
     use super::*;
     use crate::drill::BUILTIN;
+    use crate::investigation::intake::{Hints, normalise};
+    use crate::investigation::plan::Strategy;
+    use crate::investigation::prompt::{Briefing, prompts};
     use crate::investigation::react;
 
     #[test]
@@ -241,6 +256,7 @@ mod tests {
         let text = "
 name: short
 match: DiskFull
+agent: dba
 pace: 20ms
 answers:
   - chunks:
@@ -276,6 +292,7 @@ answers:
             Transcript {
                 name: "short".into(),
                 matches: Some("DiskFull".into()),
+                agent: Some("dba".into()),
                 pace: Duration::from_millis(20),
                 provider_state: false,
                 answers: vec![first, second],
@@ -301,7 +318,7 @@ answers:
         assert_eq!(fault("name: x\nanswers: []\n"), "transcript: answers: needs at least one answer");
         assert_eq!(
             fault("name: x\nanswer: []\nanswers: []\n"),
-            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `answers`"
+            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `agent`, `pace`, `provider_state`, `answers`"
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: []\n  - chunks: [{text: a}, {txt: b}]\n"),
@@ -320,19 +337,35 @@ answers:
     #[test]
     fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
         for drill in BUILTIN {
-            let transcript = builtin(drill.name).unwrap().unwrap();
-            assert_eq!(transcript.name, drill.name);
-            assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
-            assert_eq!(calls(transcript.answers.last().unwrap()), vec![], "{}", drill.name);
+            for transcript in builtin(drill.name).unwrap().unwrap() {
+                assert_eq!(transcript.name, drill.name);
+                assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
+                assert_eq!(calls(transcript.answers.last().unwrap()), vec![], "{}", drill.name);
+            }
         }
         assert_eq!(builtin("no-such-drill"), None);
     }
 
     #[test]
+    fn a_transcript_of_an_agent_is_for_its_prompt_only_whatever_its_strategy() {
+        let transcript = |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
+        for strategy in Strategy::ALL {
+            let briefing = Briefing { agent: "sre-1", strategy, tools: &[], instructions: "", max_iterations: 1 };
+            let system = system_message(&briefing);
+            assert!(transcript("").is_for(&system) && transcript("\nagent: sre-1").is_for(&system), "{system}");
+            assert!(!transcript("\nagent: sre").is_for(&system) && !transcript("\nagent: dba").is_for(&system));
+        }
+    }
+
+    fn system_message(briefing: &Briefing<'_>) -> String {
+        prompts(briefing, &normalise(b"disk full", &Hints::default()).unwrap()).system
+    }
+
+    #[test]
     fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
         for drill in BUILTIN {
-            let (evidence, transcript) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
-            let calls: Vec<_> = transcript.answers.iter().flat_map(calls).collect();
+            let (evidence, transcripts) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
+            let calls: Vec<_> = transcripts.iter().flat_map(|each| &each.answers).flat_map(calls).collect();
             assert!(calls.len() >= 4, "{}", drill.name);
             for (tool, arguments) in calls {
                 let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();

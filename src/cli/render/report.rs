@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 
 use super::markdown::{block, code, inline, quote};
 use super::show::{model, retry_of, state};
-use super::table::{millis, moment};
+use super::table::{millis, moment, status_word};
 use super::{figures, meta};
 use crate::cli::messages;
-use crate::store::{AlertReport, SessionReport, ToolCallReport};
+use crate::store::{AlertReport, ExecutionReport, SessionReport, ToolCallReport};
 
 /// Lines of an alert that a ticket needs.
 const ALERT_LINES: usize = 60;
@@ -24,6 +24,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     if let Some(session) = &report.session {
         lines.extend(outcome(session));
         lines.extend(analysis(session));
+        lines.extend(agents(session));
         lines.extend(timeline(session));
     }
     lines.extend(joined(report));
@@ -77,6 +78,23 @@ fn summary_line(line: &str) -> String {
 
 fn analysis(session: &SessionReport) -> Vec<String> {
     session.final_analysis.as_deref().map(|analysis| section("Analysis", quote(analysis))).unwrap_or_default()
+}
+
+/// What was put together, agent by agent.
+fn agents(session: &SessionReport) -> Vec<String> {
+    let several = session.stages.iter().filter(|stage| stage.executions.len() > 1);
+    let parts: Vec<Vec<String>> = several.flat_map(|stage| &stage.executions).map(agent).collect();
+    if parts.is_empty() { Vec::new() } else { section("What each agent found", parts.join(&String::new())) }
+}
+
+fn agent(execution: &ExecutionReport) -> Vec<String> {
+    let head = format!("### {} ({})", inline(&execution.agent), inline(&status_word(&execution.status)));
+    let found = match (&execution.analysis, &execution.error) {
+        (Some(analysis), _) => quote(analysis),
+        (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
+        (None, None) => vec!["No analysis.".to_owned()],
+    };
+    [head, String::new()].into_iter().chain(found).collect()
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {

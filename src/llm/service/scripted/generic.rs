@@ -30,6 +30,7 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
     Transcript {
         name: NAME.to_owned(),
         matches: None,
+        agent: None,
         pace: std::time::Duration::ZERO,
         provider_state: false,
         answers: vec![Answer {
