@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use super::reader::{Field, Map};
 use super::settings::Settings;
+use super::synthesis::Synthesis;
 use crate::investigation::plan::SuccessPolicy;
+
+/// More of one agent would say the same and cost more.
+const MAX_REPLICAS: u32 = 10;
 
 /// Stages in order, for some types of alerts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +17,10 @@ pub struct AgentChain {
     pub description: String,
     /// What it is chosen by; no other chain has the same.
     pub alert_types: Vec<String>,
+    /// When its stages count as completed.
+    pub success_policy: Option<SuccessPolicy>,
+    /// Its layer of every synthesis.
+    pub synthesis: Synthesis,
     /// Its layer of settings.
     pub settings: Settings,
     /// In order; never empty.
@@ -24,12 +32,16 @@ pub struct AgentChain {
 pub struct Stage {
     /// Shown on the timeline.
     pub name: String,
-    /// When it counts as completed.
-    pub success_policy: SuccessPolicy,
+    /// When it counts as completed; said by nobody: when one agent has.
+    pub success_policy: Option<SuccessPolicy>,
+    /// The highest layer of the synthesis that follows it.
+    pub synthesis: Synthesis,
     /// Its layer of settings.
     pub settings: Settings,
     /// In order; never empty.
     pub agents: Vec<StageAgent>,
+    /// How often the only agent runs; 1 where several are named.
+    pub replicas: u32,
 }
 
 /// An agent in a stage.
@@ -55,9 +67,11 @@ impl AgentChain {
     pub(super) fn of_agent(agent: &str) -> Self {
         let stage = Stage {
             name: "investigation".to_owned(),
-            success_policy: SuccessPolicy::default(),
+            success_policy: None,
+            synthesis: Synthesis::default(),
             settings: Settings::default(),
             agents: vec![StageAgent { name: agent.to_owned(), settings: Settings::default() }],
+            replicas: 1,
         };
         Self { stages: vec![stage], ..Self::default() }
     }
@@ -69,6 +83,8 @@ impl AgentChain {
         let chain = Self {
             description: map.text("description").unwrap_or_default(),
             alert_types: map.texts("alert_types"),
+            success_policy: success_policy(&mut map),
+            synthesis: Synthesis::read(&mut map, names),
             settings: Settings::read(&mut map, names),
             stages: non_empty(&mut map, "stages", "a list of stages with their agents")
                 .iter()
@@ -84,21 +100,41 @@ impl AgentChain {
 impl Stage {
     fn read(number: usize, field: &Field<'_>, names: &Names) -> Self {
         let mut map = field.map();
-        let stage = Self {
-            name: map.text("name").unwrap_or_else(|| format!("stage-{number}")),
-            success_policy: match map.get("success_policy").and_then(|field| field.word(&["any", "all"])).as_deref() {
-                Some("all") => SuccessPolicy::All,
-                Some(_) | None => SuccessPolicy::Any,
-            },
-            settings: Settings::read(&mut map, names),
-            agents: non_empty(&mut map, "agents", "a list of agents")
-                .iter()
-                .map(|field| StageAgent::read(field, names))
-                .collect(),
-        };
+        let name = map.text("name").unwrap_or_else(|| format!("stage-{number}"));
+        let success_policy = success_policy(&mut map);
+        let settings = Settings::read(&mut map, names);
+        let agents: Vec<StageAgent> = non_empty(&mut map, "agents", "a list of agents")
+            .iter()
+            .map(|field| StageAgent::read(field, names))
+            .collect();
+        let replicas = map.get("replicas").and_then(|field| replicas(&field, agents.len()));
+        let replicas = replicas.unwrap_or(1);
+        let synthesis = map.get("synthesis").map(|field| {
+            if agents.len() == 1 && replicas == 1 {
+                field.fault("this stage has one agent; a synthesis follows several agents or replicas".to_owned());
+            }
+            Synthesis::of(&field, names)
+        });
         map.finish();
-        stage
+        Self { name, success_policy, synthesis: synthesis.unwrap_or_default(), settings, agents, replicas }
     }
+}
+
+/// So many at the same time of one agent.
+fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
+    let replicas = field.number(1, MAX_REPLICAS)?;
+    if agents > 1 && replicas > 1 {
+        field.fault(format!("this stage has {agents} agents; replicas are of a single one"));
+        return None;
+    }
+    Some(replicas)
+}
+
+/// The policy that a layer names.
+pub(super) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
+    let words = SuccessPolicy::ALL.map(SuccessPolicy::as_str);
+    let word = map.get("success_policy")?.word(&words)?;
+    SuccessPolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
 }
 
 impl StageAgent {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::chains::{self, Names};
 use super::reader::{Context, Field, Map};
 use super::settings::Settings;
+use super::synthesis::Synthesis;
 use super::yaml::{self, Data, Node};
 use super::{
     Agent, AgentChain, Config, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer, Worker, builtin,
@@ -144,10 +145,13 @@ fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &F
 /// `marked` is the chain that calls itself the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
     let mut settings = Settings::default();
+    let (mut policy, mut synthesis) = (None, Synthesis::default());
     let mut chain = None;
     if let Some(field) = root.get("defaults") {
         let mut map = field.map();
         settings = Settings::read(&mut map, names);
+        policy = chains::success_policy(&mut map);
+        synthesis = Synthesis::read(&mut map, names);
         if let Some(field) = map.get("chain") {
             chain = field.reference(&names.chains);
             if let (Some(named), Some(marked)) = (&chain, &marked)
@@ -162,7 +166,12 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
         settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
     let chain = chain.or(marked).or_else(|| only(&names.chains, root, "defaults.chain"));
-    Defaults { chain: chain.unwrap_or_default(), settings: settings.over(&built_in()) }
+    Defaults {
+        chain: chain.unwrap_or_default(),
+        success_policy: policy.unwrap_or_default(),
+        synthesis,
+        settings: settings.over(&built_in()),
+    }
 }
 
 /// Where there is but one, it is the default.

@@ -12,6 +12,7 @@ mod reader;
 mod servers;
 mod settings;
 mod show;
+mod synthesis;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,8 @@ pub mod yaml;
 
 use std::collections::BTreeMap;
 
+use crate::investigation::plan::SuccessPolicy;
+
 pub use agents::Agent;
 pub use chains::{AgentChain, Stage, StageAgent};
 pub use fault::{Fault, Faults, render_faults};
@@ -29,6 +32,7 @@ pub use providers::{Backend, LlmProvider, Price};
 pub use servers::McpServer;
 pub use settings::Settings;
 pub use show::{describe, show};
+pub use synthesis::Synthesis;
 pub use template::{Template, TemplateError};
 pub use worker::{Dedupe, Masking, Worker};
 
@@ -43,6 +47,8 @@ pub mod builtin {
     pub const AGENT: &str = "sre";
     /// Takes every alert type.
     pub const CHAIN: &str = "default";
+    /// Puts together what several agents found.
+    pub const SYNTHESIS: &str = "synthesis";
 }
 
 /// Looks up an environment variable.
@@ -74,6 +80,10 @@ pub struct Config {
 pub struct Defaults {
     /// The chain of an alert type that no chain names; always defined.
     pub chain: String,
+    /// When a stage counts as completed.
+    pub success_policy: SuccessPolicy,
+    /// The lowest layer of every synthesis.
+    pub synthesis: Synthesis,
     /// The lowest layer of every agent's settings.
     pub settings: Settings,
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
 use super::units::{show_bytes, show_duration};
-use super::{Agent, AgentChain, Config, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Template};
+use super::{
+    Agent, AgentChain, Config, Defaults, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Synthesis,
+    Template,
+};
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
 /// The configuration as a file that loads to the same configuration. No secret is in it.
@@ -17,10 +20,7 @@ pub fn show(config: &Config) -> String {
         .put("mcp_servers", each(&config.mcp_servers, server))
         .put("agents", each(&config.agents, agent))
         .put("agent_chains", each(&config.agent_chains, chain))
-        .put(
-            "defaults",
-            settings(Section::default().put("chain", text(&config.defaults.chain)), &config.defaults.settings),
-        )
+        .put("defaults", defaults(&config.defaults))
         .put(
             "worker",
             Section::default()
@@ -102,24 +102,45 @@ fn agent(agent: &Agent) -> Yaml<'static> {
     settings(section, &agent.settings)
 }
 
+fn defaults(defaults: &Defaults) -> Yaml<'static> {
+    let section = Section::default()
+        .put("chain", text(&defaults.chain))
+        .put("success_policy", text(defaults.success_policy.as_str()))
+        .put_if("synthesis", synthesis(&defaults.synthesis));
+    settings(section, &defaults.settings)
+}
+
 fn chain(chain: &AgentChain) -> Yaml<'static> {
     let section = Section::default()
         .put_some("description", &chain.description)
         .put("alert_types", texts(&chain.alert_types))
+        .put_if("success_policy", policy(chain.success_policy))
+        .put_if("synthesis", synthesis(&chain.synthesis))
         .put("stages", Yaml::Sequence(chain.stages.iter().map(stage).collect()));
     settings(section, &chain.settings)
 }
 
 fn stage(stage: &Stage) -> Yaml<'static> {
-    let policy = match stage.success_policy {
-        SuccessPolicy::Any => "any",
-        SuccessPolicy::All => "all",
-    };
     let section = Section::default()
         .put("name", text(&stage.name))
-        .put("success_policy", text(policy))
-        .put("agents", Yaml::Sequence(stage.agents.iter().map(stage_agent).collect()));
+        .put_if("success_policy", policy(stage.success_policy))
+        .put_if("replicas", (stage.replicas > 1).then(|| integer(stage.replicas)))
+        .put("agents", Yaml::Sequence(stage.agents.iter().map(stage_agent).collect()))
+        .put_if("synthesis", synthesis(&stage.synthesis));
     settings(section, &stage.settings)
+}
+
+fn policy(policy: Option<SuccessPolicy>) -> Option<Yaml<'static>> {
+    policy.map(SuccessPolicy::as_str).map(text)
+}
+
+/// Nothing for a layer that says nothing.
+fn synthesis(synthesis: &Synthesis) -> Option<Yaml<'static>> {
+    let section = Section::default()
+        .put_if("agent", synthesis.agent.as_deref().map(text))
+        .put_if("llm_provider", synthesis.llm_provider.as_deref().map(text))
+        .put_if("iteration_strategy", synthesis.iteration_strategy.map(Strategy::as_str).map(text));
+    (*synthesis != Synthesis::default()).then(|| section.yaml())
 }
 
 fn stage_agent(agent: &StageAgent) -> Yaml<'static> {

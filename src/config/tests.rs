@@ -32,7 +32,8 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         max_tool_result_tokens: Some(8_000),
         max_tokens: Some(0),
     };
-    assert_eq!(config.defaults, Defaults { chain: "default".to_owned(), settings });
+    let (chain, synthesis) = ("default".to_owned(), Synthesis::default());
+    assert_eq!(config.defaults, Defaults { chain, success_policy: SuccessPolicy::Any, synthesis, settings });
 }
 
 #[test]
@@ -62,6 +63,8 @@ fn what_is_shown_loads_to_the_same_configuration() {
     for text in [
         "",
         EXAMPLE,
+        "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
+         synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
         let config = Config::parse("first", text, &env).unwrap();
@@ -152,6 +155,9 @@ fn each_section_says_what_it_accepts() {
         "agent_chains: {a: {}, b: {stages: []}}\ndefaults: {chain: a}",
         "agent_chains: {a: {default: true, alert_types: [X], stages: [{agents: [{name: sre}]}]}, b: {default: true, alert_types: [X], stages: [{agents: [{}]}]}}",
         "agent_chains: {a: {default: true, stages: [{agents: [{name: sre}]}]}, b: {stages: [{agents: [{name: sr}], success_policy: most}]}}\ndefaults: {chain: b}",
+        "agent_chains: {a: {stages: [{agents: [{name: sre}, {name: sre}], replicas: 2}, {agents: [{name: sre}], replicas: 11}]}}",
+        "agent_chains: {a: {stages: [{agents: [{name: sre}], synthesis: {agent: srre}}]}}",
+        "defaults: {success_policy: al, synthesis: {iteration_strategy: synthesys, llm_provider: x, max_iterations: 3}}",
         "defaults: {mcp_servers: [k8s], iteration_timeout: 1ms}",
         "worker: {slots: 2, reserved_critical_slots: 2, max_alert_bytes: 1GB}",
         "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h}",
@@ -185,8 +191,15 @@ agent_chains:
   db:
     alert_types: [Replication]
     max_iterations: 5
+    success_policy: any
+    synthesis: {llm_provider: scripted}
     stages:
-      - {name: look, success_policy: all, iteration_timeout: 30s, agents: [{name: sre, iteration_strategy: \"\"}, {name: sre}]}
+      - name: look
+        success_policy: all
+        iteration_timeout: 30s
+        agents: [{name: sre, iteration_strategy: \"\"}, {name: sre}]
+        synthesis: {agent: sre, iteration_strategy: synthesis-native-thinking}
+      - {replicas: 2, agents: [{name: sre}]}
 ";
     let chain = &Config::parse("f", text, &env).unwrap().agent_chains["db"];
     let agent = |strategy| StageAgent {
@@ -195,15 +208,31 @@ agent_chains:
     };
     let stage = Stage {
         name: "look".to_owned(),
-        success_policy: SuccessPolicy::All,
+        success_policy: Some(SuccessPolicy::All),
+        synthesis: Synthesis {
+            agent: Some("sre".to_owned()),
+            iteration_strategy: Some(Strategy::SynthesisNativeThinking),
+            ..Synthesis::default()
+        },
         settings: Settings { iteration_timeout: Some(Duration::from_secs(30)), ..Settings::default() },
         agents: vec![agent(Some(Strategy::SingleCall)), agent(None)],
+        replicas: 1,
+    };
+    let twice = Stage {
+        name: "stage-2".to_owned(),
+        success_policy: None,
+        synthesis: Synthesis::default(),
+        settings: Settings::default(),
+        agents: vec![agent(None)],
+        replicas: 2,
     };
     let expected = AgentChain {
         description: String::new(),
         alert_types: vec!["Replication".to_owned()],
+        success_policy: Some(SuccessPolicy::Any),
+        synthesis: Synthesis { llm_provider: Some("scripted".to_owned()), ..Synthesis::default() },
         settings: Settings { max_iterations: Some(5), ..Settings::default() },
-        stages: vec![stage],
+        stages: vec![stage, twice],
     };
     assert_eq!(chain, &expected);
 }

@@ -20,6 +20,9 @@ pub struct Expected {
     /// `server.tool` names that were called at least once.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// Agents that came to an analysis, each to exactly one.
+    #[serde(default)]
+    pub agents: Vec<String>,
     /// Kinds of errors that the timeline tells, each at least once.
     #[serde(default)]
     pub errors: Vec<String>,
@@ -79,6 +82,14 @@ impl Expected {
         }
         for tool in self.tools.iter().filter(|tool| !told(events, EventType::LlmToolCall, "tool_name", tool)) {
             faults.push(format!("tool {tool} was not called"));
+        }
+        for agent in &self.agents {
+            let own = |event: &&TimelineEvent| event.agent.as_ref() == Some(agent);
+            let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis);
+            let count = analyses.filter(own).count();
+            if count != 1 {
+                faults.push(format!("{count} analyses of {agent}, expected one"));
+            }
         }
         for kind in self.errors.iter().filter(|kind| !told(events, EventType::Error, "kind", kind)) {
             faults.push(format!("no error of the kind {kind:?}"));
@@ -215,6 +226,18 @@ mod tests {
             ]
         );
         assert_eq!(expected().check(&[]).len(), 7);
+    }
+
+    #[test]
+    fn every_agent_comes_to_one_analysis() {
+        let expected = Expected::parse("status: completed\nagents: [sre, dba, chief]\n").unwrap();
+        let of = |session_seq, agent: &str| TimelineEvent {
+            agent: Some(agent.to_owned()),
+            ..event(session_seq, EventType::FinalAnalysis, "", Value::Null)
+        };
+        let events =
+            [of(1, "sre"), of(2, "chief"), of(3, "chief"), event(4, EventType::SessionCompleted, "", json!({}))];
+        assert_eq!(expected.check(&events), ["0 analyses of dba, expected one", "2 analyses of chief, expected one"]);
     }
 
     #[test]

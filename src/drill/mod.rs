@@ -19,8 +19,8 @@ pub struct Drill {
     pub alert: &'static str,
     /// Its configuration file, without the server that plays the evidence.
     pub config: &'static str,
-    /// What the model says: a [`transcript::Transcript`].
-    pub transcript: &'static str,
+    /// What the model says: a [`transcript::Transcript`], or one for each agent.
+    pub transcripts: &'static [&'static str],
     expected: &'static str,
     index: &'static str,
     files: &'static [(&'static str, &'static str)],
@@ -28,11 +28,14 @@ pub struct Drill {
 
 macro_rules! drill {
     ($name:literal, [$($file:literal),* $(,)?]) => {
+        drill!($name, ["transcript.yaml"], [$($file),*])
+    };
+    ($name:literal, [$($transcript:literal),*], [$($file:literal),* $(,)?]) => {
         Drill {
             name: $name,
             alert: include_str!(concat!("../../examples/drills/", $name, "/alert.json")),
             config: include_str!(concat!("../../examples/drills/", $name, "/tarsy.yaml")),
-            transcript: include_str!(concat!("../../examples/drills/", $name, "/transcript.yaml")),
+            transcripts: &[$(include_str!(concat!("../../examples/drills/", $name, "/", $transcript))),*],
             expected: include_str!(concat!("../../examples/drills/", $name, "/expected.yaml")),
             index: include_str!(concat!("../../examples/drills/", $name, "/evidence/evidence.yaml")),
             files: &[$(($file, include_str!(concat!("../../examples/drills/", $name, "/evidence/", $file)))),*],
@@ -41,7 +44,7 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 4] = [
+pub const BUILTIN: [Drill; 5] = [
     drill!(
         "bad-deploy",
         [
@@ -51,6 +54,20 @@ pub const BUILTIN: [Drill; 4] = [
             "query_range_routes.json",
             "rollback_deployment.txt",
             "rollout_history.txt",
+        ]
+    ),
+    drill!(
+        "bad-deploy-team",
+        ["transcript.changes.yaml", "transcript.runtime.yaml", "transcript.synthesis.yaml"],
+        [
+            "deployment_logs.txt",
+            "query_range_connections.json",
+            "query_range_errors.json",
+            "query_range_replicas.json",
+            "revision_diff.txt",
+            "rollback_deployment.txt",
+            "rollout_history_gateway.txt",
+            "rollout_history_quotes.txt",
         ]
     ),
     drill!(

@@ -17,9 +17,9 @@ use crate::config::yaml::{self, YamlError};
 pub use native::{Code, CodeResult, Research, Resting};
 pub use question::Question;
 
-/// The transcript of a drill that is part of the program; `None` when there is no such drill.
-pub fn builtin(name: &str) -> Option<Result<Transcript, TranscriptError>> {
-    super::builtin(name).map(|drill| Transcript::parse(drill.transcript))
+/// The transcripts of a drill that is part of the program; `None` when there is no such drill.
+pub fn builtin(name: &str) -> Option<Result<Vec<Transcript>, TranscriptError>> {
+    super::builtin(name).map(|drill| drill.transcripts.iter().map(|text| Transcript::parse(text)).collect())
 }
 
 /// A recorded conversation.
@@ -29,6 +29,8 @@ pub struct Transcript {
     pub name: String,
     /// A request whose prompt contains this text gets it, too.
     pub matches: Option<String>,
+    /// Only for the agent of this name; of several transcripts that fit, one for the agent itself is taken.
+    pub agent: Option<String>,
     /// The pause between two pieces of streamed text.
     pub pace: Duration,
     /// Every answer carries provider state, and the next request has to bring all of it back byte for byte.
@@ -153,6 +155,14 @@ pub enum TranscriptError {
 }
 
 impl Transcript {
+    /// Whether it is for the agent whom this system message is for; one that names no agent is for all.
+    pub fn is_for(&self, system_message: &str) -> bool {
+        self.agent.as_deref().is_none_or(|agent| {
+            let named = system_message.strip_prefix("You are ").and_then(|rest| rest.strip_prefix(agent));
+            named.is_some_and(|rest| rest.starts_with(','))
+        })
+    }
+
     /// Reads a transcript from YAML.
     ///
     /// # Errors
@@ -163,6 +173,7 @@ impl Transcript {
         Ok(Self {
             name: file.name,
             matches: file.matches,
+            agent: file.agent,
             pace: file.pace,
             provider_state: file.provider_state,
             answers: answers("answers", file.answers)?,
@@ -180,6 +191,7 @@ struct File {
     name: String,
     #[serde(rename = "match")]
     matches: Option<String>,
+    agent: Option<String>,
     #[serde(default, deserialize_with = "duration")]
     pace: Duration,
     #[serde(default)]
@@ -257,6 +269,9 @@ mod tests {
 
     use super::*;
     use crate::drill::BUILTIN;
+    use crate::investigation::intake::{Hints, normalise};
+    use crate::investigation::plan::Strategy;
+    use crate::investigation::prompt::{Briefing, prompts};
     use crate::investigation::react;
 
     #[test]
@@ -264,6 +279,7 @@ mod tests {
         let text = "
 name: short
 match: DiskFull
+agent: dba
 pace: 20ms
 answers:
   - chunks:
@@ -299,6 +315,7 @@ answers:
             Transcript {
                 name: "short".into(),
                 matches: Some("DiskFull".into()),
+                agent: Some("dba".into()),
                 pace: Duration::from_millis(20),
                 provider_state: false,
                 answers: vec![first, second],
@@ -325,7 +342,7 @@ answers:
         assert_eq!(fault("name: x\nanswers: []\n"), "transcript: answers: needs at least one answer");
         assert_eq!(
             fault("name: x\nanswer: []\nanswers: []\n"),
-            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `answers`, `questions`"
+            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `agent`, `pace`, `provider_state`, `answers`, `questions`"
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: []\n  - chunks: [{text: a}, {txt: b}]\n"),
@@ -344,23 +361,40 @@ answers:
     #[test]
     fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
         for drill in BUILTIN {
-            let transcript = builtin(drill.name).unwrap().unwrap();
-            assert_eq!(transcript.name, drill.name);
-            assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
-            let asked = transcript.questions.iter().map(|question| &question.answers);
-            for answers in std::iter::once(&transcript.answers).chain(asked) {
-                assert_eq!(calls(answers.last().unwrap()), vec![], "{}", drill.name);
+            for transcript in builtin(drill.name).unwrap().unwrap() {
+                assert_eq!(transcript.name, drill.name);
+                assert!(drill.alert.contains(transcript.matches.as_deref().unwrap()), "{}", drill.name);
+                let asked = transcript.questions.iter().map(|question| &question.answers);
+                for answers in std::iter::once(&transcript.answers).chain(asked) {
+                    assert_eq!(calls(answers.last().unwrap()), vec![], "{}", drill.name);
+                }
             }
         }
         assert_eq!(builtin("no-such-drill"), None);
     }
 
     #[test]
+    fn a_transcript_of_an_agent_is_for_its_prompt_only_whatever_its_strategy() {
+        let transcript = |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
+        for strategy in Strategy::ALL {
+            let briefing = Briefing { agent: "sre-1", strategy, tools: &[], instructions: "", max_iterations: 1 };
+            let system = system_message(&briefing);
+            assert!(transcript("").is_for(&system) && transcript("\nagent: sre-1").is_for(&system), "{system}");
+            assert!(!transcript("\nagent: sre").is_for(&system) && !transcript("\nagent: dba").is_for(&system));
+        }
+    }
+
+    fn system_message(briefing: &Briefing<'_>) -> String {
+        prompts(briefing, &normalise(b"disk full", &Hints::default()).unwrap()).system
+    }
+
+    #[test]
     fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
         for drill in BUILTIN {
-            let (evidence, transcript) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
-            let asked = transcript.questions.iter().flat_map(|question| &question.answers);
-            let calls: Vec<_> = transcript.answers.iter().chain(asked).flat_map(calls).collect();
+            let (evidence, transcripts) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
+            let asked = transcripts.iter().flat_map(|each| &each.questions).flat_map(|question| &question.answers);
+            let answers = transcripts.iter().flat_map(|each| &each.answers).chain(asked);
+            let calls: Vec<_> = answers.flat_map(calls).collect();
             assert!(calls.len() >= 4, "{}", drill.name);
             for (tool, arguments) in calls {
                 let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();

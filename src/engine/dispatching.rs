@@ -125,8 +125,12 @@ async fn a_hand_back_of_a_session_that_is_over_or_lost_does_not_give_the_message
 #[tokio::test]
 async fn an_execution_that_panics_is_a_death_and_not_a_hand_back() {
     let mut desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
-    desk.dispatcher.ports.model =
-        Arc::new(FakeModel { turns: vec![Turn::Panics], calls: Mutex::new(0), requests: Mutex::default() });
+    desk.dispatcher.ports.model = Arc::new(FakeModel {
+        turns: vec![Turn::Panics],
+        others: Mutex::default(),
+        calls: Mutex::new(0),
+        requests: Mutex::default(),
+    });
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
     desk.deliver(b"x").await;
     assert_eq!(desk.outcome(), (words(&["receive 7", "open"]), words(&["nak later"])));

@@ -1,7 +1,8 @@
 //! The plan of a follow-up question: one agent of the investigation's chain, under the configuration of today, with
 //! prompts of its own. Pure, as the planner.
 
-use super::planner::{PlanError, Route, agent_plan, callable, choose, offered, settings, strategy, undefined};
+use super::planner::{PlanError, Route, agent_plan, callable, choose, offered, undefined};
+use super::staffing::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy, ToolSpec};
@@ -45,12 +46,14 @@ pub fn plan(
     tools: &[ToolSpec],
 ) -> Result<Plan, PlanError> {
     let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
-    let agent = agent_plan(config, name, &settings, &thread.alert, &callable(config, tools))?;
+    let instructions = config.agents.get(name).map(|agent| agent.instructions.as_str());
+    let instructions = instructions.ok_or_else(|| undefined("agent", name))?;
+    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &callable(config, tools))?;
     let briefing = Briefing {
         agent: name,
         strategy: agent.strategy,
         tools: &agent.tools,
-        instructions: config.agents.get(name).map(|agent| agent.instructions.as_str()).unwrap_or_default(),
+        instructions,
         max_iterations: agent.limits.max_iterations,
     };
     let texts = prompts(&briefing, thread, question);

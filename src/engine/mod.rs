@@ -21,10 +21,13 @@ pub mod requests;
 pub mod running;
 pub mod session;
 mod settle;
+mod staffing;
 pub mod sweeper;
 mod toolbatch;
 pub mod world;
 
+#[cfg(test)]
+mod chains;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]

@@ -5,10 +5,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage, StageAgent};
+use super::staffing::{crew, needs_synthesis, settings, strategy, synthesis};
+use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
 use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, prompts};
 
@@ -80,30 +81,31 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
 /// When the configuration refers to something that it does not define.
 pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec]) -> Result<Plan, PlanError> {
     let tools = callable(config, tools);
-    let stages = route.chain.stages.iter().map(|stage| {
-        let agents = stage.agents.iter().map(|agent| {
+    let mut stages = Vec::with_capacity(route.chain.stages.len());
+    for (index, stage) in route.chain.stages.iter().enumerate() {
+        let agents = crew(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
-            agent_plan(config, &agent.name, &settings, alert, &tools)
+            let instructions = config.agents.get(&agent.name).map(|agent| agent.instructions.as_str());
+            let undefined = || undefined("agent", &agent.name);
+            agent_plan(config, (&name, instructions.ok_or_else(undefined)?), &settings, alert, &tools)
         });
-        Ok(StagePlan {
-            name: stage.name.clone(),
-            success_policy: stage.success_policy,
-            agents: agents.collect::<Result<_, PlanError>>()?,
-        })
-    });
-    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: stages.collect::<Result<_, _>>()? })
+        let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
+        let agents = agents.collect::<Result<_, PlanError>>()?;
+        stages.push(StagePlan { name: stage.name.clone(), success_policy: policy, agents });
+        if needs_synthesis(config, route.chain, index) {
+            stages.push(synthesis_stage(config, route.chain, stage, alert)?);
+        }
+    }
+    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages })
 }
 
-/// What is in force: defaults < agent < chain < stage < agent of the stage.
-pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
-    let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
-    let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
-    let upper = layers.into_iter().flatten().fold(Settings::default(), |upper, layer| upper.over(layer));
-    upper.over(&config.defaults.settings)
-}
-
-pub(super) fn strategy(settings: &Settings) -> Strategy {
-    settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
+/// The stage that puts together what the agents of `stage` found. Its agent need not be defined.
+fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
+    let (name, settings) = synthesis(config, chain, stage);
+    let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
+    let agent = agent_plan(config, (&name, instructions), &settings, alert, &[])?;
+    let name = format!("{} synthesis", stage.name);
+    Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
 }
 
 /// Names of the servers that an agent may use: its list, or all.
@@ -113,12 +115,11 @@ pub(super) fn offered(config: &Config, settings: &Settings) -> Vec<String> {
 
 pub(super) fn agent_plan(
     config: &Config,
-    name: &str,
+    (name, instructions): (&str, &str),
     settings: &Settings,
     alert: &Alert,
     tools: &[ToolSpec],
 ) -> Result<AgentPlan, PlanError> {
-    let agent = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
     let provider = settings.llm_provider.as_deref().unwrap_or_default();
     let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
     let strategy = strategy(settings);
@@ -126,13 +127,8 @@ pub(super) fn agent_plan(
     let offered = tools.iter().filter(|tool| servers.iter().any(|server| Some(server.as_str()) == server_of(tool)));
     let tools: Vec<ToolSpec> = offered.cloned().collect();
     let limits = limits(settings);
-    let briefing = Briefing {
-        agent: name,
-        strategy,
-        tools: &tools,
-        instructions: &agent.instructions,
-        max_iterations: limits.max_iterations,
-    };
+    let briefing =
+        Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations: limits.max_iterations };
     let prompts = prompts(&briefing, alert);
     Ok(AgentPlan {
         name: name.to_owned(),
@@ -200,7 +196,7 @@ fn server_of(tool: &ToolSpec) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::investigation::alert::{AlertStatus, Severity};
-    use crate::investigation::plan::SuccessPolicy;
+    use crate::investigation::plan::Strategy;
 
     const CONFIG: &str = r#"
 llm_providers:
@@ -332,10 +328,16 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             success_policy: SuccessPolicy::All,
             agents: vec![
                 agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)),
-                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small, vec![])),
+                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small.clone(), vec![])),
             ],
         };
-        let expected = Plan { version: FORMAT_VERSION, chain: "web".to_owned(), stages: vec![stage] };
+        let synthesis = agent("synthesis", Strategy::Synthesis, "", limits(4, 3, 70_000), (small, vec![]));
+        let synthesis = StagePlan {
+            name: "look synthesis".to_owned(),
+            success_policy: SuccessPolicy::Any,
+            agents: vec![synthesis],
+        };
+        let expected = Plan { version: FORMAT_VERSION, chain: "web".to_owned(), stages: vec![stage, synthesis] };
         assert_eq!(plan(&config, &route, &alert, &tools), Ok(expected));
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::task::JoinSet;
 
 use super::control::{Broken, Control, HandBack};
@@ -98,13 +98,11 @@ async fn begin<W: World>(ports: &Ports<W>, lease: Lease, record: &SessionRecord,
     });
     let agents: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
     let content = format!("Stage {} started", stage.name);
-    let event = EventDraft::new(EventType::StageStarted, content, json!({"stage": stage.name, "agents": agents}));
-    let begin = StageBegin {
-        stage_no,
-        executions: executions.collect(),
-        name: stage.name.clone(),
-        success_policy: stage.success_policy.as_str(),
-    };
+    let policy = stage.success_policy.as_str();
+    let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": policy});
+    let event = EventDraft::new(EventType::StageStarted, content, metadata);
+    let begin =
+        StageBegin { stage_no, executions: executions.collect(), name: stage.name.clone(), success_policy: policy };
     step(ports, lease, record, (Some(begin), None, event)).await
 }
 
@@ -117,7 +115,10 @@ async fn end_stage<W: World>(
     let stage = stage_plan(record, end.stage_no)?;
     let status = end.status.as_str();
     let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
-    let event = EventDraft::new(EventType::StageCompleted, content, json!({"stage": stage.name, "status": status}));
+    let outcomes = chain::outcomes(record, end.stage_no);
+    let outcomes: Map<_, _> = outcomes.into_iter().map(|(name, run)| (name.to_owned(), run.as_str().into())).collect();
+    let metadata = json!({"stage": stage.name, "status": status, "outcomes": outcomes});
+    let event = EventDraft::new(EventType::StageCompleted, content, metadata);
     let event = if end.status == RunStatus::Completed { event } else { event.failed() };
     step(ports, lease, record, (None, Some(end), event)).await
 }
@@ -152,13 +153,17 @@ async fn run<W: World>(
 ) -> Result<(), Broken> {
     let stage = stage_plan(record, stage_no)?;
     let context = chain::context_of(record, stage_no);
-    let mut running = JoinSet::new();
-    for execution in executions {
+    let staffed = executions.into_iter().map(|execution| {
         let index = usize::try_from(execution.agent_no).unwrap_or(usize::MAX).saturating_sub(1);
-        let Some(agent) = stage.agents.get(index).cloned() else {
+        let agent = stage.agents.get(index).cloned().ok_or_else(|| {
             let error = format!("stage {stage_no} has no agent number {}", execution.agent_no);
-            return Err(Broken::HandBack(HandBack::NotForUs(error)));
-        };
+            Broken::HandBack(HandBack::NotForUs(error))
+        });
+        Ok((execution, agent?))
+    });
+    let mut running = JoinSet::new();
+    // Nothing begins before all of it is known to be right.
+    for (execution, agent) in staffed.collect::<Result<Vec<_>, Broken>>()? {
         let (ports, control, context) = (ports.clone(), control.clone(), context.clone());
         running.spawn(async move {
             Execution::resume(ports, (lease, control), &execution, (agent, context)).await?.run().await
@@ -170,11 +175,21 @@ async fn run<W: World>(
             tracing::error!(session_id = %lease.session_id, "an execution panicked: {panic}");
             Err(Broken::Panicked)
         });
-        if result.is_ok() {
-            result = ended;
-        }
+        result = graver(result, ended);
     }
     result
+}
+
+/// Of two ends of executions the one that decides about the session: whoever has lost it has no say, and a panic counts
+/// as a death also beside an execution that would hand it back. Of two alike the first.
+fn graver(first: Result<(), Broken>, second: Result<(), Broken>) -> Result<(), Broken> {
+    let gravity = |end: &Result<(), Broken>| match end {
+        Ok(()) => 0,
+        Err(Broken::HandBack(_)) => 1,
+        Err(Broken::Panicked) => 2,
+        Err(Broken::LeaseLost) => 3,
+    };
+    if gravity(&second) > gravity(&first) { second } else { first }
 }
 
 async fn finish<W: World>(
@@ -183,7 +198,7 @@ async fn finish<W: World>(
     record: &SessionRecord,
     (status, analysis, error): (RunStatus, Option<String>, Option<String>),
 ) -> Result<(), Broken> {
-    let totals = totals(ports, lease, record).await?;
+    let totals = totals(ports, lease, record, chain::deciding(record, status)).await?;
     let reason = totals.reason.unwrap_or(StopReason::Error);
     let (event_type, content) = match status {
         RunStatus::Completed | RunStatus::Running => {
@@ -232,8 +247,13 @@ struct Totals {
     reason: Option<StopReason>,
 }
 
-/// Summed up from the journals, so that they survive restarts.
-async fn totals<W: World>(ports: &Ports<W>, lease: Lease, record: &SessionRecord) -> Result<Totals, Broken> {
+/// Summed up from the journals, so that they survive restarts. The reason is that of the execution that decides.
+async fn totals<W: World>(
+    ports: &Ports<W>,
+    lease: Lease,
+    record: &SessionRecord,
+    deciding: Option<ExecutionId>,
+) -> Result<Totals, Broken> {
     let mut totals = Totals::default();
     for stage in &record.stages {
         for run in &stage.executions {
@@ -244,7 +264,9 @@ async fn totals<W: World>(ports: &Ports<W>, lease: Lease, record: &SessionRecord
             totals.iterations += state.iteration();
             totals.tool_calls += state.tool_calls();
             totals.usage = totals.usage.plus(state.usage());
-            totals.reason = state.ended().map(reason_of).or(totals.reason);
+            if deciding == Some(run.execution_id) {
+                totals.reason = state.ended().map(reason_of);
+            }
         }
     }
     Ok(totals)

@@ -38,6 +38,8 @@ pub(super) enum Turn {
 #[derive(Debug)]
 pub(super) struct FakeModel {
     pub(super) turns: Vec<Turn>,
+    /// Of the agents whose model has this name, instead.
+    pub(super) others: Mutex<BTreeMap<String, Vec<Turn>>>,
     pub(super) calls: Mutex<u32>,
     pub(super) requests: Mutex<Vec<ModelRequest>>,
 }
@@ -58,7 +60,8 @@ impl Model for FakeModel {
         let failed = |timeout| {
             Err(ModelError::Failed { code: "max_retries".to_owned(), message: "provider broke".to_owned(), timeout })
         };
-        let mut turn = self.turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![]));
+        let turns = lock(&self.others).get(&request.provider.model).cloned().unwrap_or_else(|| self.turns.clone());
+        let mut turn = turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![]));
         if let Turn::Slowly(secs, text, calls) = turn {
             tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
             turn = Turn::Says(text, calls);
@@ -161,10 +164,17 @@ impl FakeJournal {
             }
             disk.writes += 1;
             let (now, death) = (disk.writes, disk.death);
-            if death != Death::Before(now) {
+            // What dies with the disk writes nothing more, either.
+            let (written, dead) = match death {
+                Death::Never => (true, false),
+                Death::Before(last) => (now < last, now >= last),
+                Death::After(last) => (now <= last, now >= last),
+                Death::Hold(at) => (true, now == at),
+            };
+            if written {
                 change(&mut disk);
             }
-            [Death::Before(now), Death::After(now), Death::Hold(now)].contains(&death).then_some(death)
+            dead.then_some(death)
         };
         if let Some(death) = dead {
             self.died.notify_one();
@@ -298,7 +308,12 @@ impl Scene {
             death: Death::Never,
         };
         let ports = Ports {
-            model: Arc::new(FakeModel { turns, calls: Mutex::new(0), requests: Mutex::default() }),
+            model: Arc::new(FakeModel {
+                turns,
+                others: Mutex::default(),
+                calls: Mutex::new(0),
+                requests: Mutex::default(),
+            }),
             tools: Arc::new(FakeTools::default()),
             journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new(), go_on: Notify::new() }),
             feed: Arc::new(FakeFeed::default()),

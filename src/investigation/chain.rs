@@ -1,16 +1,26 @@
 //! The chain: a session's stages as a fold over its own steps.
 //!
-//! | executions of a stage | `any` | `all` |
+//! | executions of a stage | stage, policy `any` | stage, policy `all` |
 //! |---|---|---|
 //! | one runs | running | running |
 //! | every one completed | completed | completed |
 //! | some completed | completed | the worst of the others |
 //! | none completed | the worst of them | the worst of them |
 //!
-//! From bad to worst: failed, timed out, cancelled. A stage that is not completed ends the session with its status.
+//! From bad to worst: failed, timed out, cancelled. An execution that has begun runs to its own end, whatever becomes
+//! of those beside it.
+//!
+//! | stage | session |
+//! |---|---|
+//! | completed, the last one | completed, with its analysis |
+//! | completed, another one is planned | that one begins |
+//! | completed, but a cancel or the deadline met one of its executions, and another one is planned | cancelled, timed out |
+//! | failed, timed out, cancelled | the same; no later stage begins |
+//!
+//! The agents of a stage are told what the stage before it found, and nothing of those before that.
 
 use super::ids::ExecutionId;
-use super::plan::{Plan, SuccessPolicy};
+use super::plan::{Plan, StagePlan, SuccessPolicy};
 
 /// A session as a resume finds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +124,7 @@ pub enum Next {
         stage_no: u32,
         /// Never running.
         status: RunStatus,
-        /// The first error of its executions.
+        /// The errors of its executions; of several each with its agent's name.
         error: Option<String>,
     },
     /// End the session.
@@ -134,22 +144,47 @@ pub fn next(record: &SessionRecord) -> Next {
         return Next::Begin(1);
     };
     let stage_no = stage.stage_no;
+    let is_last = usize_of(stage_no) >= record.plan.stages.len();
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
-        RunStatus::Completed if usize_of(stage_no) < record.plan.stages.len() => Next::Begin(stage_no + 1),
-        RunStatus::Completed => {
+        RunStatus::Completed if is_last => {
             Next::Finish { status: RunStatus::Completed, analysis: analysis(record, stage), error: None }
         }
+        RunStatus::Completed => match stop(stage) {
+            Some(status) => Next::Finish { status, analysis: None, error: None },
+            None => Next::Begin(stage_no + 1),
+        },
         status @ (RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
-            Next::Finish { status, analysis: None, error: first_error(stage) }
+            Next::Finish { status, analysis: None, error: errors(record, stage) }
         }
     }
 }
 
-/// What the stages before `stage_no` found, as context for its agents.
+/// The execution that says why the session ends as it does: the first one of the last stage with that status.
+pub fn deciding(record: &SessionRecord, status: RunStatus) -> Option<ExecutionId> {
+    let run = record.stages.last()?.executions.iter().find(|run| run.status == status)?;
+    Some(run.execution_id)
+}
+
+/// What the stage before `stage_no` found, as context for the agents of that one. Several agents stand under their
+/// names, also those that found nothing.
 pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
     let before = record.stages.iter().rev().find(|stage| stage.stage_no < stage_no)?;
-    analysis(record, before)
+    match before.executions.as_slice() {
+        [only] => only.analysis.clone(),
+        several if several.iter().all(|run| run.analysis.is_none()) => None,
+        several => {
+            let found = several.iter().map(|run| (name(record, before, run), finding(run)));
+            Some(under_headings(&found.collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// How each execution of a stage ended, by the agents' names.
+pub fn outcomes<'r>(record: &'r SessionRecord, stage_no: u32) -> Vec<(&'r str, RunStatus)> {
+    let stage = record.stages.iter().find(|stage| stage.stage_no == stage_no);
+    let runs = stage.into_iter().flat_map(|stage| stage.executions.iter().map(move |run| (stage, run)));
+    runs.map(|(stage, run)| (name(record, stage, run), run.status)).collect()
 }
 
 fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
@@ -159,10 +194,9 @@ fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
     if !executions.is_empty() {
         return Next::Run { stage_no, executions };
     }
-    let policy =
-        record.plan.stages.get(usize_of(stage_no) - 1).map_or(SuccessPolicy::Any, |stage| stage.success_policy);
+    let policy = stage_plan(record, stage).map_or(SuccessPolicy::Any, |plan| plan.success_policy);
     let status = verdict(policy, stage.executions.iter().map(|run| run.status));
-    let error = if status == RunStatus::Completed { None } else { first_error(stage) };
+    let error = if status == RunStatus::Completed { None } else { errors(record, stage) };
     Next::End { stage_no, status, error }
 }
 
@@ -174,24 +208,67 @@ fn verdict(policy: SuccessPolicy, mut statuses: impl Iterator<Item = RunStatus> 
     }
 }
 
-fn first_error(stage: &StageRecord) -> Option<String> {
-    stage.executions.iter().find_map(|run| run.error.clone())
+/// A cancel or the deadline that one of the stage's executions met. Both are for the whole session.
+fn stop(stage: &StageRecord) -> Option<RunStatus> {
+    let stops = stage.executions.iter().map(|run| run.status);
+    stops.filter(|status| matches!(status, RunStatus::Cancelled | RunStatus::TimedOut)).max_by_key(|s| s.badness())
+}
+
+/// The only execution's error as it is; of several each under its agent's name.
+fn errors(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
+    if let [only] = stage.executions.as_slice() {
+        return only.error.clone();
+    }
+    let told = stage.executions.iter().filter_map(|run| {
+        let error = run.error.as_deref()?;
+        Some(format!("{}: {error}", name(record, stage, run)))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// One analysis as it is; several under their agents' names.
 fn analysis(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
-    let plan = record.plan.stages.get(usize_of(stage.stage_no) - 1);
-    let name =
-        |agent_no: u32| plan.and_then(|stage| stage.agents.get(usize_of(agent_no) - 1)).map_or("agent", |a| &a.name);
-    let found: Vec<(&str, &str)> =
-        stage.executions.iter().filter_map(|run| Some((name(run.agent_no), run.analysis.as_deref()?))).collect();
-    match found.as_slice() {
-        [] => None,
-        [(_, only)] => Some((*only).to_owned()),
-        several => {
-            Some(several.iter().map(|(agent, text)| format!("## {agent}\n\n{text}")).collect::<Vec<_>>().join("\n\n"))
+    let found = stage.executions.iter().filter_map(|run| Some((name(record, stage, run), run.analysis.clone()?)));
+    let mut found: Vec<(&str, String)> = found.collect();
+    if found.len() > 1 { Some(under_headings(&found)) } else { found.pop().map(|(_, only)| only) }
+}
+
+/// What an execution found, or why it found nothing: whoever reads on has to know what nobody looked at.
+fn finding(run: &ExecutionRecord) -> String {
+    match (&run.analysis, run.status) {
+        (Some(analysis), _) => analysis.clone(),
+        (None, RunStatus::Cancelled) => "No analysis: this agent was cancelled.".to_owned(),
+        (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
+        (None, RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
+            format!("No analysis: this agent failed: {}", run.error.as_deref().unwrap_or("no reason is known"))
         }
     }
+}
+
+fn under_headings(found: &[(&str, String)]) -> String {
+    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+    let parts = found.iter().map(|(name, text)| format!("### {name}\n\n{}", without_headings(text, &names)));
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// A text in which no line passes for the heading of one of these agents.
+fn without_headings(text: &str, names: &[&str]) -> String {
+    let lines = text.trim().lines().map(|line| {
+        let bare = line.trim_start();
+        let is_heading = bare.starts_with('#') && names.contains(&bare.trim_matches(['#', ' ']));
+        if is_heading { format!("\\{bare}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn stage_plan<'r>(record: &'r SessionRecord, stage: &StageRecord) -> Option<&'r StagePlan> {
+    record.plan.stages.get(usize_of(stage.stage_no) - 1)
+}
+
+fn name<'r>(record: &'r SessionRecord, stage: &StageRecord, run: &ExecutionRecord) -> &'r str {
+    let agent = stage_plan(record, stage).and_then(|plan| plan.agents.get(usize_of(run.agent_no) - 1));
+    agent.map_or("agent", |agent| &agent.name)
 }
 
 fn usize_of(number: u32) -> usize {
@@ -199,23 +276,4 @@ fn usize_of(number: u32) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_outcomes_holds() {
-        use RunStatus::{Cancelled, Completed, Failed, TimedOut};
-        use SuccessPolicy::{All, Any};
-        let table = [
-            (Any, vec![Completed, Completed], Completed),
-            (All, vec![Completed, Completed], Completed),
-            (Any, vec![Failed, Completed], Completed),
-            (All, vec![Failed, Completed], Failed),
-            (Any, vec![Failed, TimedOut], TimedOut),
-            (All, vec![TimedOut, Cancelled, Failed], Cancelled),
-        ];
-        for (policy, statuses, expected) in table {
-            assert_eq!(verdict(policy, statuses.iter().copied()), expected, "{policy:?} {statuses:?}");
-        }
-    }
-}
+mod tests;

@@ -43,6 +43,9 @@ pub enum SuccessPolicy {
 }
 
 impl SuccessPolicy {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Any, Self::All];
+
     /// The word in configuration and store.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,6 +113,14 @@ impl Strategy {
         match self {
             Self::React | Self::NativeThinking => true,
             Self::SingleCall | Self::Synthesis | Self::SynthesisNativeThinking => false,
+        }
+    }
+
+    /// Whether it puts together what others found.
+    pub fn synthesises(self) -> bool {
+        match self {
+            Self::Synthesis | Self::SynthesisNativeThinking => true,
+            Self::SingleCall | Self::React | Self::NativeThinking => false,
         }
     }
 

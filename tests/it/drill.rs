@@ -115,10 +115,38 @@ async fn transaction_ids_are_investigated_with_code_and_a_search_that_the_analys
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
+/// What every run of the drill with two agents shows.
+fn assert_team(shown: &str) {
+    let marks = [
+        "investigation started: changes, runtime",
+        "investigation synthesis started",
+        "revision_diff",
+        "deployment_logs",
+        "14 × 40 = 560",
+        "completed",
+    ];
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(marks.iter().all(|mark| words.contains(mark)), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_deploy_is_investigated_by_two_agents_and_put_together() {
+    let shown = shown(&["bad-deploy-team"]).await;
+    assert_team(&shown);
+    assert!(!shown.contains("resumed"), "{shown}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transaction_ids_are_investigated_to_the_same_end_when_the_worker_is_killed() {
     let shown = shown(&["xid-wraparound", "--kill"]).await;
     assert_xid_wraparound(&shown);
+    assert!(shown.contains("resumed"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_deploy_is_put_together_also_when_the_worker_of_both_agents_is_killed() {
+    let shown = shown(&["bad-deploy-team", "--kill"]).await;
+    assert_team(&shown);
     assert!(shown.contains("resumed"), "{shown}");
 }
 
@@ -127,16 +155,22 @@ async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
     let (code, shown) = list.finished().await;
     let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!((code, names), (0, vec!["bad-deploy", "disk-full", "oom-killed", "xid-wraparound"]), "{shown}");
+    assert_eq!(
+        (code, names),
+        (0, vec!["bad-deploy", "bad-deploy-team", "disk-full", "oom-killed", "xid-wraparound"]),
+        "{shown}"
+    );
     let mut list = Tarsy::spawn("list", &["drill", "--list", "--json"], &[]);
     let (code, shown) = list.finished().await;
     let listed: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 4, &json!("disk-full")), "{shown}");
+    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 5, &json!("bad-deploy-team")), "{shown}");
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
     let (code, _) = unknown.finished().await;
     assert_eq!(code, 2, "wrong usage");
     assert!(
-        unknown.log().contains("no drill \"disk-ful\"; there are: bad-deploy, disk-full, oom-killed, xid-wraparound"),
+        unknown.log().contains(
+            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, oom-killed, xid-wraparound"
+        ),
         "{}",
         unknown.log()
     );

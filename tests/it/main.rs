@@ -12,6 +12,7 @@
 
 mod bus;
 mod cancel;
+mod chains;
 mod commands;
 mod config;
 mod controllers;

@@ -123,7 +123,7 @@ fn journal_of(session: SessionId) -> String {
 }
 
 /// The end is on the stream before the session is settled.
-async fn settled(stage: &Stage, session: SessionId) {
+pub(crate) async fn settled(stage: &Stage, session: SessionId) {
     let store = stage.database.store();
     let patience = Instant::now();
     while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {

@@ -59,7 +59,7 @@ fn list(as_json: bool) -> anyhow::Result<Exit> {
         if as_json {
             print_json(&json!({"name": name, "title": title}))?;
         } else {
-            print(&[format!("{name:<14} {title}")])?;
+            print(&[format!("{name:<16} {title}")])?;
         }
     }
     Ok(Exit::Done)

@@ -34,6 +34,11 @@ impl<'a> Meta<'a> {
         self.value.get(key).and_then(Value::as_bool).unwrap_or_default()
     }
 
+    /// Keys and values of an object.
+    pub(super) fn pairs(&self, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.value.get(key).and_then(Value::as_object).into_iter().flatten()
+    }
+
     pub(super) fn list(&self, key: &str) -> &'a [Value] {
         self.value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }

@@ -34,7 +34,10 @@ pub use style::Style;
 use calls::Calls;
 use live::Live;
 use meta::Meta;
-use row::{Columns, Place};
+use row::{Body, Columns, Place};
+
+/// Lines of one agent's analysis while others work beside it; a synthesis follows.
+const PART_LINES: usize = 8;
 
 /// The rendering of one session.
 #[derive(Debug)]
@@ -48,6 +51,10 @@ pub struct Timeline {
     /// Columns of the agents' names, once more than one has run.
     agent_column: Option<usize>,
     stages: Vec<String>,
+    /// Several agents run in the present stage: what each of them finds is not the last word.
+    team: bool,
+    /// A stage with several agents has begun.
+    had_team: bool,
     calls: Calls,
     live: Live,
 }
@@ -63,6 +70,8 @@ impl Timeline {
             agents: Vec::new(),
             agent_column: None,
             stages: Vec::new(),
+            team: false,
+            had_team: false,
             calls: Calls::default(),
             live: Live::default(),
         }
@@ -82,14 +91,20 @@ impl Timeline {
             lines.push(self.title(event));
         }
         // A second agent brings its column, so the names of the columns are said again.
-        if self.meet(event) || is_first {
+        if self.staff(event) || self.meet(event) || is_first {
             lines.push(Columns::new(&self.style, self.agent_column).head());
         }
         let tool = self.calls.name(event, self.style.ascii);
         if self.is_hidden(event) {
             return lines;
         }
-        let row = event::row(event, tool, &self.style);
+        let mut row = event::row(event, tool, &self.style);
+        if self.team && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
+            "analysis".clone_into(&mut row.name);
+            if let Body::Whole(_, limit) = &mut row.body {
+                *limit = Some(PART_LINES);
+            }
+        }
         let columns = Columns::new(&self.style, self.agent_column);
         lines.extend(columns.lines(&self.place(event, started_at), row));
         self.ended |= event.event_type.is_end();
@@ -127,6 +142,23 @@ impl Timeline {
         vec![messages::go_on(self.session)]
     }
 
+    /// Takes the agents of a stage in; `true` when they bring their column.
+    fn staff(&mut self, event: &TimelineEvent) -> bool {
+        if event.event_type != EventType::StageStarted {
+            return false;
+        }
+        let agents = Meta::new(&event.metadata, self.style.ascii).list("agents");
+        let names = agents.iter().filter_map(|agent| agent.as_str()).map(|name| text::one_line(name, self.style.ascii));
+        let longest = names.map(|name| text::width(&name)).max().unwrap_or_default();
+        self.team = agents.len() > 1;
+        self.had_team |= self.team;
+        if !self.team || self.agent_column.is_some() {
+            return false;
+        }
+        self.agent_column = Some(agent_columns(longest));
+        true
+    }
+
     /// Takes the agent of an event in; `true` when it is the second one.
     fn meet(&mut self, event: &TimelineEvent) -> bool {
         let Some((execution, agent)) = event.execution_id.zip(event.agent.as_deref()) else {
@@ -140,7 +172,7 @@ impl Timeline {
             return false;
         }
         let longest = self.agents.iter().map(|(_, agent)| text::width(agent)).max().unwrap_or_default();
-        self.agent_column = Some(longest.clamp(8, 12));
+        self.agent_column = Some(agent_columns(longest));
         true
     }
 
@@ -154,8 +186,9 @@ impl Timeline {
         if !self.stages.contains(&name) {
             self.stages.push(name);
         }
-        // Whether a chain has more than one stage shows when the second one begins.
-        self.stages.len() < 2 && !self.style.verbose
+        // Whether a chain has more than one stage shows when the second one begins; one with several agents is followed
+        // by a synthesis.
+        self.stages.len() < 2 && !self.had_team && !self.style.verbose
     }
 
     fn place(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Place {
@@ -197,4 +230,9 @@ impl Timeline {
             meta.number("running_ms").map(std::time::Duration::from_millis),
         )
     }
+}
+
+/// Columns for names of which the longest takes so many.
+fn agent_columns(longest: usize) -> usize {
+    longest.clamp(8, 12)
 }

@@ -8,7 +8,7 @@ use super::show::{model, retry_of, state};
 use super::table::{millis, moment, status_word};
 use super::{figures, meta};
 use crate::cli::messages;
-use crate::store::{AlertReport, QuestionReport, SessionReport, ToolCallReport};
+use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
 /// Lines of an alert that a ticket needs.
 const ALERT_LINES: usize = 60;
@@ -25,6 +25,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     if let Some(session) = &report.session {
         lines.extend(outcome(session));
         lines.extend(analysis(session, report.parent_id.is_some()));
+        lines.extend(agents(session));
         lines.extend(timeline(session));
     }
     lines.extend(questions(report));
@@ -116,6 +117,23 @@ fn questions(report: &AlertReport) -> Vec<String> {
     };
     let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
     if parts.is_empty() { Vec::new() } else { section("Questions", parts.join(&String::new())) }
+}
+
+/// What was put together, agent by agent.
+fn agents(session: &SessionReport) -> Vec<String> {
+    let several = session.stages.iter().filter(|stage| stage.executions.len() > 1);
+    let parts: Vec<Vec<String>> = several.flat_map(|stage| &stage.executions).map(agent).collect();
+    if parts.is_empty() { Vec::new() } else { section("What each agent found", parts.join(&String::new())) }
+}
+
+fn agent(execution: &ExecutionReport) -> Vec<String> {
+    let head = format!("### {} ({})", inline(&execution.agent), inline(&status_word(&execution.status)));
+    let found = match (&execution.analysis, &execution.error) {
+        (Some(analysis), _) => quote(analysis),
+        (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
+        (None, None) => vec!["No analysis.".to_owned()],
+    };
+    [head, String::new()].into_iter().chain(found).collect()
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {

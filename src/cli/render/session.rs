@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::cli::messages;
 use crate::investigation::timeline::TimelineEvent;
 
 use super::event::line;
-use super::figures;
 use super::meta::Meta;
 use super::row::{Body, Row};
 use super::style::{Paint, Symbol};
+use super::{figures, text};
 
 /// Tokens in, cached, out and thinking, as far as they are known.
 pub(super) fn usage(meta: &Meta<'_>) -> String {
@@ -63,7 +65,23 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
 pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, symbol: Symbol, fallback: &str) -> Row {
     let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
     let status = meta.text("status").filter(|status| status != "running").unwrap_or_else(|| fallback.to_owned());
-    line(symbol, "stage", &format!("{name} {status}"))
+    line(symbol, "stage", &format!("{name} {status}{}", who(meta)))
+}
+
+/// Of a stage with several agents: who begins, or who did not complete.
+fn who(meta: &Meta<'_>) -> String {
+    let word = |value: &Value| value.as_str().map(|word| text::one_line(word, meta.is_ascii()));
+    let agents: Vec<String> = meta.list("agents").iter().filter_map(word).collect();
+    if agents.len() > 1 {
+        let all = if meta.text("success_policy").as_deref() == Some("all") { "; all have to complete" } else { "" };
+        return format!(": {}{all}", agents.join(", "));
+    }
+    let outcomes = meta.pairs("outcomes").filter_map(|(agent, status)| Some((agent, word(status)?)));
+    let outcomes: Vec<(&String, String)> = outcomes.collect();
+    let others = outcomes.iter().filter(|(_, status)| outcomes.len() > 1 && status != "completed");
+    let others = others.map(|(agent, status)| format!("{agent} {}", status.replace('_', " ")));
+    let others = others.collect::<Vec<_>>().join(", ");
+    if others.is_empty() { others } else { format!(": {}", text::one_line(&others, meta.is_ascii())) }
 }
 
 /// Another alert of the same fingerprint was linked.

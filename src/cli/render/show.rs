@@ -141,11 +141,14 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
         Column::Rest("tokens"),
     ];
     let mut rows = Vec::new();
+    let mut before = "";
     for stage in stages {
+        // A synthesis is called after the stage above it.
+        let own = stage.name.strip_prefix(before).and_then(|name| name.strip_prefix(' ')).unwrap_or(&stage.name);
         for (index, execution) in stage.executions.iter().enumerate() {
-            let name = if index == 0 { stage.name.as_str() } else { "" };
-            rows.push(row(name, execution, now, style));
+            rows.push(row(if index == 0 { own } else { "" }, execution, now, style));
         }
+        before = &stage.name;
     }
     let mut lines = table(&columns, &rows, style);
     let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {

@@ -146,6 +146,8 @@ pub struct ExecutionReport {
     pub started_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// What it found.
+    pub analysis: Option<String>,
     /// Why it failed.
     pub error: Option<String>,
     /// How many tool calls it made.

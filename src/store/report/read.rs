@@ -113,6 +113,7 @@ struct ExecutionRow {
     iteration: i32,
     started_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
+    analysis: Option<String>,
     error: Option<String>,
 }
 
@@ -283,6 +284,7 @@ fn executions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<(i32, 
             iteration: row.iteration,
             started_at: row.started_at,
             finished_at: row.finished_at,
+            analysis: row.analysis,
             error: row.error,
             tool_calls,
             usage: tokens(usage),

@@ -17,7 +17,7 @@ fn unpaced() -> Options {
 async fn the_streamed_answer_is_the_recorded_one() {
     let server = Server::start(unpaced());
     let (answer, shown) = watch(&server.client(), &request("", OOM_PROMPT)).await;
-    let recorded = &builtin("oom-killed").unwrap().unwrap().answers[0];
+    let recorded = &builtin("oom-killed").unwrap().unwrap()[0].answers[0];
     let Some(Chunk::Thinking(thinking)) = recorded.chunks.first() else { panic!("{recorded:?}") };
     let pod = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
     let call = |n: usize, tool: &str| ToolCall {
@@ -125,7 +125,7 @@ async fn a_transcript_is_picked_by_name_before_text_and_only_by_text_of_the_prom
         (code.as_str(), message.as_str()),
         (
             "invalid_request",
-            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, disk-full, oom-killed, xid-wraparound, generic"
+            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, oom-killed, xid-wraparound, generic"
         )
     );
 }

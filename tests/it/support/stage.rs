@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tarsy::bus::{Followed, Follower, Nats, NewAlert, Options, Patience, Priority, SESSION_ID};
-use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use tarsy::store::Store;
 use uuid::Uuid;
@@ -40,6 +40,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) reserved: u32,
     /// Between two looks for what nobody takes care of.
     pub(crate) sweep: Duration,
+    /// Further sections of the configuration.
+    pub(crate) sections: &'a str,
+    /// Recordings beside the built-in ones.
+    pub(crate) transcripts: &'a [&'a str],
     /// A recording beside the built-in ones.
     pub(crate) transcript: Option<String>,
     /// Another database than one on the shared server.
@@ -57,6 +61,8 @@ impl Default for Setup<'_> {
             slots: 4,
             reserved: 0,
             sweep: SWEEP,
+            sections: "",
+            transcripts: &[],
             transcript: None,
             database: None,
         }
@@ -101,6 +107,9 @@ impl Stage {
         if let Some(transcript) = setup.transcript {
             std::fs::write(stage.file("transcripts").join("stage.yaml"), transcript).unwrap();
         }
+        for (number, transcript) in setup.transcripts.iter().enumerate() {
+            std::fs::write(stage.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
+        }
         stage.start_llm_service("127.0.0.1:0").await;
         stage.migrate().await;
         stage
@@ -113,11 +122,11 @@ impl Stage {
     }
 
     fn config(&self, setup: &Setup<'_>) -> String {
-        let Setup { slots, reserved, attempts, .. } = setup;
+        let Setup { slots, reserved, attempts, sections, .. } = setup;
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
              env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\nworker:\n  lease: {}s\n  slots: {slots}\n  \
-             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n",
+             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n{sections}",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
             setup.allow.join(", "),
@@ -200,6 +209,14 @@ impl Stage {
     /// How often each tool call was sent.
     pub(crate) fn tool_calls(&self) -> BTreeMap<String, u32> {
         self.counted("tool_calls", |line| format!("{} {}", line["tool"].as_str().unwrap(), line["arguments"]))
+    }
+
+    /// How often each model call of an execution was asked for, by its index.
+    pub(crate) fn model_calls_of(&self, execution: ExecutionId) -> Vec<u32> {
+        let id = execution.to_string();
+        let counts =
+            self.counted("model_calls", |line| format!("{} {}", line["execution_id"].as_str().unwrap(), line["index"]));
+        counts.into_iter().filter(|(key, _)| key.starts_with(&id)).map(|(_, count)| count).collect()
     }
 
     fn counted(&self, file: &str, key: impl Fn(&Value) -> String) -> BTreeMap<String, u32> {

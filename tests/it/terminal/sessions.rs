@@ -89,9 +89,21 @@ fn execution(agent: &str, status: &str, error: Option<&str>) -> ExecutionReport 
         iteration: 2,
         started_at: at(0),
         finished_at: Some(at(6)),
+        analysis: (status == "completed").then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
         error: error.map(ToOwned::to_owned),
         tool_calls: 2,
         usage: Tokens { input: 4_101, cached: 1_920, output: 612, thinking: 300 },
+    }
+}
+
+fn stage(name: &str, executions: Vec<ExecutionReport>) -> StageReport {
+    StageReport {
+        stage_no: 1,
+        name: name.to_owned(),
+        status: "completed".to_owned(),
+        started_at: at(0),
+        finished_at: Some(at(6)),
+        executions,
     }
 }
 
@@ -161,17 +173,16 @@ fn completed() -> AlertReport {
                 ],
             }]),
             error: None,
-            stages: vec![StageReport {
-                stage_no: 1,
-                name: "investigation".to_owned(),
-                status: "completed".to_owned(),
-                started_at: at(0),
-                finished_at: Some(at(6)),
-                executions: vec![
-                    execution("sre", "completed", None),
-                    execution("database", "timed_out", Some("two model calls in a row took longer than 2m00s")),
-                ],
-            }],
+            stages: vec![
+                stage(
+                    "investigation",
+                    vec![
+                        execution("sre", "completed", None),
+                        execution("database", "timed_out", Some("two model calls in a row took longer than 2m00s")),
+                    ],
+                ),
+                stage("investigation synthesis", vec![execution("synthesis", "completed", None)]),
+            ],
             models: vec![ModelReport {
                 provider: "gemini".to_owned(),
                 backend: "google-native".to_owned(),

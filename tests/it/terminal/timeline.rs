@@ -1,6 +1,6 @@
 //! A whole investigation as it is printed: one story, in every style.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tarsy::cli::render::{Style, Timeline};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
@@ -89,6 +89,54 @@ fn a_second_agent_brings_the_column_of_agents() {
     insta::assert_snapshot!("two_agents", print(Style::default(), &events[..12]));
 }
 
+/// An event of the story that tells something else.
+fn told(session_seq: u32, word: &str, agent: Option<&str>, content: &str, metadata: Value) -> TimelineEvent {
+    let stage = agent.map(|_| "look".to_owned());
+    let id = agent.map(|name| ExecutionId(Uuid::from_u128(u128::try_from(name.len()).unwrap())));
+    let mut event = story()[2].clone();
+    (event.session_seq, event.execution_id, event.stage) = (session_seq, id, stage);
+    event.agent = agent.map(ToOwned::to_owned);
+    event.event_type = word.to_owned().into();
+    content.clone_into(&mut event.content);
+    event.metadata = metadata;
+    event
+}
+
+#[test]
+fn agents_beside_each_other_have_their_column_and_the_synthesis_has_the_last_word() {
+    let long = format!("Cause: the pool [4]\nEvidence: 397 of 400 [4]\nDo next: roll back\n\n{}", "more\n".repeat(20));
+    let completed = |stage: &str, outcomes: Value| json!({"stage": stage, "status": "completed", "outcomes": outcomes});
+    let events = [
+        story()[0].clone(),
+        told(
+            2,
+            "stage_started",
+            None,
+            "",
+            json!({"stage": "look", "agents": ["changes", "dba"], "success_policy": "any"}),
+        ),
+        told(3, "llm_tool_call", Some("changes"), "{}", json!({"tool_name": "k8s.rollouts", "call_id": "1"})),
+        told(4, "final_analysis", Some("changes"), &long, Value::Null),
+        told(5, "error", Some("dba"), "no answer within 120 s", json!({"kind": "model"})),
+        told(6, "stage_completed", None, "", completed("look", json!({"changes": "completed", "dba": "timed_out"}))),
+        told(
+            7,
+            "stage_started",
+            None,
+            "",
+            json!({"stage": "look synthesis", "agents": ["synthesis"], "success_policy": "any"}),
+        ),
+        told(8, "final_analysis", Some("synthesis"), &long, Value::Null),
+        told(9, "stage_completed", None, "", completed("look synthesis", json!({"synthesis": "completed"}))),
+        told(10, "session_completed", None, "", json!({"stop_reason": "final_answer", "iterations": 4})),
+    ];
+    let printed = print(narrow(), &events);
+    assert_fits(&printed, 80);
+    insta::assert_snapshot!("team", printed);
+    let verbose = print(Style { verbose: true, ..narrow() }, &events);
+    assert_eq!(verbose.matches("more").count(), 40, "nothing is left out with -v");
+}
+
 #[test]
 fn an_end_without_an_analysis_says_why() {
     let mut events = story();
@@ -103,7 +151,7 @@ fn an_end_without_an_analysis_says_why() {
 fn events_and_metadata_of_another_version_are_shown_as_they_are() {
     let mut events = story();
     for event in &mut events {
-        event.metadata = serde_json::Value::Null;
+        event.metadata = Value::Null;
     }
     events[2].event_type = "of_a_later_version".to_owned().into();
     insta::assert_snapshot!("without_metadata", print(Style::default(), &events));
@@ -127,7 +175,7 @@ fn every_other_event_has_its_symbol() {
         let mut event = story()[2].clone();
         event.event_type = word.to_owned().into();
         event.content = content.to_owned();
-        event.metadata = serde_json::Value::Null;
+        event.metadata = Value::Null;
         event.truncated = word == "code_execution";
         lines.extend(timeline.event(&event));
     }

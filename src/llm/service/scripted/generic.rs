@@ -47,6 +47,7 @@ fn saying(thinking: String, text: String) -> Transcript {
     Transcript {
         name: NAME.to_owned(),
         matches: None,
+        agent: None,
         pace: std::time::Duration::ZERO,
         provider_state: false,
         answers: vec![Answer {

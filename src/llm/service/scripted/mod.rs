@@ -25,7 +25,8 @@ use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION}
 /// What an operator or a test may want of it; the default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Transcripts beside the built-in ones; the first that fits is taken, these before those.
+    /// Transcripts beside the built-in ones; the first that fits is taken, these before those, one of the request's
+    /// agent before all others.
     pub transcripts: Vec<Transcript>,
     /// Where the gates are.
     pub gates: Gates,
@@ -55,7 +56,9 @@ impl Scripted {
     pub fn new(options: Options) -> Result<Self, TranscriptError> {
         let mut transcripts = options.transcripts;
         for drill in BUILTIN {
-            transcripts.push(Transcript::parse(drill.transcript)?);
+            for text in drill.transcripts {
+                transcripts.push(Transcript::parse(text)?);
+            }
         }
         Ok(Self {
             transcripts,
@@ -118,18 +121,26 @@ impl Scripted {
         Ok(due.then_some(fail))
     }
 
+    /// The first that fits, one of the request's agent before one for all.
+    fn first(&self, request: &GenerateRequest, fits: impl Fn(&Transcript) -> bool) -> Option<&Transcript> {
+        let system = request.messages.first().map(|message| message.content.as_str()).unwrap_or_default();
+        let fitting = || self.transcripts.iter().filter(|transcript| fits(transcript) && transcript.is_for(system));
+        fitting().find(|transcript| transcript.agent.is_some()).or_else(|| fitting().next())
+    }
+
     /// The transcript that the request names or whose text its prompt contains.
     fn pick(&self, request: &GenerateRequest) -> Result<Option<&Transcript>, String> {
         let option = request.llm_config.as_ref().and_then(|config| config.options.get(TRANSCRIPT_OPTION));
         let Some(name) = option.filter(|name| !name.is_empty()) else {
-            return Ok(self.transcripts.iter().find(|transcript| fits(transcript, prompt(request))));
+            return Ok(self.first(request, |transcript| fits(transcript, prompt(request))));
         };
         if name == generic::NAME {
             return Ok(None);
         }
-        let found = self.transcripts.iter().find(|transcript| transcript.name == *name);
+        let found = self.first(request, |transcript| transcript.name == *name);
         found.map(Some).ok_or_else(|| {
-            let known: Vec<_> = self.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
+            let mut known: Vec<_> = self.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
+            known.dedup();
             format!("no transcript '{name}'. Available transcripts: {}, {}", known.join(", "), generic::NAME)
         })
     }

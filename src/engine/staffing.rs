@@ -1,0 +1,186 @@
+//! Who runs in a stage, with which settings: agents, replicas, and the synthesis that follows several of them. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
+use crate::investigation::plan::Strategy;
+
+/// Provider whose synthesis thinks natively.
+const NATIVE: &str = "google";
+
+/// The agents of a stage in order, each with a name of its own: the second of two `sre` is `sre-2`.
+pub(super) fn crew(stage: &Stage) -> Vec<(String, &StageAgent)> {
+    let replicas = usize::try_from(stage.replicas.max(1)).unwrap_or(1);
+    let agents: Vec<&StageAgent> = stage.agents.iter().flat_map(|agent| std::iter::repeat_n(agent, replicas)).collect();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for agent in &agents {
+        *counts.entry(&agent.name).or_default() += 1;
+    }
+    let mut taken: BTreeSet<String> =
+        counts.iter().filter(|(_, count)| **count == 1).map(|(name, _)| (*name).to_owned()).collect();
+    let named = agents.into_iter().map(|agent| {
+        if counts.get(agent.name.as_str()) == Some(&1) {
+            return (agent.name.clone(), agent);
+        }
+        // An agent may be called what a replica would be.
+        let mut numbered = (1_u32..).map(|number| format!("{}-{number}", agent.name));
+        let name = numbered.find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(name.clone());
+        (name, agent)
+    });
+    named.collect()
+}
+
+/// What is in force for an agent: defaults < agent < chain < stage < agent of the stage.
+pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
+    let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
+    let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
+    let upper = layers.into_iter().flatten().fold(Settings::default(), |upper, layer| upper.over(layer));
+    upper.over(&config.defaults.settings)
+}
+
+/// How an agent iterates.
+pub(super) fn strategy(settings: &Settings) -> Strategy {
+    settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
+}
+
+/// Whether a synthesis is added behind the stage at `index`: several agents ran, and the chain has none of its own
+/// there.
+pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize) -> bool {
+    let several = chain.stages.get(index).is_some_and(|stage| crew(stage).len() > 1);
+    let own = chain.stages.get(index + 1).is_some_and(|next| match crew(next).as_slice() {
+        [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
+        _ => false,
+    });
+    several && !own
+}
+
+/// The agent that puts together what a stage found, and what is in force for it: the same layers as of every agent,
+/// where at each level what `synthesis` says goes before the rest.
+pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (String, Settings) {
+    let said = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);
+    let name = said.agent.unwrap_or_else(|| builtin::SYNTHESIS.to_owned());
+    let own = config.agents.get(&name).map(|agent| agent.settings.clone()).unwrap_or_default();
+    let settings = [
+        of(&stage.synthesis),
+        plain(&stage.settings),
+        of(&chain.synthesis),
+        plain(&chain.settings),
+        plain(&own),
+        of(&config.defaults.synthesis),
+        plain(&config.defaults.settings),
+    ];
+    let settings = settings.iter().fold(Settings::default(), |upper, layer| upper.over(layer));
+    let thinks = settings.llm_provider.as_ref().and_then(|name| config.llm_providers.get(name));
+    let thinks = thinks.is_some_and(|llm| llm.provider == NATIVE);
+    let fitting = if thinks { Strategy::SynthesisNativeThinking } else { Strategy::Synthesis };
+    let iteration_strategy = Some(settings.iteration_strategy.unwrap_or(fitting));
+    (name, Settings { iteration_strategy, ..settings })
+}
+
+fn of(synthesis: &Synthesis) -> Settings {
+    Settings {
+        iteration_strategy: synthesis.iteration_strategy,
+        llm_provider: synthesis.llm_provider.clone(),
+        ..Settings::default()
+    }
+}
+
+/// How those iterate whose findings are put together says nothing about how that is done.
+fn plain(settings: &Settings) -> Settings {
+    let iteration_strategy = settings.iteration_strategy.filter(|strategy| strategy.synthesises());
+    Settings { iteration_strategy, ..settings.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(chains: &str) -> Config {
+        let rest = "
+llm_providers:
+  small: {provider: openai, model: s}
+  large: {provider: google, model: l}
+agents: {sre: {}, sre-1: {}, dba: {}, chief: {llm_provider: small, max_timeouts: 9}}
+defaults: {chain: a, llm_provider: large}
+";
+        Config::parse("f", &format!("{rest}agent_chains: {chains}"), &|_| None).unwrap()
+    }
+
+    fn names(stage: &str) -> Vec<String> {
+        let config = config(&format!("{{a: {{stages: [{{{stage}}}]}}}}"));
+        crew(&config.agent_chains["a"].stages[0]).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn every_agent_of_a_stage_has_a_name_of_its_own() {
+        for (stage, expected) in [
+            ("agents: [{name: sre}]", vec!["sre"]),
+            ("agents: [{name: sre}], replicas: 1", vec!["sre"]),
+            ("agents: [{name: sre}], replicas: 3", vec!["sre-1", "sre-2", "sre-3"]),
+            ("agents: [{name: sre}, {name: dba}, {name: sre}]", vec!["sre-1", "dba", "sre-2"]),
+            ("agents: [{name: sre}, {name: sre}, {name: sre-1}]", vec!["sre-2", "sre-3", "sre-1"]),
+        ] {
+            assert_eq!(names(stage), expected, "{stage}");
+        }
+    }
+
+    #[test]
+    fn a_synthesis_follows_several_agents_unless_the_chain_has_its_own() {
+        let two = "{agents: [{name: sre}, {name: dba}]}";
+        let twice = "{agents: [{name: sre}], replicas: 2}";
+        let own = "{agents: [{name: dba, iteration_strategy: synthesis}]}";
+        let two_own = "{agents: [{name: dba}], replicas: 2, iteration_strategy: synthesis}";
+        let one = "{agents: [{name: dba}]}";
+        for (stages, expected) in [
+            (vec![two], vec![true]),
+            (vec![twice, one], vec![true, false]),
+            (vec![one, two, own], vec![false, false, false]),
+            (vec![two, two_own], vec![true, true]),
+        ] {
+            let config = config(&format!("{{a: {{stages: [{}]}}}}", stages.join(", ")));
+            let needs = (0..stages.len()).map(|index| needs_synthesis(&config, &config.agent_chains["a"], index));
+            assert_eq!(needs.collect::<Vec<_>>(), expected, "{stages:?}");
+        }
+    }
+
+    /// Name, provider and strategy of the synthesis, with its time-outs.
+    fn resolved(chain: &str) -> (String, String, Strategy, u32) {
+        let config = config(&format!("{{a: {chain}}}"));
+        let chain = &config.agent_chains["a"];
+        let (name, settings) = synthesis(&config, chain, &chain.stages[0]);
+        let strategy = settings.iteration_strategy.unwrap();
+        (name, settings.llm_provider.unwrap(), strategy, settings.max_timeouts.unwrap())
+    }
+
+    #[test]
+    fn a_synthesis_is_resolved_level_by_level() {
+        let stage = |said: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{said}}}]");
+        let (native, plain) = (Strategy::SynthesisNativeThinking, Strategy::Synthesis);
+        let table = [
+            (format!("{{stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
+            // What the investigating agents are told to be is not what the synthesis is.
+            (format!("{{iteration_strategy: react, stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
+            (format!("{{llm_provider: small, stages: {}}}", stage("")), ("synthesis", "small", plain, 2)),
+            (format!("{{stages: {}}}", stage(", synthesis: {agent: chief}")), ("chief", "small", plain, 9)),
+            (
+                format!("{{synthesis: {{agent: chief, llm_provider: large}}, stages: {}}}", stage(", max_timeouts: 4")),
+                ("chief", "large", native, 4),
+            ),
+            (
+                format!("{{synthesis: {{llm_provider: large}}, stages: {}}}", stage(", llm_provider: small")),
+                ("synthesis", "small", plain, 2),
+            ),
+            (
+                format!(
+                    "{{llm_provider: small, stages: {}}}",
+                    stage(", synthesis: {llm_provider: large, iteration_strategy: synthesis}")
+                ),
+                ("synthesis", "large", plain, 2),
+            ),
+        ];
+        for (chain, (name, provider, strategy, timeouts)) in table {
+            assert_eq!(resolved(&chain), (name.to_owned(), provider.to_owned(), strategy, timeouts), "{chain}");
+        }
+    }
+}
