@@ -43,7 +43,7 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
     let thinking = prop_oneof![Just(""), Just("hm")];
     (text, thinking, tools, any::<bool>()).prop_map(|(text, thinking, tools, parts)| {
         let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
-        Turn::Says(native_parts(answer, parts))
+        Turn::Says(Box::new(native_parts(*answer, parts)))
     })
 }
 

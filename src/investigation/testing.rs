@@ -14,7 +14,7 @@ use super::timeline::EventDraft;
 /// What the model does in one iteration.
 #[derive(Clone, Debug)]
 pub(super) enum Turn {
-    Says(Answer),
+    Says(Box<Answer>),
     Fails { code: &'static str, timeout: bool },
 }
 
@@ -29,7 +29,8 @@ impl Turn {
         };
         let usage = Usage { input_tokens: 7, cached_tokens: 2, output_tokens: 2, thinking_tokens: 1 };
         let calls = tools.iter().map(call).collect();
-        Self::Says(Answer { text: text.to_owned(), thinking: thinking.to_owned(), calls, usage, ..Answer::default() })
+        let answer = Answer { text: text.to_owned(), thinking: thinking.to_owned(), calls, usage, ..Answer::default() };
+        Self::Says(Box::new(answer))
     }
 
     pub(super) fn fails() -> Self {
@@ -150,7 +151,7 @@ impl World {
         let turn = usize::try_from(state.iteration()).ok().and_then(|at| self.turns.get(at)).cloned();
         match turn.unwrap_or_else(|| Turn::says("Final Answer: Cause: x", "", &[])) {
             Turn::Fails { code, timeout } => failed(state, code, "broke", timeout),
-            Turn::Says(answer) => absorb(state, answer),
+            Turn::Says(answer) => absorb(state, *answer),
         }
     }
 

@@ -13,18 +13,19 @@ use crate::investigation::testing::{Turn, World};
 fn word(event: &EventDraft) -> String {
     let of = |key: &str| event.metadata[key].as_str().unwrap_or_default().to_owned();
     let is = |key: &str| event.metadata[key] == true;
-    match &event.event_type {
-        EventType::LlmThinking => format!("thinking:{}", of("source")),
-        EventType::LlmResponse => "response".to_owned(),
-        EventType::LlmToolCall => "call".to_owned(),
-        EventType::ToolResult if is("no_answer") => "result!silent".to_owned(),
-        EventType::ToolResult if is("is_error") => "result!".to_owned(),
-        EventType::ToolResult => "result".to_owned(),
-        EventType::Error => format!("error:{}", of("kind")),
-        EventType::FinalAnalysis if is("forced_conclusion") => format!("final:{}", of("stop_reason")),
-        EventType::FinalAnalysis if is("fallback") => "final:fallback".to_owned(),
-        EventType::FinalAnalysis => "final".to_owned(),
-        other => other.to_string(),
+    let told = &event.event_type;
+    if *told == EventType::LlmThinking {
+        format!("thinking:{}", of("source"))
+    } else if *told == EventType::ToolResult {
+        let silent = if is("no_answer") { "silent" } else { "" };
+        format!("result{}{silent}", if is("is_error") { "!" } else { "" })
+    } else if *told == EventType::Error {
+        format!("error:{}", of("kind"))
+    } else if *told == EventType::FinalAnalysis {
+        let forced = if is("forced_conclusion") { format!(":{}", of("stop_reason")) } else { String::new() };
+        format!("final{forced}{}", if is("fallback") { ":fallback" } else { "" })
+    } else {
+        told.as_str().trim_start_matches("llm_tool_").trim_start_matches("llm_").to_owned()
     }
 }
 
