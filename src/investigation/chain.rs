@@ -181,7 +181,7 @@ pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
 }
 
 /// How each execution of a stage ended, by the agents' names.
-pub fn outcomes<'r>(record: &'r SessionRecord, stage_no: u32) -> Vec<(&'r str, RunStatus)> {
+pub fn outcomes(record: &SessionRecord, stage_no: u32) -> Vec<(&str, RunStatus)> {
     let stage = record.stages.iter().find(|stage| stage.stage_no == stage_no);
     let runs = stage.into_iter().flat_map(|stage| stage.executions.iter().map(move |run| (stage, run)));
     runs.map(|(stage, run)| (name(record, stage, run), run.status)).collect()

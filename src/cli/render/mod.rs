@@ -25,6 +25,7 @@ pub(crate) mod text;
 use chrono::{DateTime, Utc};
 
 use crate::cli::messages;
+use crate::config::builtin;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
@@ -155,7 +156,8 @@ impl Timeline {
         if !self.team || self.agent_column.is_some() {
             return false;
         }
-        self.agent_column = Some(agent_columns(longest));
+        // The synthesis that follows is in this column, too.
+        self.agent_column = Some(agent_columns(longest.max(builtin::SYNTHESIS.len())));
         true
     }
 

@@ -80,7 +80,9 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                     Next::Finish { status, analysis: None, error } => {
                         format!("{}{}", status.as_str(), error.map(|e| format!(" ({e})")).unwrap_or_default())
                     }
-                    other => panic!("{other:?}"),
+                    other @ (Next::Begin(_) | Next::Run { .. } | Next::End { .. } | Next::Finish { .. }) => {
+                        panic!("{other:?}")
+                    }
                 };
                 let row = [first, second, record.stages[0].status].map(RunStatus::as_str);
                 let [first, second, stage] = row;
