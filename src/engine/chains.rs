@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::control::{Broken, Control, HandBack};
+use super::control::{Broken, Control, HandBack, Stop};
 use super::ports::{RunStatus, SessionEnd};
 use super::session::investigate;
 use super::testing::{Death, Scene, Turn, lock};
