@@ -1,7 +1,7 @@
-//! The words that divide an answer, and the names of tools.
+//! What divides an answer in the middle of a line, and the names of tools.
 
-/// Before the reasoning.
-pub(super) const THOUGHT: &str = "Thought:";
+use super::heading::{is_blank, is_emphasis, without_closing};
+
 /// Before the name of a tool.
 pub(super) const ACTION: &str = "Action:";
 /// Before its arguments.
@@ -10,30 +10,38 @@ pub(super) const ACTION_INPUT: &str = "Action Input:";
 pub(super) const FINAL_ANSWER: &str = "Final Answer:";
 
 /// What models put around a name.
-const DRESSING: [char; 4] = ['`', '*', '"', '\''];
+const DRESSING: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
 
 /// Splits a line at a mark that follows the end of a sentence: `I know enough.Final Answer: …`. Before it may stand
-/// spaces, asterisks and backticks, which belong to neither side.
+/// spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
 pub(super) fn mid_line<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
     line.match_indices(mark).find_map(|(at, _)| {
         let (before, after) = line.split_at_checked(at)?;
         let sentence = before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
-        sentence.ends_with(['.', '!', '?']).then(|| (sentence, after.strip_prefix(mark).unwrap_or_default()))
+        if !sentence.ends_with(['.', '!', '?']) {
+            return None;
+        }
+        Some((sentence, undressed(before, after.strip_prefix(mark)?)))
     })
 }
 
-/// Whether a line is one that shows what a tool is said to have answered, or a remark after the end: a model that
-/// goes on like this makes it up.
-pub(super) fn is_invented(line: &str) -> bool {
-    const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
-    line.starts_with("[Based on")
-        || line.starts_with("Observation:") && !OWN_WORDS.iter().any(|words| line.contains(words))
+/// Splits a line at a mark, wherever it stands.
+pub(super) fn anywhere<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
+    let (before, after) = line.split_once(mark)?;
+    Some((before.trim_end_matches(is_emphasis), undressed(before, after)))
+}
+
+/// What is behind a mark, without the end of the emphasis that begins before it.
+fn undressed<'a>(before: &str, after: &'a str) -> &'a str {
+    let plain = before.trim_end_matches(is_emphasis);
+    without_closing(before.get(plain.len()..).unwrap_or_default(), after)
 }
 
 /// The first line of a text without what models put around a name.
 pub(super) fn bare_name(text: &str) -> &str {
-    let line = text.trim().lines().next().unwrap_or_default();
-    line.trim_matches(|c: char| c.is_whitespace() || DRESSING.contains(&c))
+    let line = text.trim_matches(is_blank).lines().next().unwrap_or_default();
+    let name = line.trim_matches(|c: char| is_blank(c) || DRESSING.contains(&c));
+    name.strip_suffix("()").unwrap_or(name)
 }
 
 /// The name of a tool, `server.tool`, in the first line of a text.
@@ -44,7 +52,7 @@ pub(super) fn tool_name(text: &str) -> Option<&str> {
 }
 
 /// The tool of an answer that has an action input but no line `Action:`, looked for in what stands before it: behind
-/// the last `action:` in any case, else behind the last word `action`.
+/// the last `action:` in any case, else behind the last word `action`. Source: the recovery of the models.
 pub(super) fn recovered_action(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let end = lower.find("action input:")?;

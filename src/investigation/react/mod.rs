@@ -6,7 +6,9 @@
 
 mod arguments;
 mod feedback;
+mod heading;
 mod marks;
+mod offered;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -97,7 +99,7 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
         (Some(action), Some(input), _) => call(empty, action, input, tools),
         (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
         (action, action_input, None) => {
-            let problem = feedback::problem(&empty.found);
+            let problem = feedback::problem(text, &empty.found);
             let feedback = Some(feedback::malformed(&problem));
             Reply { action, action_input, feedback, problem: Some(problem.summary), ..empty }
         }
@@ -113,8 +115,8 @@ fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>)
     let (kind, feedback, problem) = if known {
         (ReplyKind::Action, None, arguments.left_out)
     } else {
-        let told = feedback::unknown_tool(&action, tools.unwrap_or_default());
-        (ReplyKind::UnknownTool, Some(told), Some(format!("unknown tool '{action}'")))
+        let problem = format!("unknown tool '{}'", offered::called(&action));
+        (ReplyKind::UnknownTool, Some(offered::unknown_tool(&action, tools)), Some(problem))
     };
     Reply {
         kind,

@@ -1,0 +1,144 @@
+//! A megabyte of text, made to be read slowly, is read in no time: no reader of answers looks at anything twice for
+//! each time that it occurs.
+//!
+//! `cargo test --release --test it hostile` holds every shape to 50 ms. Without optimisation the same code is ten to
+//! forty times slower; there the limit is one that a second look for every line or character misses by far.
+
+use std::time::{Duration, Instant};
+
+use tarsy::investigation::react::{conclude, read};
+
+const MEGABYTE: usize = 1024 * 1024;
+const LIMIT: Duration = if cfg!(debug_assertions) { Duration::from_secs(2) } else { Duration::from_millis(50) };
+/// The best one counts: others use this machine, too.
+const RUNS: usize = 5;
+
+/// What is repeated as an answer, as a final answer, and as an input.
+const REPEATED: [&str; 58] = [
+    "Action:",
+    "Action:\n",
+    "Action: a.b\n",
+    "Action: a.b\n\n\n\n",
+    "Action:\n\n",
+    "Action Input:",
+    "Action Input:\n",
+    "Action Input: {}\n",
+    "Action: a.b\nAction Input: {}\n",
+    "Action: a.b Action Input: {} ",
+    "Thought:",
+    "Thought\n",
+    "Thought: a\nAction: a.b\n",
+    "Final Answer:",
+    "Final Answer: x\n",
+    "x. Action: ",
+    "x.Action: a.b ",
+    "x. Action: a.b Action Input: ",
+    "x. Action: a.b\n",
+    "x. Final Answer: ",
+    "x.** `Action: ",
+    "* `",
+    ". ",
+    "action ",
+    "action: ",
+    "action: a.b\n",
+    "Observation:\n",
+    "[Based on\n",
+    "[Based on\n\n",
+    "```\n",
+    "```json\n",
+    "`",
+    "\n",
+    "\r\n",
+    " ",
+    "\n ",
+    "\u{feff}",
+    "#",
+    "- ",
+    "- a: 1\n",
+    "a:\n",
+    "a: b, ",
+    "a=b, c",
+    "a=1, b=2, ",
+    "a: {\n",
+    "a: [1\n",
+    "{",
+    "{\"a\":",
+    "{\"a\": 1,\n",
+    "[",
+    "[[1],",
+    "}",
+    "\"",
+    "\", ",
+    "' ",
+    ",'",
+    "\\\"",
+    "/* // # ",
+];
+
+/// What is hostile as a whole.
+fn wholes() -> Vec<(String, String)> {
+    let half = MEGABYTE / 2;
+    let input = |text: String| format!("Action: a.b\nAction Input: {text}");
+    let deep: String = (0..1_400).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
+    let deep_list: String = (0..1_400).map(|n| format!("{}- - k:\n", " ".repeat(n))).collect();
+    let fields: String = (0..60_000).map(|n| format!("\"key{n}\": [1,],\n")).collect();
+    [
+        ("spaces, then quotes", input(format!("a:{}{}", " ".repeat(half), "' ".repeat(half / 2)))),
+        ("asterisks before a mark", format!("Thought: x{}{}", "*".repeat(half), "Action:".repeat(half / 7))),
+        ("blank lines before every call", format!("Final Answer: x{}", format!("\nAction: a.b{}", "\n".repeat(512)).repeat(2000))),
+        ("a call, then blank lines", format!("Final Answer: x\n{}{}", "Action:\n".repeat(half / 8), "\n".repeat(half))),
+        ("a mapping deeper and deeper", input(format!("\n{deep}"))),
+        ("a list deeper and deeper", input(format!("\n{deep_list}"))),
+        ("braces deeper and deeper", input("{\"a\": [".repeat(MEGABYTE / 7))),
+        ("many fields", input(format!("{{{fields}}}"))),
+        ("many fields without an end", input(format!("{{{fields}"))),
+        ("many mappings without an end", input("a: {\"b\": 1,\n".repeat(MEGABYTE / 12))),
+        ("texts of three quotes without an end", input("{\"a\": \"\"\"x\n".repeat(MEGABYTE / 12))),
+        ("a text in its block", input(format!("a: |\n{}", "  x: y\n".repeat(MEGABYTE / 7)))),
+        ("lines that go on", input(format!("a: b\n{}", "  c d\n".repeat(MEGABYTE / 6)))),
+        ("words and then an object", input(format!("words\n{}", "{x\n".repeat(MEGABYTE / 3)))),
+        ("comments", input(format!("a: 1\n{}", "# b\n".repeat(MEGABYTE / 4)))),
+        ("a long name", format!("Action: {}\nAction Input: {{}}", "a.".repeat(half))),
+        ("a long key", input(format!("{}: 1", "k".repeat(MEGABYTE)))),
+        ("one long word", "x".repeat(MEGABYTE)),
+    ]
+    .map(|(name, text)| (name.to_owned(), text))
+    .into()
+}
+
+fn shapes() -> Vec<(String, String)> {
+    let places = ["", "Final Answer: ", "Thought: x", "Action: a.b\nAction Input: ", "Action: a.b\nAction Input: a: {"];
+    let mut shapes = wholes();
+    for (place, repeated) in places.iter().flat_map(|place| REPEATED.map(|repeated| (place, repeated))) {
+        let text = format!("{place}{}", repeated.repeat(MEGABYTE / repeated.len()));
+        shapes.push((format!("{place:?} and then {repeated:?}"), text));
+    }
+    shapes
+}
+
+fn took(text: &str) -> Duration {
+    let begun = Instant::now();
+    read(text, None);
+    conclude(text);
+    begun.elapsed()
+}
+
+#[test]
+fn a_hostile_megabyte_is_read_at_once() {
+    let mut slow = Vec::new();
+    let mut slowest = (Duration::ZERO, String::new());
+    for (name, text) in shapes() {
+        let mut best = took(&text);
+        for _ in 1..RUNS {
+            if best < LIMIT / 4 {
+                break;
+            }
+            best = best.min(took(&text));
+        }
+        if best >= LIMIT {
+            slow.push(format!("{name}: {best:?}"));
+        }
+        slowest = slowest.max((best, name));
+    }
+    assert_eq!(slow, Vec::<String>::new(), "the slowest: {slowest:?}");
+}
