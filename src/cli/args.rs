@@ -23,7 +23,7 @@ use crate::investigation::ids::SessionId;
 
 use values::{drill, severity, suffix};
 
-pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
+pub use checks::{CompletionsArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs, JsonArgs, ToolsArgs};
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs, LetterRef,

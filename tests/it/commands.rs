@@ -3,6 +3,7 @@
 mod away;
 mod doctor;
 mod inputs;
+mod inspect_reply;
 mod letters;
 mod queue;
 mod search;

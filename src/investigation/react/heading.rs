@@ -40,6 +40,8 @@ pub(super) struct Heading<'a> {
     pub(super) meaning: Meaning,
     pub(super) form: Form,
     pub(super) after: &'a str,
+    /// The emphasis that the header opens and does not close: `**Action: host.df**`.
+    pub(super) unclosed: &'a str,
 }
 
 const WORDS: [(&str, Meaning); 7] = [
@@ -65,12 +67,15 @@ pub(super) fn is_emphasis(c: char) -> bool {
 /// The header that a line begins with.
 pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
     let line = line.trim_start_matches(is_blank);
+    if !may_begin(line) {
+        return None;
+    }
     let unlisted = without_bullet(line);
     let unmarked = unlisted.trim_start_matches('#');
     let is_heading = unmarked.len() < unlisted.len();
     let (open, rest) = run(unmarked.trim_start(), is_emphasis);
     let (meaning, spelling, rest) = word(rest.trim_start())?;
-    let (close, rest) = run(rest, is_emphasis);
+    let (close, rest) = if open.is_empty() { ("", rest) } else { run(rest, is_emphasis) };
     let (colon, is_far) = behind_colon(rest);
     let form = match spelling {
         _ if unlisted.len() < line.len() => Form::Listed,
@@ -80,15 +85,28 @@ pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
         Spelling::Exact | Spelling::Capitals => Form::Marked,
     };
     let is_alone = colon.is_none() && rest.trim_end().is_empty();
-    let after = match colon {
-        Some(after) if close.is_empty() => without_closing(open, after),
-        Some(after) => after,
+    let is_dressed = is_heading || !open.is_empty() && open == close;
+    let is_bare_thought = form == Form::Plain && meaning == Meaning::Section(Section::Thought);
+    match colon {
+        Some(after) if close.is_empty() => {
+            let (after, unclosed) = closed(open, after);
+            Some(Heading { meaning, form, after, unclosed })
+        }
+        Some(after) => Some(Heading { meaning, form, after, unclosed: "" }),
         // `### Final Answer` and `**Action Input**`; and of the plain words the one that models leave the colon out of.
-        None if is_alone && (is_heading || !open.is_empty() && open == close) => "",
-        None if is_alone && form == Form::Plain && meaning == Meaning::Section(Section::Thought) => "",
-        None => return None,
-    };
-    Some(Heading { meaning, form, after })
+        None if is_alone && (is_dressed || is_bare_thought) => {
+            Some(Heading { meaning, form, after: rest, unclosed: "" })
+        }
+        None => None,
+    }
+}
+
+/// Most lines are none: told by their first byte.
+fn may_begin(line: &str) -> bool {
+    let is_dress = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'>' | b'0'..=b'9');
+    let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
+    let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_dress(c);
+    line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
 }
 
 /// How the letters of a header are written.
@@ -100,19 +118,19 @@ enum Spelling {
 }
 
 fn word(text: &str) -> Option<(Meaning, Spelling, &str)> {
-    if !text.starts_with(['T', 't', 'A', 'a', 'F', 'f', 'O', 'o']) {
-        return None;
-    }
-    WORDS.into_iter().find_map(|(word, meaning)| {
+    let first = text.bytes().next()?.to_ascii_uppercase();
+    WORDS.into_iter().filter(|(word, _)| word.bytes().next() == Some(first)).find_map(|(word, meaning)| {
         let (head, rest) = text.split_at_checked(word.len())?;
         let joins = |c: u8| if matches!(c, b'_' | b'-') { b' ' } else { c.to_ascii_lowercase() };
-        let is_same = head.bytes().map(joins).eq(word.bytes().map(joins));
+        if !head.bytes().map(joins).eq(word.bytes().map(joins)) {
+            return None;
+        }
         let spelling = match head {
             _ if head == word && !matches!(word, "ActionInput" | "FinalAnswer") => Spelling::Exact,
             _ if !head.contains(|c: char| !c.is_ascii_uppercase() && c != ' ') => Spelling::Capitals,
             _ => Spelling::Other,
         };
-        is_same.then_some((meaning, spelling, rest))
+        Some((meaning, spelling, rest))
     })
 }
 
@@ -123,12 +141,12 @@ fn behind_colon(text: &str) -> (Option<&str>, bool) {
     (near.strip_prefix([':', '：']), near.len() < text.len())
 }
 
-/// `**Action:** host.df` and `**Action: host.df**`: without what closes the emphasis that the header opened.
-pub(super) fn without_closing<'a>(open: &str, after: &'a str) -> &'a str {
-    if open.is_empty() {
-        return after;
+/// What is behind a header that opened an emphasis, which may close at once; and the emphasis if it does not.
+pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
+    match after.strip_prefix(open) {
+        Some(after) => (after, ""),
+        None => (after, open),
     }
-    after.strip_prefix(open).or_else(|| after.trim_end().strip_suffix(open)).unwrap_or(after)
 }
 
 fn without_bullet(line: &str) -> &str {
@@ -160,7 +178,6 @@ mod tests {
             ("Action：a.b", Plain, "a.b"),
             ("**Action:** a.b", Marked, " a.b"),
             ("**Action**: a.b", Marked, " a.b"),
-            ("**Action: a.b**", Marked, " a.b"),
             ("`Action:` a.b", Marked, " a.b"),
             ("### Action: a.b", Marked, " a.b"),
             ("## **Action**", Marked, ""),
@@ -175,8 +192,9 @@ mod tests {
         ];
         for (line, form, after) in table {
             let meaning = Meaning::Section(Section::Action);
-            assert_eq!(at_start(line), Some(Heading { meaning, form, after }), "{line}");
+            assert_eq!(at_start(line), Some(Heading { meaning, form, after, unclosed: "" }), "{line}");
         }
+        assert_eq!(at_start("**Action: a.b**").map(|heading| heading.unclosed), Some("**"));
         let words = [
             ("Thought:", Meaning::Section(Section::Thought), Plain),
             ("Thought", Meaning::Section(Section::Thought), Plain),
@@ -188,15 +206,30 @@ mod tests {
             ("Observation:", Meaning::Observation, Plain),
         ];
         for (line, meaning, form) in words {
-            assert_eq!(at_start(line), Some(Heading { meaning, form, after: "" }), "{line}");
+            assert_eq!(at_start(line), Some(Heading { meaning, form, after: "", unclosed: "" }), "{line}");
         }
     }
 
     #[test]
     fn a_line_that_only_speaks_of_it_has_no_header() {
         for line in [
-            "", "*", "###", "Action", "Action a.b", "Actions: two", "The Action: this", "Thought of it", "- Thought",
-            "Final Answer", "Interaction: x", "**Action", "Action** a", "-Action: a", "1Action: a", "Ação: x", "thought",
+            "",
+            "*",
+            "###",
+            "Action",
+            "Action a.b",
+            "Actions: two",
+            "The Action: this",
+            "Thought of it",
+            "- Thought",
+            "Final Answer",
+            "Interaction: x",
+            "**Action",
+            "Action** a",
+            "-Action: a",
+            "1Action: a",
+            "Ação: x",
+            "thought",
         ] {
             assert_eq!(at_start(line), None, "{line}");
         }

@@ -1,40 +1,49 @@
 //! What divides an answer in the middle of a line, and the names of tools.
 
-use super::heading::{is_blank, is_emphasis, without_closing};
+use super::heading::{closed, is_blank, is_emphasis};
 
 /// Before the name of a tool.
-pub(super) const ACTION: &str = "Action:";
+pub(super) const ACTION: &str = "Action";
 /// Before its arguments.
-pub(super) const ACTION_INPUT: &str = "Action Input:";
+pub(super) const ACTION_INPUT: &str = "Action Input";
 /// Before the last answer.
-pub(super) const FINAL_ANSWER: &str = "Final Answer:";
+pub(super) const FINAL_ANSWER: &str = "Final Answer";
 
 /// What models put around a name.
 const DRESSING: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
 
-/// Splits a line at a mark that follows the end of a sentence: `I know enough.Final Answer: …`. Before it may stand
-/// spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
-pub(super) fn mid_line<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    line.match_indices(mark).find_map(|(at, _)| {
-        let (before, after) = line.split_at_checked(at)?;
-        let sentence = before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
-        if !sentence.ends_with(['.', '!', '?']) {
-            return None;
-        }
-        Some((sentence, undressed(before, after.strip_prefix(mark)?)))
+/// A line divided by a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Divided<'a> {
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+    /// The emphasis that begins before the mark and does not end behind it.
+    pub(super) unclosed: &'a str,
+}
+
+/// Divides a line at a word with its colon that follows the end of a sentence: `I know enough.Final Answer: …`. Before
+/// it may stand spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
+pub(super) fn mid_line<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+    all(line, word).find_map(|divided| {
+        let before = divided.before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
+        before.ends_with(['.', '!', '?']).then_some(Divided { before, ..divided })
     })
 }
 
-/// Splits a line at a mark, wherever it stands.
-pub(super) fn anywhere<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    let (before, after) = line.split_once(mark)?;
-    Some((before.trim_end_matches(is_emphasis), undressed(before, after)))
+/// Divides a line at a word with its colon, wherever it stands.
+pub(super) fn anywhere<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+    all(line, word).next()
 }
 
-/// What is behind a mark, without the end of the emphasis that begins before it.
-fn undressed<'a>(before: &str, after: &'a str) -> &'a str {
-    let plain = before.trim_end_matches(is_emphasis);
-    without_closing(before.get(plain.len()..).unwrap_or_default(), after)
+/// From colon to colon: most lines have none.
+fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = Divided<'a>> {
+    line.match_indices(':').filter_map(move |(at, _)| {
+        let (before, after) = line.split_at_checked(at)?;
+        let before = before.strip_suffix(word)?;
+        let plain = before.trim_end_matches(is_emphasis);
+        let (after, unclosed) = closed(before.get(plain.len()..)?, after.strip_prefix(':')?);
+        Some(Divided { before: plain, after, unclosed })
+    })
 }
 
 /// The first line of a text without what models put around a name.
@@ -49,6 +58,11 @@ pub(super) fn tool_name(text: &str) -> Option<&str> {
     let name = bare_name(text);
     let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
     (name.contains('.') && name.split('.').all(is_word)).then_some(name)
+}
+
+/// Whether an action says that it is none.
+pub(super) fn is_none(action: &str) -> bool {
+    ["none", "n/a", "null", "no action", "no action needed"].iter().any(|none| action.eq_ignore_ascii_case(none))
 }
 
 /// The tool of an answer that has an action input but no line `Action:`, looked for in what stands before it: behind

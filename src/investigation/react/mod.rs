@@ -9,6 +9,7 @@ mod feedback;
 mod heading;
 mod marks;
 mod offered;
+mod piece;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -74,7 +75,11 @@ pub struct Reply {
 
 /// Reads an answer. A tool is known when it is one of `tools`; without a list, when it has the form `server.tool`.
 ///
-/// An action that has its input wins over a final answer: the model cannot know how the call goes.
+/// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
+/// that it is none (`Action: None`) does not.
+///
+/// The sections and their tiers are those of the seed's `ReAct Parser`; `sections.rs`, `marks.rs` and `arguments/` name
+/// the rule that each of their steps follows, `docs/decisions/0020-reading-react.md` those that are this project's own.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     let mut sections = sections::of(text);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
@@ -96,6 +101,9 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
+        (Some(action), Some(_), Some(answer)) if marks::is_none(&action) => {
+            Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty }
+        }
         (Some(action), Some(input), _) => call(empty, action, input, tools),
         (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
         (action, action_input, None) => {

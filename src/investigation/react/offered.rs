@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn the_tool_that_was_probably_meant_is_named() {
-        let tools = ["host.df", "host.disk_usage", "db.top.tables", "web.status", "db.status"].map(|name| tool(name, ""));
+        let tools =
+            ["host.df", "host.disk_usage", "db.top.tables", "web.status", "db.status"].map(|name| tool(name, ""));
         let table = [
             ("HOST.DF", Some("host.df")),
             ("host__df", Some("host.df")),

@@ -10,7 +10,8 @@
 //! - A header that is not written as asked for counts where it cannot be part of a text.
 
 use super::heading::{Form, Heading, Meaning, Section, at_start, is_blank};
-use super::marks::{ACTION, ACTION_INPUT, FINAL_ANSWER, anywhere, bare_name, mid_line, tool_name};
+use super::marks::{ACTION, ACTION_INPUT, Divided, FINAL_ANSWER, anywhere, bare_name, mid_line, tool_name};
+use super::piece::{Piece, indent};
 
 /// The texts of the sections; `Some("")` for a header with nothing behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,104 +37,126 @@ impl Sections {
 
 /// The sections of an answer.
 pub(super) fn of(text: &str) -> Sections {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut rest = unfenced(&lines);
-    let mut reader = Reader { last_paragraph: last_paragraph(rest), ..Reader::default() };
-    while let Some((line, after)) = rest.split_first() {
-        if !reader.line(line, after) {
+    let text = unfenced(text);
+    let mut reader = Reader { text, last_paragraph: last_paragraph(text), open: None, found: Found::default() };
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
+        if !reader.line(line, below) {
             break;
         }
-        rest = after;
+        rest = below;
     }
-    reader.close();
-    reader.found
+    reader.close(text.len() - rest.len());
+    let Found { thought, action, action_input, final_answer } = reader.found;
+    Sections {
+        thought: thought.map(Piece::prose),
+        action: action.map(|piece| piece.name().to_owned()),
+        action_input: action_input.map(Piece::input),
+        final_answer: final_answer.map(Piece::prose),
+    }
 }
 
-/// The lines without the fence that a whole answer is wrapped into. Before it may stand a sentence or two.
-fn unfenced<'a, 'l>(lines: &'l [&'a str]) -> &'l [&'a str] {
-    let is_fence = |line: &&str| line.trim_start().starts_with("```");
-    let is_filled = |line: &&str| !line.trim().is_empty();
-    let Some(first) = lines.iter().position(|line| at_start(line).is_some()) else { return lines };
-    let (before, answer) = lines.split_at_checked(first).unwrap_or((&[], lines));
-    let opens = before.iter().rfind(|line| is_filled(line)).is_some_and(is_fence);
-    let last = answer.iter().rposition(|line| is_filled(&line)).unwrap_or_default();
-    let closes = answer.get(last).is_some_and(|line| line.trim() == "```");
+/// The text without the end of the fence that the whole answer is wrapped into. Its beginning, and a sentence or two
+/// before it, stand in no section.
+fn unfenced(text: &str) -> &str {
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let Some((before, _)) = text.trim_end().rsplit_once('\n').filter(|(_, last)| last.trim() == "```") else {
+        return text;
+    };
+    let mut lines = before.lines().skip_while(|line| !is_fence(line) && at_start(line).is_none());
+    let opens = lines.next().is_some_and(is_fence);
+    let wraps = opens && lines.find(|line| !line.trim().is_empty()).is_some_and(|line| at_start(line).is_some());
     // One fence too many, or else the last one closes another.
-    if opens && closes && answer.iter().filter(|line| is_fence(line)).count() % 2 == 1 {
-        return lines.get(..first + last).unwrap_or(lines);
-    }
-    lines
+    if wraps && lines.filter(|line| is_fence(line)).count() % 2 == 0 { before } else { text }
 }
 
-/// How many lines there are from the last empty line on.
-fn last_paragraph(lines: &[&str]) -> usize {
-    let filled = lines.iter().rev().skip_while(|line| line.trim().is_empty()).take_while(|line| !line.trim().is_empty());
-    let empty = lines.iter().rev().take_while(|line| line.trim().is_empty());
-    filled.count() + empty.count()
+/// Where the last paragraph begins.
+fn last_paragraph(text: &str) -> usize {
+    if !text.contains("[Based on") {
+        return 0;
+    }
+    let mut end = text.trim_end().len();
+    for line in text.get(..end).unwrap_or_default().rsplit('\n') {
+        if line.trim().is_empty() {
+            break;
+        }
+        end = end.saturating_sub(line.len() + 1);
+    }
+    end
 }
 
 /// A header in a line.
+#[derive(Clone, Copy)]
 struct Header<'a> {
-    /// Belongs to the section that ends here.
-    before: &'a str,
+    /// Where the section before it ends.
+    end: usize,
     section: Section,
     form: Form,
     /// Begins the new section.
     after: &'a str,
+    unclosed: &'a str,
 }
 
-impl<'a> Header<'a> {
-    fn inside((before, after): (&'a str, &'a str), section: Section) -> Self {
-        Self { before, section, form: Form::Plain, after }
-    }
+/// The section that is being read.
+#[derive(Clone, Copy)]
+struct Open<'a> {
+    header: Header<'a>,
+    /// What its line is indented by.
+    indent: usize,
 }
 
 #[derive(Default)]
+struct Found<'a> {
+    thought: Option<Piece<'a>>,
+    action: Option<Piece<'a>>,
+    action_input: Option<Piece<'a>>,
+    final_answer: Option<Piece<'a>>,
+}
+
 struct Reader<'a> {
-    found: Sections,
-    open: Option<Section>,
-    /// Of the header of the open section.
-    form: Form,
-    /// What its line is indented by.
-    indent: usize,
-    /// Lines of the open section.
-    lines: Vec<&'a str>,
-    /// How many lines there are from the last empty line on.
+    text: &'a str,
+    /// Where it begins.
     last_paragraph: usize,
+    open: Option<Open<'a>>,
+    found: Found<'a>,
 }
 
 impl<'a> Reader<'a> {
+    /// Where a part of the text begins.
+    fn offset(&self, part: &str) -> usize {
+        part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    fn section(&self) -> Option<Section> {
+        self.open.map(|open| open.header.section)
+    }
+
     /// Takes a line in; `false` when the answer ends before it.
-    fn line(&mut self, raw: &'a str, rest: &[&'a str]) -> bool {
-        let line = raw.trim_matches(is_blank);
-        let indent = indent(raw);
+    fn line(&mut self, raw: &'a str, below: &'a str) -> bool {
+        let line = raw.trim_start_matches(is_blank);
         // Two spaces: models put one before a token.
-        if self.open == Some(Section::ActionInput) && indent >= self.indent + 2 {
-            self.lines.push(raw.trim_end());
+        let is_data = |open: Open<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
+        if line.is_empty() || self.open.is_some_and(is_data) {
             return true;
         }
         let heading = at_start(line);
-        if self.is_end(line, heading, rest.len()) {
+        if self.is_end(line, heading) {
             return false;
         }
-        match self.header(line, heading, rest) {
-            Some(header) => {
-                self.indent = indent;
-                self.begin(header, rest);
-            }
-            None if self.open.is_some() => self.lines.push(raw.trim_end()),
-            None => {}
+        if let Some(header) = self.header(raw, line, heading, below) {
+            self.begin(header, indent(raw), below);
         }
         true
     }
 
     /// Whether a line shows what a tool is said to have answered, or begins a remark on the whole: a model that goes
     /// on like this makes it up. In a final answer only the remark is one, at its very end.
-    fn is_end(&self, line: &str, heading: Option<Heading<'_>>, lines_after: usize) -> bool {
+    fn is_end(&self, line: &str, heading: Option<Heading<'_>>) -> bool {
         const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
-        let in_answer = self.open == Some(Section::FinalAnswer);
+        let in_answer = self.section() == Some(Section::FinalAnswer);
         if line.starts_with("[Based on") {
-            return !in_answer || lines_after < self.last_paragraph;
+            return !in_answer || self.offset(line) >= self.last_paragraph;
         }
         heading.is_some_and(|Heading { meaning, form, .. }| {
             let is_sure = matches!(form, Form::Plain | Form::Marked);
@@ -141,39 +164,39 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn header(&self, line: &'a str, heading: Option<Heading<'a>>, rest: &[&'a str]) -> Option<Header<'a>> {
-        if let Some(Heading { meaning: Meaning::Section(section), form, after }) = heading {
-            if self.accepts(section, form, after, rest) {
-                return Some(Header { before: "", section, form, after });
+    fn header(&self, raw: &str, line: &'a str, heading: Option<Heading<'a>>, below: &str) -> Option<Header<'a>> {
+        if let Some(Heading { meaning: Meaning::Section(section), form, after, unclosed }) = heading {
+            if self.accepts(section, form, after, below) {
+                return Some(Header { end: self.offset(raw), section, form, after, unclosed });
             }
             if form == Form::Plain {
                 return None;
             }
         }
-        match self.open {
+        match self.section() {
             Some(Section::ActionInput) => None,
             // A model that writes its thoughts without the colon also writes of what it will do later.
             Some(Section::Action | Section::Thought | Section::FinalAnswer) | None if line.starts_with("Thought ") => {
                 None
             }
-            Some(Section::Action) => input_inside(line).or_else(|| self.header_inside(line, rest)),
-            Some(Section::Thought | Section::FinalAnswer) | None => self.header_inside(line, rest),
+            Some(Section::Action) => self.input_inside(line).or_else(|| self.header_inside(line, below)),
+            Some(Section::Thought | Section::FinalAnswer) | None => self.header_inside(line, below),
         }
     }
 
     /// Whether a header at the beginning of a line is one here, or part of the open section.
-    fn accepts(&self, section: Section, form: Form, after: &str, rest: &[&str]) -> bool {
-        let open = self.open;
+    fn accepts(&self, section: Section, form: Form, after: &str, below: &str) -> bool {
+        let open = self.section();
         let is_sure = matches!(form, Form::Plain | Form::Marked);
         match (section, open) {
             (Section::FinalAnswer, _) if self.has_answer() => false,
             (Section::Thought, Some(Section::FinalAnswer)) => form == Form::Plain,
-            (Section::Action, Some(Section::FinalAnswer)) => is_call(after, rest),
+            (Section::Action, Some(Section::FinalAnswer)) => is_call(after, below),
             (Section::FinalAnswer | Section::ActionInput, Some(Section::FinalAnswer)) => false,
             (Section::Action, _) => match form {
                 Form::Plain => true,
-                Form::Marked => tool_name(after).is_some() || is_word_with_input(after, rest),
-                Form::Spelled | Form::Listed => is_call(after, rest),
+                Form::Marked => tool_name(after).is_some() || is_word_with_input(after, below),
+                Form::Spelled | Form::Listed => is_call(after, below),
             },
             (_, Some(Section::ActionInput)) => is_sure,
             (Section::Thought, Some(Section::Thought | Section::Action)) => is_sure,
@@ -182,115 +205,98 @@ impl<'a> Reader<'a> {
                 let is_awaited = open == Some(Section::Action) || self.found.action.is_some();
                 is_sure || is_awaited || after.trim_start().starts_with('{')
             }
-            (Section::FinalAnswer, _) => form != Form::Listed || open.is_none() || self.form == Form::Listed,
+            (Section::FinalAnswer, _) => {
+                let is_listed = self.open.is_none_or(|open| open.header.form == Form::Listed);
+                form != Form::Listed || is_listed
+            }
         }
     }
 
     /// A header behind the end of a sentence.
-    fn header_inside(&self, line: &'a str, rest: &[&'a str]) -> Option<Header<'a>> {
+    fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
         if !self.has_answer()
-            && let Some(parts) = mid_line(line, FINAL_ANSWER)
+            && let Some(divided) = mid_line(line, FINAL_ANSWER)
         {
-            return Some(Header::inside(parts, Section::FinalAnswer));
+            return Some(self.divided(divided, Section::FinalAnswer));
         }
-        let in_answer = self.open == Some(Section::FinalAnswer);
-        let parts = mid_line(line, ACTION).filter(|(_, after)| !in_answer || is_call(after, rest));
-        if let Some(parts) = parts {
-            return Some(Header::inside(parts, Section::Action));
+        let in_answer = self.section() == Some(Section::FinalAnswer);
+        if let Some(divided) = mid_line(line, ACTION).filter(|divided| !in_answer || is_call(divided.after, below)) {
+            return Some(self.divided(divided, Section::Action));
         }
-        let awaits_input = !in_answer && self.found.action.as_deref().is_some_and(|action| !action.is_empty());
-        let parts = if awaits_input { mid_line(line, ACTION_INPUT) } else { None };
-        parts.map(|parts| Header::inside(parts, Section::ActionInput))
+        let awaits_input = !in_answer && self.found.action.is_some_and(|action| !action.name().is_empty());
+        let divided = if awaits_input { mid_line(line, ACTION_INPUT) } else { None };
+        divided.map(|divided| self.divided(divided, Section::ActionInput))
+    }
+
+    /// `k8s.get Action Input: {}`: both on one line.
+    fn input_inside(&self, line: &'a str) -> Option<Header<'a>> {
+        anywhere(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
+    }
+
+    fn divided(&self, Divided { before, after, unclosed }: Divided<'a>, section: Section) -> Header<'a> {
+        Header { end: self.offset(before) + before.len(), section, form: Form::Plain, after, unclosed }
     }
 
     /// The first answer is the one that counts.
     fn has_answer(&self) -> bool {
-        self.open == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
+        self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
     /// Begins a section, whose first line may hold the next header.
-    fn begin(&mut self, header: Header<'a>, rest: &[&'a str]) {
+    fn begin(&mut self, header: Header<'a>, indent: usize, below: &str) {
         let mut next = Some(header);
-        while let Some(Header { before, section, form, after }) = next {
-            if self.open.is_some() && !before.is_empty() {
-                self.lines.push(before);
-            }
-            self.close();
-            self.open = Some(section);
-            self.form = form;
-            if section == Section::Action {
+        while let Some(header) = next {
+            self.close(header.end);
+            self.open = Some(Open { header, indent });
+            if header.section == Section::Action {
                 self.found.action_input = None;
             }
-            next = match section {
-                Section::Thought | Section::FinalAnswer => self.header_inside(after, rest),
-                Section::Action => input_inside(after),
+            next = match header.section {
+                Section::Thought | Section::FinalAnswer => self.header_inside(header.after, below),
+                Section::Action => self.input_inside(header.after),
                 Section::ActionInput => None,
             };
-            if next.is_none() {
-                self.lines.push(after.trim());
-            }
         }
     }
 
-    /// Puts the open section away.
-    fn close(&mut self) {
-        let lines = std::mem::take(&mut self.lines);
-        let Some(section) = self.open.take() else { return };
-        let (place, text) = match section {
-            Section::Thought => (&mut self.found.thought, prose(&lines)),
-            Section::Action => (&mut self.found.action, bare_name(&lines.join("\n")).to_owned()),
-            Section::ActionInput => (&mut self.found.action_input, block(&lines, self.indent)),
-            Section::FinalAnswer => (&mut self.found.final_answer, prose(&lines)),
+    /// Puts the open section away, which ends at `end`.
+    fn close(&mut self, end: usize) {
+        let Some(Open { header, indent }) = self.open.take() else { return };
+        let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
+        let piece = Piece { text, unclosed: header.unclosed, indent };
+        let (place, is_empty) = match header.section {
+            Section::Thought => (&mut self.found.thought, piece.is_blank()),
+            Section::Action => (&mut self.found.action, piece.name().is_empty()),
+            Section::ActionInput => (&mut self.found.action_input, piece.is_blank()),
+            Section::FinalAnswer => (&mut self.found.final_answer, piece.is_blank()),
         };
-        if place.is_none() || !text.is_empty() {
-            *place = Some(text);
+        if place.is_none() || !is_empty {
+            *place = Some(piece);
         }
     }
-}
-
-/// `k8s.get Action Input: {}`: both on one line.
-fn input_inside(line: &str) -> Option<Header<'_>> {
-    anywhere(line, ACTION_INPUT).map(|parts| Header::inside(parts, Section::ActionInput))
 }
 
 /// Whether what stands behind `Action:` is the name of a tool and an input comes next.
-fn is_call(after: &str, rest: &[&str]) -> bool {
-    named(after, rest).is_some_and(|name| tool_name(name).is_some())
+fn is_call(after: &str, below: &str) -> bool {
+    named(after, below).is_some_and(|name| tool_name(name).is_some())
 }
 
 /// Whether what stands behind `Action:` is a single word and an input comes next.
-fn is_word_with_input(after: &str, rest: &[&str]) -> bool {
+fn is_word_with_input(after: &str, below: &str) -> bool {
     let is_word = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
-    named(after, rest).is_some_and(|name| is_word(bare_name(name)))
+    named(after, below).is_some_and(|name| is_word(bare_name(name)))
 }
 
-/// What stands behind `Action:`, in its line or the next one, if an input follows.
-fn named<'a>(after: &'a str, rest: &[&'a str]) -> Option<&'a str> {
-    if let Some((name, _)) = anywhere(after, ACTION_INPUT) {
-        return Some(name);
+/// What stands behind `Action:`, in its line or the next one, if an input follows. Reads no more than two lines.
+fn named<'a>(after: &'a str, below: &'a str) -> Option<&'a str> {
+    if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
+        return Some(before);
     }
-    let mut lines = rest.iter().filter(|line| !line.trim().is_empty());
-    let name = if after.trim().is_empty() { lines.next()? } else { after };
-    let next = at_start(lines.next()?)?;
-    (next.meaning == Meaning::Section(Section::ActionInput)).then_some(name)
-}
-
-fn prose(lines: &[&str]) -> String {
-    lines.join("\n").trim_matches(is_blank).to_owned()
-}
-
-/// How many spaces and tabs a line begins with.
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start_matches([' ', '\t']).len()
-}
-
-/// The lines of an input. The first one stood behind the header; those below lose what they are indented by in
-/// common or, when the first one is filled, what the header is.
-fn block(lines: &[&str], header_indent: usize) -> String {
-    let Some((first, below)) = lines.split_first() else { return String::new() };
-    let least = || below.iter().filter(|line| !line.is_empty()).map(|line| indent(line)).min().unwrap_or(0);
-    let common = if first.is_empty() { least() } else { header_indent };
-    let shifted = below.iter().map(|line| line.get(common.min(indent(line))..).unwrap_or_default());
-    let text = std::iter::once(*first).chain(shifted).collect::<Vec<&str>>().join("\n");
-    text.trim_matches('\n').trim_end().to_owned()
+    let next = |text: &'a str| {
+        let text = text.trim_start();
+        text.split_once('\n').unwrap_or((text, ""))
+    };
+    let (name, below) = if after.trim().is_empty() { next(below) } else { (after, below) };
+    let heading = at_start(next(below).0)?;
+    (heading.meaning == Meaning::Section(Section::ActionInput)).then_some(name)
 }

@@ -1,6 +1,8 @@
-//! The format, case by case, and every text that is none.
+//! The format as it is asked for, case by case, and what is none.
 
-use proptest::prelude::*;
+mod any;
+mod dressed;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -198,7 +200,10 @@ fn a_tool_that_is_not_offered_is_answered_with_those_that_are() {
     assert_eq!(told("host.du", Some(&tools)), unknown(format!("'host.du'. Did you mean 'host.df'? {list}")));
     assert_eq!(told("df", Some(&tools)), unknown(format!("'df'. {form} Did you mean 'host.df'? {list}")));
     assert_eq!(told("mail.send", Some(&tools)), unknown(format!("'mail.send'. {list}")));
-    assert_eq!(told("mail.send", Some(&[])), unknown("'mail.send'. No tools are available: give your Final Answer.".to_owned()));
+    assert_eq!(
+        told("mail.send", Some(&[])),
+        unknown("'mail.send'. No tools are available: give your Final Answer.".to_owned())
+    );
     assert_eq!(told("host df", None), unknown(format!("'host df'. {form}")));
     for name in [".df", "host.", "df"] {
         assert_eq!(told(name, None).0, ReplyKind::UnknownTool, "{name}");
@@ -214,82 +219,4 @@ fn a_forced_conclusion_is_the_answer_else_the_thought_else_the_text() {
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}\nFinal Answer: b"), "b");
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}"), "a");
     assert_eq!(analysis(" Cause: full\nEvidence: df \n"), "Cause: full\nEvidence: df");
-}
-
-#[test]
-fn nesting_without_end_is_text_and_long_answers_take_no_longer_than_their_length() {
-    for open in ["[", "{\"a\":", "{a: ", "- ", "`"] {
-        assert_eq!(read(&format!("Action: a.b\nAction Input: {}", open.repeat(100_000)), None).kind, ReplyKind::Action);
-    }
-    let deep: String = (0..2_000).map(|n| format!("{}k{n}:\n", " ".repeat(n))).collect();
-    assert_eq!(read(&format!("Action: a.b\nAction Input:\n{deep}"), None).kind, ReplyKind::Action);
-    let cases =
-        ["Action: a.b\n", "Final Answer: a. Action: a.b\n", "x. ", "a,", "a: b, ", "a=b, c", "` ", "\n", "action "];
-    for case in cases {
-        let long = format!("Thought: x\nAction: a.b\nAction Input: a: {}", case.repeat(300_000 / case.len()));
-        read(&long, None);
-        read(&format!("Final Answer: {}", case.repeat(300_000 / case.len())), None);
-    }
-}
-
-/// Text that looks like the format more often than by chance.
-fn nearly() -> impl Strategy<Value = String> {
-    let part = prop_oneof![
-        Just("Thought:"),
-        Just("Thought"),
-        Just("Action:"),
-        Just("Action Input:"),
-        Just("Final Answer:"),
-        Just("Observation:"),
-        Just("[Based on"),
-        Just("\n"),
-        Just("\r\n"),
-        Just(" "),
-        Just("  "),
-        Just("a.b"),
-        Just("."),
-        Just("!`"),
-        Just("{\"a\": 1,}"),
-        Just("{"),
-        Just("}"),
-        Just("["),
-        Just("- "),
-        Just("k: "),
-        Just("k="),
-        Just(","),
-        Just("\""),
-        Just("'"),
-        Just("|"),
-        Just("```json"),
-        Just("ü"),
-        Just("\u{a0}"),
-        Just("\u{130}"),
-        Just("7"),
-    ];
-    prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
-}
-
-fn holds(text: &str) -> Result<(), TestCaseError> {
-    let reply = read(text, None);
-    prop_assert_eq!(reply.kind == ReplyKind::Final, reply.final_answer.is_some());
-    prop_assert_eq!(matches!(reply.kind, ReplyKind::Final | ReplyKind::Action), reply.feedback.is_none());
-    prop_assert_eq!(matches!(reply.kind, ReplyKind::Action | ReplyKind::UnknownTool), reply.arguments.is_some());
-    if let Some(sent) = &reply.arguments_text {
-        let sent: Map<String, Value> = serde_json::from_str(sent).unwrap();
-        prop_assert_eq!(Some(sent), reply.arguments);
-    }
-    conclude(text);
-    Ok(())
-}
-
-proptest! {
-    #[test]
-    fn no_text_panics(text in "(?s).{0,200}") {
-        holds(&text)?;
-    }
-
-    #[test]
-    fn no_nearly_right_text_panics(text in nearly()) {
-        holds(&text)?;
-    }
 }

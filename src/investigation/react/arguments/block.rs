@@ -253,9 +253,9 @@ impl<'a> Reader<'a, '_> {
     /// A value with the deeper lines that go on with it: those that are no pairs.
     fn continued(&mut self, text: &'a str, indent: usize) -> String {
         let mut whole = text.to_owned();
-        while let Some(line) = self.next_if(|line| {
-            line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none()
-        }) {
+        while let Some(line) =
+            self.next_if(|line| line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none())
+        {
             whole.push(' ');
             whole.push_str(line.text);
         }

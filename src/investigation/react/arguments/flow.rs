@@ -18,9 +18,8 @@ pub(super) fn prefix(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with(['{', '[']) {
         return None;
     }
-    let mut strict = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    if let Some(Ok(value)) = strict.next() {
-        return Some((value, text.get(strict.byte_offset()..)?));
+    if let Some(read) = super::strict(text) {
+        return Some(read);
     }
     let mut reader = Reader { rest: text };
     let value = reader.item(0)?;
@@ -86,7 +85,8 @@ impl<'a> Reader<'a> {
     fn text(&mut self) -> Option<String> {
         let (quoted, rest) = split_quoted(self.rest)?;
         let next = rest.trim_start_matches([' ', '\t', '\r']);
-        let is_all = next.is_empty() || next.starts_with([',', '}', ']', ':', '\n', '#', '"']) || next.starts_with("//");
+        let is_all =
+            next.is_empty() || next.starts_with([',', '}', ']', ':', '\n', '#', '"']) || next.starts_with("//");
         match scalar::quoted(quoted) {
             Some(text) if is_all => {
                 self.rest = rest;
@@ -127,7 +127,9 @@ impl<'a> Reader<'a> {
     }
 
     fn is_comment(&self, at: usize) -> bool {
-        self.rest.get(at..).is_some_and(|rest| rest.starts_with("//") || rest.starts_with("# ") || rest.starts_with("/*"))
+        self.rest
+            .get(at..)
+            .is_some_and(|rest| rest.starts_with("//") || rest.starts_with("# ") || rest.starts_with("/*"))
     }
 
     fn take(&mut self, wanted: char) -> Option<()> {

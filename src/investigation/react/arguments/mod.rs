@@ -24,32 +24,48 @@ pub(super) struct Arguments {
     pub(super) left_out: Option<String>,
 }
 
+/// What is longer is JSON or text: nobody writes so much by hand, and patience takes its time.
+const LONGEST: usize = 64 * 1024;
+
 /// The arguments in an action input.
 pub(super) fn of(input: &str) -> Arguments {
     let input = fence::inside(input.trim());
-    if let Ok(values) = serde_json::from_str::<Map<String, Value>>(input) {
-        return Arguments { values, text: input.to_owned(), left_out: None };
-    }
-    let (value, left_out) = understood(input);
+    let (value, left_out) = match strict(input) {
+        Some((Value::Object(values), "")) => return Arguments { values, text: input.to_owned(), left_out: None },
+        Some((value, "")) => (value, Vec::new()),
+        // What a model says behind an object is not part of it.
+        Some((value @ Value::Object(_), behind)) => (value, said(behind)),
+        Some(_) | None => understood(input),
+    };
     let values = match value {
         Value::Object(values) => values,
         value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             Map::from_iter([("input".to_owned(), value)])
         }
     };
-    Arguments { text: Value::Object(values.clone()).to_string(), values, left_out: told(&left_out) }
+    Arguments { text: written(&values), values, left_out: told(&left_out) }
+}
+
+fn written(values: &Map<String, Value>) -> String {
+    serde_json::to_string(values).unwrap_or_else(|_| "{}".to_owned())
+}
+
+/// The JSON that a text begins with, and what is behind it.
+fn strict(text: &str) -> Option<(Value, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
 }
 
 fn understood(input: &str) -> (Value, Vec<&str>) {
     if input.is_empty() {
         return (Value::Object(Map::new()), Vec::new());
     }
-    if let Ok(value) = serde_json::from_str(input) {
-        return (value, Vec::new());
+    if input.len() > LONGEST {
+        return (Value::String(input.to_owned()), vec!["more text than is looked into"]);
     }
     if let Some((value, behind)) = flow::prefix(input)
-        && (value.is_object() || behind.trim().is_empty())
-        && ends_there(input, behind)
+        && (value.is_object() && ends_there(behind) || behind.trim().is_empty())
     {
         return (value, said(behind));
     }
@@ -73,11 +89,9 @@ fn behind_words(input: &str) -> Option<(Value, Vec<&str>)> {
 }
 
 /// Whether an object is one in its own right: nothing behind it, or words, and no more of a query: `{a: 1} | json`.
-/// Strict JSON is not a query.
-fn ends_there(input: &str, behind: &str) -> bool {
-    let object = input.get(..input.len() - behind.len()).unwrap_or_default();
+fn ends_there(behind: &str) -> bool {
     let line = behind.lines().next().unwrap_or_default().trim();
-    line.is_empty() || line.starts_with("```") || serde_json::from_str::<Map<String, Value>>(object).is_ok()
+    line.is_empty() || line.starts_with("```")
 }
 
 /// The lines of a text that say anything.
