@@ -214,6 +214,10 @@ impl<'a> Reader<'a> {
 
     /// A header behind the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
+        // Most lines have none, and there may be many.
+        if line.len() <= ACTION.len() || !line.contains(':') {
+            return None;
+        }
         if !self.has_answer()
             && let Some(divided) = mid_line(line, FINAL_ANSWER)
         {
@@ -278,25 +282,30 @@ impl<'a> Reader<'a> {
 
 /// Whether what stands behind `Action:` is the name of a tool and an input comes next.
 fn is_call(after: &str, below: &str) -> bool {
-    named(after, below).is_some_and(|name| tool_name(name).is_some())
+    is_followed(after, below, |name| tool_name(name).is_some())
 }
 
 /// Whether what stands behind `Action:` is a single word and an input comes next.
 fn is_word_with_input(after: &str, below: &str) -> bool {
-    let is_word = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
-    named(after, below).is_some_and(|name| is_word(bare_name(name)))
+    is_followed(after, below, |name| {
+        let name = bare_name(name);
+        !name.is_empty() && !name.contains(char::is_whitespace)
+    })
 }
 
-/// What stands behind `Action:`, in its line or the next one, if an input follows. Reads no more than two lines.
-fn named<'a>(after: &'a str, below: &'a str) -> Option<&'a str> {
+/// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more than
+/// two lines.
+fn is_followed(after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
     if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
-        return Some(before);
+        return is_wanted(before);
     }
-    let next = |text: &'a str| {
-        let text = text.trim_start();
-        text.split_once('\n').unwrap_or((text, ""))
-    };
-    let (name, below) = if after.trim().is_empty() { next(below) } else { (after, below) };
-    let heading = at_start(next(below).0)?;
-    (heading.meaning == Meaning::Section(Section::ActionInput)).then_some(name)
+    let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
+    let is_input = |heading: Heading<'_>| heading.meaning == Meaning::Section(Section::ActionInput);
+    is_wanted(name) && at_start(next_line(below).0).is_some_and(is_input)
+}
+
+/// The next line that says anything, and those below it.
+fn next_line(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_once('\n').unwrap_or((text, ""))
 }
