@@ -24,7 +24,8 @@ use crate::investigation::ids::SessionId;
 use values::{drill, severity, suffix};
 
 pub use checks::{
-    CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectStreamArgs, JsonArgs, ToolsArgs,
+    CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
+    ToolsArgs,
 };
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{

@@ -189,8 +189,7 @@ async fn where_all_have_to_complete_one_failure_ends_the_session_and_no_later_st
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_or_the_deadline_ends_both_agents_the_stage_and_the_session() {
-    for (stop, status) in [(Stop::Cancelled, RunStatus::Cancelled), (Stop::Deadline, RunStatus::TimedOut)]
-    {
+    for (stop, status) in [(Stop::Cancelled, RunStatus::Cancelled), (Stop::Deadline, RunStatus::TimedOut)] {
         let scene = team(SuccessPolicy::Any, vec![Turn::NeverAnswers], vec![Turn::NeverAnswers]);
         let control = control();
         let stopping = async {

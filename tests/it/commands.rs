@@ -4,6 +4,7 @@ mod ask;
 mod away;
 mod doctor;
 mod inputs;
+mod inspect_reply;
 mod letters;
 mod queue;
 mod search;

@@ -20,6 +20,7 @@ mod dedupe;
 mod delivery;
 mod drill;
 mod effects;
+mod hostile;
 mod journals;
 mod llm;
 mod load;

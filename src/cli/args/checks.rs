@@ -38,8 +38,28 @@ pub struct CompletionsArgs {
 pub enum InspectCommand {
     /// What the intake makes of an alert, as JSON
     Alert(InspectAlertArgs),
+    /// What the parser makes of a model's ReAct answer, as JSON
+    #[command(after_help = REPLY_EXAMPLE)]
+    Reply(InspectReplyArgs),
     /// What the timeline tells of a model's answer, as JSON, one event a line
     Stream(InspectStreamArgs),
+}
+
+const REPLY_EXAMPLE: &str = "\
+Example:
+  printf 'Thought: Full?\\nAction: host.df\\nAction Input: path: /' | tarsy inspect reply --tools host.df
+
+kind is final, action, unknown_tool or malformed. What is absent is null; feedback is what the model would be told.";
+
+/// Arguments of `inspect reply`.
+#[derive(Args, Clone, Debug)]
+pub struct InspectReplyArgs {
+    /// The answer, any text; - reads standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// The tools that are offered [default: whatever has the form server.tool]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Option<Vec<String>>,
 }
 
 /// Arguments of `inspect stream`.

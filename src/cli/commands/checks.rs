@@ -1,28 +1,21 @@
-//! `tarsy doctor`, `tools`, `inspect` and `completions`: what looks and changes nothing.
+//! `tarsy doctor`, `tools` and `completions`: what looks and changes nothing.
 
 use std::io::Write as _;
 use std::pin::pin;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::reach::{note, print, print_json};
-use super::{addresses, inspect_stream, load_config, submit, write_error};
-use crate::bus;
-use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, InspectAlertArgs, InspectCommand, JsonArgs, ToolsArgs};
+use super::{addresses, load_config, write_error};
+use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, JsonArgs, ToolsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::checks;
 use crate::cli::view::Surroundings;
 use crate::config::find;
-use crate::engine::ports::Received;
-use crate::investigation::alert::AlertStatus;
-use crate::investigation::ids::SessionId;
-use crate::investigation::intake::normalise;
-use crate::roles::{doctor, intake, tools};
+use crate::roles::{doctor, tools};
 
 pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
     let style = Surroundings::of_process().style();
@@ -79,51 +72,5 @@ pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "tarsy", &mut script);
     std::io::stdout().write_all(&script)?;
-    Ok(Exit::Done)
-}
-
-pub(super) fn inspect(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
-    match command {
-        InspectCommand::Alert(args) => inspect_alert(global, args),
-        InspectCommand::Stream(args) => inspect_stream::run(&args),
-    }
-}
-
-/// The message that the options describe.
-fn received(args: &InspectAlertArgs) -> Received {
-    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
-    let headers =
-        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
-    Received {
-        alert_id: SessionId(Uuid::nil()),
-        body_sha256: [0; 32],
-        body: None,
-        headers: Value::Object(headers.collect()),
-        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
-        stream_sequence: 0,
-    }
-}
-
-/// The same steps as a worker's intake, without a worker.
-fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
-    let mask = tools::mask(&load_config(global)?);
-    let body = submit::read(&args.file)?;
-    let hints = intake::hints(&received(&args));
-    let alert = normalise(&body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;
-    let masked = |text: &str| Value::String(mask.apply(text).into_owned());
-    let shown = json!({
-        "fingerprint": alert.fingerprint,
-        "type": masked(&alert.alert_type),
-        "severity": alert.severity.as_str(),
-        "status": match alert.status {
-            AlertStatus::Firing => "firing",
-            AlertStatus::Resolved => "resolved",
-        },
-        "title": masked(&alert.title),
-        "source": alert.source,
-        "runbook": alert.runbook_url.as_deref().map(masked),
-        "text": masked(&alert.text),
-    });
-    print(&[serde_json::to_string_pretty(&shown)?])?;
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ mod config;
 mod dead_letters;
 mod drill;
 mod feed;
+mod inspect;
 mod inspect_stream;
 mod queue;
 mod reach;
@@ -55,7 +56,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Config(command) => config::run(&global, command),
         Command::Doctor(args) => checks::doctor(&global, args).await,
         Command::Tools(args) => checks::tools(&global, args).await,
-        Command::Inspect(command) => checks::inspect(&global, command),
+        Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => checks::completions(args),
     };
     outcome.or_else(|error| {

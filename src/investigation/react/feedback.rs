@@ -1,6 +1,6 @@
 //! What a model is told that missed the format.
 
-use crate::investigation::plan::ToolSpec;
+use super::heading::{Heading, Meaning, at_start};
 
 const REMINDER: &str = include_str!("../prompts/react_reminder.md");
 
@@ -13,36 +13,64 @@ pub(super) struct Problem {
     told: String,
 }
 
-/// What is wrong with an answer that has these sections and is neither a call nor a final answer.
-pub(super) fn problem(found: &[&str]) -> Problem {
-    let has = |section: &str| found.contains(&section);
-    let (summary, told) = match (has("action"), has("action_input"), has("thought"), has("final_answer")) {
-        (true, false, _, false) => (
-            "an action without its input".to_owned(),
-            "Your response has an \"Action:\" but no \"Action Input:\". Every action needs its input, also when it is \
-             empty."
-                .to_owned(),
-        ),
-        (false, true, _, false) => (
-            "an action input without its action".to_owned(),
-            "Your response has an \"Action Input:\" but no \"Action:\". Name the tool on a line of its own before it."
-                .to_owned(),
-        ),
-        (false, false, true, false) => (
-            "a thought and nothing after it".to_owned(),
-            "Your response has a \"Thought:\" and nothing after it. Go on with an \"Action:\" and its \"Action \
-             Input:\", or with your \"Final Answer:\"."
-                .to_owned(),
-        ),
-        (false, false, false, false) => {
-            ("none of the sections".to_owned(), "Your response has none of the sections that are needed.".to_owned())
-        }
-        (true, true, ..) | (.., true) => incomplete(found),
-    };
-    Problem { summary, told }
+impl Problem {
+    fn new(summary: &str, told: &str) -> Self {
+        Self { summary: summary.to_owned(), told: told.to_owned() }
+    }
 }
 
-fn incomplete(found: &[&str]) -> (String, String) {
+/// What is wrong with an answer that has these sections and is neither a call nor a final answer.
+pub(super) fn problem(text: &str, found: &[&str]) -> Problem {
+    let has = |section: &str| found.contains(&section);
+    match (has("action"), has("action_input"), has("thought"), has("final_answer")) {
+        (true, false, _, false) => Problem::new(
+            "an action without its input",
+            "Your response has an \"Action:\" but no \"Action Input:\". Every action needs its input, also when it is \
+             empty.",
+        ),
+        (false, true, _, false) => Problem::new(
+            "an action input without its action",
+            "Your response has an \"Action Input:\" but no \"Action:\". Name the tool on a line of its own before it.",
+        ),
+        (true, true, ..) => Problem::new(
+            "an action without the name of a tool",
+            "Your response has an \"Action:\" with nothing behind it. Name the tool there, as 'server.tool'.",
+        ),
+        (false, false, true, false) => Problem::new(
+            "a thought and nothing after it",
+            "Your response has a \"Thought:\" and nothing after it. Go on with an \"Action:\" and its \"Action \
+             Input:\", or with your \"Final Answer:\".",
+        ),
+        (false, false, _, true) => Problem::new(
+            "a final answer without its text",
+            "Your response has a \"Final Answer:\" with nothing behind it. Write your analysis there.",
+        ),
+        (true, false, _, true) | (false, true, _, true) => incomplete(found),
+        (false, false, false, false) => without_sections(text.trim()),
+    }
+}
+
+fn without_sections(text: &str) -> Problem {
+    let first = text.lines().next().unwrap_or_default();
+    if text.is_empty() {
+        return Problem::new("nothing at all", "Your response is empty.");
+    }
+    if at_start(first).is_some_and(|Heading { meaning, .. }| meaning == Meaning::Observation) {
+        return Problem::new(
+            "an observation of its own",
+            "Your response begins with an \"Observation:\". Only a tool's result is one, and it is given to you.",
+        );
+    }
+    if ["{", "[{", "<tool", "<function", "```json"].iter().any(|start| text.starts_with(start)) {
+        return Problem::new(
+            "a call in another form",
+            "Your response looks like a call, but not in the form that is read here.",
+        );
+    }
+    Problem::new("none of the sections", "Your response has none of the sections that are needed.")
+}
+
+fn incomplete(found: &[&str]) -> Problem {
     const NAMES: [(&str, &str); 4] = [
         ("thought", "Thought:"),
         ("action", "Action:"),
@@ -54,35 +82,15 @@ fn incomplete(found: &[&str]) -> (String, String) {
         names.collect::<Vec<_>>().join(", ")
     };
     let (found, missing) = (list(true), list(false));
-    (
-        format!("a section without its text, of {found}"),
-        format!(
-            "Incomplete ReAct format.\nFound: {found}\nMissing: {missing}\nA section that is there but empty counts as missing."
+    Problem {
+        summary: format!("half a call and an empty answer, of {found}"),
+        told: format!(
+            "Incomplete ReAct format.\nFound: {found}\nMissing: {missing}\nThe \"Final Answer:\" has nothing behind it."
         ),
-    )
+    }
 }
 
 /// The message for an answer with this problem.
 pub(super) fn malformed(problem: &Problem) -> String {
     format!("{}\n\n{}", problem.told, REMINDER.trim())
-}
-
-/// The observation for a call of something that is not offered.
-pub(super) fn unknown_tool(action: &str, tools: &[ToolSpec]) -> String {
-    let form = if action.contains('.') { "" } else { " Tools must be in 'server.tool' format." };
-    let mut text = format!("Observation: Error - Unknown tool '{action}'.{form}");
-    if tools.is_empty() {
-        text.push_str(" No tools are available: give your Final Answer.");
-    } else {
-        text.push_str(" Available tools:");
-    }
-    for ToolSpec { name, description, .. } in tools {
-        text.push_str("\n  - ");
-        text.push_str(name);
-        if let Some(first) = description.lines().next().filter(|line| !line.is_empty()) {
-            text.push_str(": ");
-            text.push_str(first);
-        }
-    }
-    text
 }

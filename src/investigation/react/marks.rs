@@ -1,39 +1,56 @@
-//! The words that divide an answer, and the names of tools.
+//! What divides an answer in the middle of a line, and the names of tools.
 
-/// Before the reasoning.
-pub(super) const THOUGHT: &str = "Thought:";
+use super::heading::{closed, is_blank, is_emphasis};
+
 /// Before the name of a tool.
-pub(super) const ACTION: &str = "Action:";
+pub(super) const ACTION: &str = "Action";
 /// Before its arguments.
-pub(super) const ACTION_INPUT: &str = "Action Input:";
+pub(super) const ACTION_INPUT: &str = "Action Input";
 /// Before the last answer.
-pub(super) const FINAL_ANSWER: &str = "Final Answer:";
+pub(super) const FINAL_ANSWER: &str = "Final Answer";
 
 /// What models put around a name.
-const DRESSING: [char; 4] = ['`', '*', '"', '\''];
+const DRESSING: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
 
-/// Splits a line at a mark that follows the end of a sentence: `I know enough.Final Answer: …`. Before it may stand
-/// spaces, asterisks and backticks, which belong to neither side.
-pub(super) fn mid_line<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    line.match_indices(mark).find_map(|(at, _)| {
-        let (before, after) = line.split_at_checked(at)?;
-        let sentence = before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
-        sentence.ends_with(['.', '!', '?']).then(|| (sentence, after.strip_prefix(mark).unwrap_or_default()))
+/// A line divided by a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Divided<'a> {
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+    /// The emphasis that begins before the mark and does not end behind it.
+    pub(super) unclosed: &'a str,
+}
+
+/// Divides a line at a word with its colon that follows the end of a sentence: `I know enough.Final Answer: …`. Before
+/// it may stand spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
+pub(super) fn mid_line<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+    all(line, word).find_map(|divided| {
+        let before = divided.before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
+        before.ends_with(['.', '!', '?']).then_some(Divided { before, ..divided })
     })
 }
 
-/// Whether a line is one that shows what a tool is said to have answered, or a remark after the end: a model that
-/// goes on like this makes it up.
-pub(super) fn is_invented(line: &str) -> bool {
-    const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
-    line.starts_with("[Based on")
-        || line.starts_with("Observation:") && !OWN_WORDS.iter().any(|words| line.contains(words))
+/// Divides a line at a word with its colon, wherever it stands.
+pub(super) fn anywhere<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+    all(line, word).next()
+}
+
+/// From colon to colon: most lines have none.
+fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = Divided<'a>> {
+    line.match_indices(':').filter_map(move |(at, _)| {
+        let (before, after) = line.split_at_checked(at)?;
+        let before = before.strip_suffix(word)?;
+        let plain = before.trim_end_matches(is_emphasis);
+        let (after, unclosed) = closed(before.get(plain.len()..)?, after.strip_prefix(':')?);
+        Some(Divided { before: plain, after, unclosed })
+    })
 }
 
 /// The first line of a text without what models put around a name.
 pub(super) fn bare_name(text: &str) -> &str {
-    let line = text.trim().lines().next().unwrap_or_default();
-    line.trim_matches(|c: char| c.is_whitespace() || DRESSING.contains(&c))
+    let line = text.trim_matches(is_blank).lines().next().unwrap_or_default();
+    let name = line.trim_matches(|c: char| is_blank(c) || DRESSING.contains(&c));
+    name.strip_suffix("()").unwrap_or(name)
 }
 
 /// The name of a tool, `server.tool`, in the first line of a text.
@@ -43,8 +60,13 @@ pub(super) fn tool_name(text: &str) -> Option<&str> {
     (name.contains('.') && name.split('.').all(is_word)).then_some(name)
 }
 
+/// Whether an action says that it is none.
+pub(super) fn is_none(action: &str) -> bool {
+    ["none", "n/a", "null", "no action", "no action needed"].iter().any(|none| action.eq_ignore_ascii_case(none))
+}
+
 /// The tool of an answer that has an action input but no line `Action:`, looked for in what stands before it: behind
-/// the last `action:` in any case, else behind the last word `action`.
+/// the last `action:` in any case, else behind the last word `action`. Source: the recovery of the models.
 pub(super) fn recovered_action(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let end = lower.find("action input:")?;

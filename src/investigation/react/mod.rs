@@ -6,7 +6,10 @@
 
 mod arguments;
 mod feedback;
+mod heading;
 mod marks;
+mod offered;
+mod piece;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -72,7 +75,11 @@ pub struct Reply {
 
 /// Reads an answer. A tool is known when it is one of `tools`; without a list, when it has the form `server.tool`.
 ///
-/// An action that has its input wins over a final answer: the model cannot know how the call goes.
+/// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
+/// that it is none (`Action: None`) does not.
+///
+/// The sections and their tiers are those of the seed's `ReAct Parser`; `sections.rs`, `marks.rs` and `arguments/` name
+/// the rule that each of their steps follows, `docs/decisions/0020-reading-react.md` those that are this project's own.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     let mut sections = sections::of(text);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
@@ -94,10 +101,13 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
+        (Some(action), Some(_), Some(answer)) if marks::is_none(&action) => {
+            Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty }
+        }
         (Some(action), Some(input), _) => call(empty, action, input, tools),
         (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
         (action, action_input, None) => {
-            let problem = feedback::problem(&empty.found);
+            let problem = feedback::problem(text, &empty.found);
             let feedback = Some(feedback::malformed(&problem));
             Reply { action, action_input, feedback, problem: Some(problem.summary), ..empty }
         }
@@ -113,8 +123,8 @@ fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>)
     let (kind, feedback, problem) = if known {
         (ReplyKind::Action, None, arguments.left_out)
     } else {
-        let told = feedback::unknown_tool(&action, tools.unwrap_or_default());
-        (ReplyKind::UnknownTool, Some(told), Some(format!("unknown tool '{action}'")))
+        let problem = format!("unknown tool '{}'", offered::called(&action));
+        (ReplyKind::UnknownTool, Some(offered::unknown_tool(&action, tools)), Some(problem))
     };
     Reply {
         kind,

@@ -2,11 +2,16 @@
 //!
 //! A header stands at the beginning of a line, or behind the end of a sentence. The latest thought, action and input
 //! win, the first final answer wins, and an empty section replaces none. A new action makes the input before it void.
+//! All of that is as the models of this parser have it; `docs/decisions/0020-reading-react.md` lists what is not:
 //!
-//! Inside a final answer nothing is a header but a thought and an action that is followed by its input: an analysis
-//! may well say `Action: restart the pod`. Inside an input only the beginning of a line is: the rest is data.
+//! - Inside a final answer nothing is a header but a thought and an action that is followed by its input: an analysis
+//!   may well say `Action: restart the pod`, or quote an `Observation:`.
+//! - Inside an input only the beginning of a line is one, and not of a line that is indented further: the rest is data.
+//! - A header that is not written as asked for counts where it cannot be part of a text.
 
-use super::marks::{ACTION, ACTION_INPUT, FINAL_ANSWER, THOUGHT, bare_name, is_invented, mid_line, tool_name};
+use super::heading::{Form, Heading, Meaning, Section, at_start, is_blank};
+use super::marks::{ACTION, ACTION_INPUT, Divided, FINAL_ANSWER, anywhere, bare_name, mid_line, tool_name};
+use super::piece::{Piece, indent};
 
 /// The texts of the sections; `Some("")` for a header with nothing behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,181 +37,275 @@ impl Sections {
 
 /// The sections of an answer.
 pub(super) fn of(text: &str) -> Sections {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut reader = Reader::default();
-    let mut rest = lines.as_slice();
-    while let Some((line, after)) = rest.split_first() {
-        if !reader.line(line, after) {
+    let text = unfenced(text);
+    let mut reader = Reader { text, last_paragraph: last_paragraph(text), open: None, found: Found::default() };
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
+        if !reader.line(line, below) {
             break;
         }
-        rest = after;
+        rest = below;
     }
-    reader.close();
-    reader.found
+    reader.close(text.len() - rest.len());
+    let Found { thought, action, action_input, final_answer } = reader.found;
+    Sections {
+        thought: thought.map(Piece::prose),
+        action: action.map(|piece| piece.name().to_owned()),
+        action_input: action_input.map(Piece::input),
+        final_answer: final_answer.map(Piece::prose),
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
-    Thought,
-    Action,
-    ActionInput,
-    FinalAnswer,
+/// The text without the end of the fence that the whole answer is wrapped into. Its beginning, and a sentence or two
+/// before it, stand in no section.
+fn unfenced(text: &str) -> &str {
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let Some((before, _)) = text.trim_end().rsplit_once('\n').filter(|(_, last)| last.trim() == "```") else {
+        return text;
+    };
+    let mut lines = before.lines().skip_while(|line| !is_fence(line) && at_start(line).is_none());
+    let opens = lines.next().is_some_and(is_fence);
+    let wraps = opens && lines.find(|line| !line.trim().is_empty()).is_some_and(|line| at_start(line).is_some());
+    // One fence too many, or else the last one closes another.
+    if wraps && lines.filter(|line| is_fence(line)).count() % 2 == 0 { before } else { text }
+}
+
+/// Where the last paragraph begins.
+fn last_paragraph(text: &str) -> usize {
+    if !text.contains("[Based on") {
+        return 0;
+    }
+    let mut end = text.trim_end().len();
+    for line in text.get(..end).unwrap_or_default().rsplit('\n') {
+        if line.trim().is_empty() {
+            break;
+        }
+        end = end.saturating_sub(line.len() + 1);
+    }
+    end
 }
 
 /// A header in a line.
+#[derive(Clone, Copy)]
 struct Header<'a> {
-    /// Belongs to the section that ends here.
-    before: &'a str,
+    /// Where the section before it ends.
+    end: usize,
     section: Section,
+    form: Form,
     /// Begins the new section.
     after: &'a str,
+    unclosed: &'a str,
 }
 
-impl<'a> Header<'a> {
-    fn at_start(section: Section, after: &'a str) -> Self {
-        Self { before: "", section, after }
-    }
-
-    fn inside((before, after): (&'a str, &'a str), section: Section) -> Self {
-        Self { before, section, after }
-    }
+/// The section that is being read.
+#[derive(Clone, Copy)]
+struct Open<'a> {
+    header: Header<'a>,
+    /// What its line is indented by.
+    indent: usize,
 }
 
 #[derive(Default)]
+struct Found<'a> {
+    thought: Option<Piece<'a>>,
+    action: Option<Piece<'a>>,
+    action_input: Option<Piece<'a>>,
+    final_answer: Option<Piece<'a>>,
+}
+
 struct Reader<'a> {
-    found: Sections,
-    open: Option<Section>,
-    /// Lines of the open section.
-    lines: Vec<&'a str>,
+    text: &'a str,
+    /// Where it begins.
+    last_paragraph: usize,
+    open: Option<Open<'a>>,
+    found: Found<'a>,
 }
 
 impl<'a> Reader<'a> {
+    /// Where a part of the text begins.
+    fn offset(&self, part: &str) -> usize {
+        part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    fn section(&self) -> Option<Section> {
+        self.open.map(|open| open.header.section)
+    }
+
     /// Takes a line in; `false` when the answer ends before it.
-    fn line(&mut self, raw: &'a str, rest: &[&'a str]) -> bool {
-        let line = raw.trim();
-        if self.open != Some(Section::FinalAnswer) && is_invented(line) {
+    fn line(&mut self, raw: &'a str, below: &'a str) -> bool {
+        let line = raw.trim_start_matches(is_blank);
+        // Two spaces: models put one before a token.
+        let is_data = |open: Open<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
+        if line.is_empty() || self.open.is_some_and(is_data) {
+            return true;
+        }
+        let heading = at_start(line);
+        if self.is_end(line, heading) {
             return false;
         }
-        match self.header(line, rest) {
-            Some(header) => self.begin(header, rest),
-            None if self.open.is_some() => self.lines.push(raw.trim_end()),
-            None => {}
+        if let Some(header) = self.header(raw, line, heading, below) {
+            self.begin(header, indent(raw), below);
         }
         true
     }
 
-    fn header(&self, line: &'a str, rest: &[&'a str]) -> Option<Header<'a>> {
-        let in_answer = self.open == Some(Section::FinalAnswer);
-        if let Some(after) = line.strip_prefix(FINAL_ANSWER) {
-            return (!self.has_answer()).then(|| Header::at_start(Section::FinalAnswer, after));
+    /// Whether a line shows what a tool is said to have answered, or begins a remark on the whole: a model that goes
+    /// on like this makes it up. In a final answer only the remark is one, at its very end.
+    fn is_end(&self, line: &str, heading: Option<Heading<'_>>) -> bool {
+        const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
+        let in_answer = self.section() == Some(Section::FinalAnswer);
+        if line.starts_with("[Based on") {
+            return !in_answer || self.offset(line) >= self.last_paragraph;
         }
-        if let Some(after) = line.strip_prefix(THOUGHT) {
-            return Some(Header::at_start(Section::Thought, after));
+        heading.is_some_and(|Heading { meaning, form, .. }| {
+            let is_sure = matches!(form, Form::Plain | Form::Marked);
+            !in_answer && meaning == Meaning::Observation && is_sure && !OWN_WORDS.iter().any(|own| line.contains(own))
+        })
+    }
+
+    fn header(&self, raw: &str, line: &'a str, heading: Option<Heading<'a>>, below: &str) -> Option<Header<'a>> {
+        if let Some(Heading { meaning: Meaning::Section(section), form, after, unclosed }) = heading {
+            if self.accepts(section, form, after, below) {
+                return Some(Header { end: self.offset(raw), section, form, after, unclosed });
+            }
+            if form == Form::Plain {
+                return None;
+            }
         }
-        if line == "Thought" {
-            return Some(Header::at_start(Section::Thought, ""));
-        }
-        if let Some(after) = line.strip_prefix(ACTION) {
-            return (!in_answer || is_call(after, rest)).then(|| Header::at_start(Section::Action, after));
-        }
-        if let Some(after) = line.strip_prefix(ACTION_INPUT) {
-            return (!in_answer).then(|| Header::at_start(Section::ActionInput, after));
-        }
-        match self.open {
+        match self.section() {
             Some(Section::ActionInput) => None,
             // A model that writes its thoughts without the colon also writes of what it will do later.
             Some(Section::Action | Section::Thought | Section::FinalAnswer) | None if line.starts_with("Thought ") => {
                 None
             }
-            Some(Section::Action) => input_inside(line).or_else(|| self.header_inside(line, rest)),
-            Some(Section::Thought | Section::FinalAnswer) | None => self.header_inside(line, rest),
+            Some(Section::Action) => self.input_inside(line).or_else(|| self.header_inside(line, below)),
+            Some(Section::Thought | Section::FinalAnswer) | None => self.header_inside(line, below),
+        }
+    }
+
+    /// Whether a header at the beginning of a line is one here, or part of the open section.
+    fn accepts(&self, section: Section, form: Form, after: &str, below: &str) -> bool {
+        let open = self.section();
+        let is_sure = matches!(form, Form::Plain | Form::Marked);
+        match (section, open) {
+            (Section::FinalAnswer, _) if self.has_answer() => false,
+            (Section::Thought, Some(Section::FinalAnswer)) => form == Form::Plain,
+            (Section::Action, Some(Section::FinalAnswer)) => is_call(after, below),
+            (Section::FinalAnswer | Section::ActionInput, Some(Section::FinalAnswer)) => false,
+            (Section::Action, _) => match form {
+                Form::Plain => true,
+                Form::Marked => tool_name(after).is_some() || is_word_with_input(after, below),
+                Form::Spelled | Form::Listed => is_call(after, below),
+            },
+            (_, Some(Section::ActionInput)) => is_sure,
+            (Section::Thought, Some(Section::Thought | Section::Action)) => is_sure,
+            (Section::Thought, None) => true,
+            (Section::ActionInput, _) => {
+                let is_awaited = open == Some(Section::Action) || self.found.action.is_some();
+                is_sure || is_awaited || after.trim_start().starts_with('{')
+            }
+            (Section::FinalAnswer, _) => {
+                let is_listed = self.open.is_none_or(|open| open.header.form == Form::Listed);
+                form != Form::Listed || is_listed
+            }
         }
     }
 
     /// A header behind the end of a sentence.
-    fn header_inside(&self, line: &'a str, rest: &[&'a str]) -> Option<Header<'a>> {
-        if !self.has_answer()
-            && let Some(parts) = mid_line(line, FINAL_ANSWER)
-        {
-            return Some(Header::inside(parts, Section::FinalAnswer));
+    fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
+        // Most lines have none, and there may be many.
+        if line.len() <= ACTION.len() || !line.contains(':') {
+            return None;
         }
-        let in_answer = self.open == Some(Section::FinalAnswer);
-        let parts = mid_line(line, ACTION).filter(|(_, after)| !in_answer || is_call(after, rest));
-        parts.map(|parts| Header::inside(parts, Section::Action))
+        if !self.has_answer()
+            && let Some(divided) = mid_line(line, FINAL_ANSWER)
+        {
+            return Some(self.divided(divided, Section::FinalAnswer));
+        }
+        let in_answer = self.section() == Some(Section::FinalAnswer);
+        if let Some(divided) = mid_line(line, ACTION).filter(|divided| !in_answer || is_call(divided.after, below)) {
+            return Some(self.divided(divided, Section::Action));
+        }
+        let awaits_input = !in_answer && self.found.action.is_some_and(|action| !action.name().is_empty());
+        let divided = if awaits_input { mid_line(line, ACTION_INPUT) } else { None };
+        divided.map(|divided| self.divided(divided, Section::ActionInput))
+    }
+
+    /// `k8s.get Action Input: {}`: both on one line.
+    fn input_inside(&self, line: &'a str) -> Option<Header<'a>> {
+        anywhere(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
+    }
+
+    fn divided(&self, Divided { before, after, unclosed }: Divided<'a>, section: Section) -> Header<'a> {
+        Header { end: self.offset(before) + before.len(), section, form: Form::Plain, after, unclosed }
     }
 
     /// The first answer is the one that counts.
     fn has_answer(&self) -> bool {
-        self.open == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
+        self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
     /// Begins a section, whose first line may hold the next header.
-    fn begin(&mut self, header: Header<'a>, rest: &[&'a str]) {
+    fn begin(&mut self, header: Header<'a>, indent: usize, below: &str) {
         let mut next = Some(header);
-        while let Some(Header { before, section, after }) = next {
-            if self.open.is_some() && !before.is_empty() {
-                self.lines.push(before);
-            }
-            self.close();
-            self.open = Some(section);
-            if section == Section::Action {
+        while let Some(header) = next {
+            self.close(header.end);
+            self.open = Some(Open { header, indent });
+            if header.section == Section::Action {
                 self.found.action_input = None;
             }
-            next = match section {
-                Section::Thought | Section::FinalAnswer => self.header_inside(after, rest),
-                Section::Action => input_inside(after),
+            next = match header.section {
+                Section::Thought | Section::FinalAnswer => self.header_inside(header.after, below),
+                Section::Action => self.input_inside(header.after),
                 Section::ActionInput => None,
             };
-            if next.is_none() {
-                self.lines.push(after.trim());
-            }
         }
     }
 
-    /// Puts the open section away.
-    fn close(&mut self) {
-        let lines = std::mem::take(&mut self.lines);
-        let Some(section) = self.open.take() else { return };
-        let (place, text) = match section {
-            Section::Thought => (&mut self.found.thought, prose(&lines)),
-            Section::Action => (&mut self.found.action, bare_name(&lines.join("\n")).to_owned()),
-            Section::ActionInput => (&mut self.found.action_input, block(&lines)),
-            Section::FinalAnswer => (&mut self.found.final_answer, prose(&lines)),
+    /// Puts the open section away, which ends at `end`.
+    fn close(&mut self, end: usize) {
+        let Some(Open { header, indent }) = self.open.take() else { return };
+        let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
+        let piece = Piece { text, unclosed: header.unclosed, indent };
+        let (place, is_empty) = match header.section {
+            Section::Thought => (&mut self.found.thought, piece.is_blank()),
+            Section::Action => (&mut self.found.action, piece.name().is_empty()),
+            Section::ActionInput => (&mut self.found.action_input, piece.is_blank()),
+            Section::FinalAnswer => (&mut self.found.final_answer, piece.is_blank()),
         };
-        if place.is_none() || !text.is_empty() {
-            *place = Some(text);
+        if place.is_none() || !is_empty {
+            *place = Some(piece);
         }
     }
-}
-
-/// `k8s.get Action Input: {}`: both on one line.
-fn input_inside(line: &str) -> Option<Header<'_>> {
-    line.split_once(ACTION_INPUT).map(|parts| Header::inside(parts, Section::ActionInput))
 }
 
 /// Whether what stands behind `Action:` is the name of a tool and an input comes next.
-fn is_call(after: &str, rest: &[&str]) -> bool {
-    if let Some((name, _)) = after.split_once(ACTION_INPUT) {
-        return tool_name(name).is_some();
-    }
-    let mut lines = rest.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    let name = if after.trim().is_empty() { lines.next() } else { Some(after) };
-    name.is_some_and(|name| tool_name(name).is_some())
-        && lines.next().is_some_and(|line| line.starts_with(ACTION_INPUT))
+fn is_call(after: &str, below: &str) -> bool {
+    is_followed(after, below, |name| tool_name(name).is_some())
 }
 
-fn prose(lines: &[&str]) -> String {
-    lines.join("\n").trim().to_owned()
+/// Whether what stands behind `Action:` is a single word and an input comes next.
+fn is_word_with_input(after: &str, below: &str) -> bool {
+    is_followed(after, below, |name| {
+        let name = bare_name(name);
+        !name.is_empty() && !name.contains(char::is_whitespace)
+    })
 }
 
-/// The lines without what they are indented by in common; the first one stood behind the header.
-fn block(lines: &[&str]) -> String {
-    let Some((first, below)) = lines.split_first() else { return String::new() };
-    if !first.is_empty() {
-        return lines.join("\n").trim_end().to_owned();
+/// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more than
+/// two lines.
+fn is_followed(after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
+    if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
+        return is_wanted(before);
     }
-    let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
-    let common = below.iter().filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
-    let shifted: Vec<&str> = below.iter().map(|line| line.get(common..).unwrap_or_default()).collect();
-    shifted.join("\n").trim_matches('\n').trim_end().to_owned()
+    let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
+    let is_input = |heading: Heading<'_>| heading.meaning == Meaning::Section(Section::ActionInput);
+    is_wanted(name) && at_start(next_line(below).0).is_some_and(is_input)
+}
+
+/// The next line that says anything, and those below it.
+fn next_line(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_once('\n').unwrap_or((text, ""))
 }

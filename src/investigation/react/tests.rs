@@ -1,6 +1,8 @@
-//! The format, case by case, and every text that is none.
+//! The format as it is asked for, case by case, and what is none.
 
-use proptest::prelude::*;
+mod any;
+mod dressed;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -101,9 +103,13 @@ fn a_final_answer_is_everything_behind_its_header() {
             json!({"kind": "final", "final_answer": "Full.\nAction: Delete old logs\nthen watch\nAction Input: none"}),
         ),
         (
-            "Final Answer: The log says\nObservation: disk full\n[Based on that, wait]",
+            "Final Answer: The log says\nObservation: disk full\n[Based on that, wait]\n\nAnd more.",
             json!({"kind": "final",
-                "final_answer": "The log says\nObservation: disk full\n[Based on that, wait]"}),
+                "final_answer": "The log says\nObservation: disk full\n[Based on that, wait]\n\nAnd more."}),
+        ),
+        (
+            "Final Answer: The disk is full.\n\n[Based on what I was told, I can also …\nreally]\n\n",
+            json!({"kind": "final", "final_answer": "The disk is full."}),
         ),
         (
             "Thought: Hm.\nObservation: Error in reasoning, try again\nFinal Answer: Full.",
@@ -142,8 +148,8 @@ fn a_call_behind_a_final_answer_is_one_only_with_a_tool_and_its_input() {
 #[test]
 fn what_is_neither_is_malformed_and_the_model_is_told_why() {
     let table = [
-        ("", "none of the sections"),
-        ("  \n\t\n ", "none of the sections"),
+        ("", "nothing at all"),
+        ("  \n\t\n ", "nothing at all"),
         ("...!!!???", "none of the sections"),
         ("The disk is full.", "none of the sections"),
         ("Thought about it. Final Answer: This is wrong.", "none of the sections"),
@@ -152,8 +158,12 @@ fn what_is_neither_is_malformed_and_the_model_is_told_why() {
         ("Thought: Look.\nAction: host.df", "an action without its input"),
         ("Action: a.b\nAction Input: {}\nAction: c.d", "an action without its input"),
         ("Thought: Look.\nAction Input: {}", "an action input without its action"),
-        ("Thought: x\nFinal Answer:", "a section without its text, of Thought:, Final Answer:"),
-        ("Action:\nAction Input: {}", "a section without its text, of Action:, Action Input:"),
+        ("Thought: x\nFinal Answer:", "a final answer without its text"),
+        ("Action:\nAction Input: {}", "an action without the name of a tool"),
+        ("Action: a.b\nFinal Answer:", "half a call and an empty answer, of Action:, Final Answer:"),
+        ("Observation: 94 %\nThought: It is full.", "an observation of its own"),
+        ("{\"tool\": \"host.df\", \"arguments\": {}}", "a call in another form"),
+        ("<tool_call>host.df</tool_call>", "a call in another form"),
     ];
     for (text, problem) in table {
         let reply = read(text, None);
@@ -185,11 +195,16 @@ fn a_tool_that_is_not_offered_is_answered_with_those_that_are() {
         (reply.kind, reply.feedback)
     };
     let list = "Available tools:\n  - host.df: Disk space.\n  - db.top.tables";
-    let form = "Tools must be in 'server.tool' format.";
+    let form = "A tool is called by its full name, 'server.tool'.";
     let unknown = |text: String| (ReplyKind::UnknownTool, Some(format!("Observation: Error - Unknown tool {text}")));
-    assert_eq!(told("host.du", Some(&tools)), unknown(format!("'host.du'. {list}")));
-    assert_eq!(told("df", Some(&tools)), unknown(format!("'df'. {form} {list}")));
-    assert_eq!(told("host df", None).0, ReplyKind::UnknownTool);
+    assert_eq!(told("host.du", Some(&tools)), unknown(format!("'host.du'. Did you mean 'host.df'? {list}")));
+    assert_eq!(told("df", Some(&tools)), unknown(format!("'df'. {form} Did you mean 'host.df'? {list}")));
+    assert_eq!(told("mail.send", Some(&tools)), unknown(format!("'mail.send'. {list}")));
+    assert_eq!(
+        told("mail.send", Some(&[])),
+        unknown("'mail.send'. No tools are available: give your Final Answer.".to_owned())
+    );
+    assert_eq!(told("host df", None), unknown(format!("'host df'. {form}")));
     for name in [".df", "host.", "df"] {
         assert_eq!(told(name, None).0, ReplyKind::UnknownTool, "{name}");
     }
@@ -204,82 +219,4 @@ fn a_forced_conclusion_is_the_answer_else_the_thought_else_the_text() {
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}\nFinal Answer: b"), "b");
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}"), "a");
     assert_eq!(analysis(" Cause: full\nEvidence: df \n"), "Cause: full\nEvidence: df");
-}
-
-#[test]
-fn nesting_without_end_is_text_and_long_answers_take_no_longer_than_their_length() {
-    for open in ["[", "{\"a\":", "{a: ", "- ", "`"] {
-        assert_eq!(read(&format!("Action: a.b\nAction Input: {}", open.repeat(100_000)), None).kind, ReplyKind::Action);
-    }
-    let deep: String = (0..2_000).map(|n| format!("{}k{n}:\n", " ".repeat(n))).collect();
-    assert_eq!(read(&format!("Action: a.b\nAction Input:\n{deep}"), None).kind, ReplyKind::Action);
-    let cases =
-        ["Action: a.b\n", "Final Answer: a. Action: a.b\n", "x. ", "a,", "a: b, ", "a=b, c", "` ", "\n", "action "];
-    for case in cases {
-        let long = format!("Thought: x\nAction: a.b\nAction Input: a: {}", case.repeat(300_000 / case.len()));
-        read(&long, None);
-        read(&format!("Final Answer: {}", case.repeat(300_000 / case.len())), None);
-    }
-}
-
-/// Text that looks like the format more often than by chance.
-fn nearly() -> impl Strategy<Value = String> {
-    let part = prop_oneof![
-        Just("Thought:"),
-        Just("Thought"),
-        Just("Action:"),
-        Just("Action Input:"),
-        Just("Final Answer:"),
-        Just("Observation:"),
-        Just("[Based on"),
-        Just("\n"),
-        Just("\r\n"),
-        Just(" "),
-        Just("  "),
-        Just("a.b"),
-        Just("."),
-        Just("!`"),
-        Just("{\"a\": 1,}"),
-        Just("{"),
-        Just("}"),
-        Just("["),
-        Just("- "),
-        Just("k: "),
-        Just("k="),
-        Just(","),
-        Just("\""),
-        Just("'"),
-        Just("|"),
-        Just("```json"),
-        Just("ü"),
-        Just("\u{a0}"),
-        Just("\u{130}"),
-        Just("7"),
-    ];
-    prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
-}
-
-fn holds(text: &str) -> Result<(), TestCaseError> {
-    let reply = read(text, None);
-    prop_assert_eq!(reply.kind == ReplyKind::Final, reply.final_answer.is_some());
-    prop_assert_eq!(matches!(reply.kind, ReplyKind::Final | ReplyKind::Action), reply.feedback.is_none());
-    prop_assert_eq!(matches!(reply.kind, ReplyKind::Action | ReplyKind::UnknownTool), reply.arguments.is_some());
-    if let Some(sent) = &reply.arguments_text {
-        let sent: Map<String, Value> = serde_json::from_str(sent).unwrap();
-        prop_assert_eq!(Some(sent), reply.arguments);
-    }
-    conclude(text);
-    Ok(())
-}
-
-proptest! {
-    #[test]
-    fn no_text_panics(text in "(?s).{0,200}") {
-        holds(&text)?;
-    }
-
-    #[test]
-    fn no_nearly_right_text_panics(text in nearly()) {
-        holds(&text)?;
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 27] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 26] = [
     &["doctor"],
     &["tools"],
     &["inspect", "alert"],
+    &["inspect", "reply"],
     &["completions"],
 ];
 

@@ -192,7 +192,7 @@ fn cited() -> Vec<TimelineEvent> {
     code.metadata = json!({"source": "gemini", "outcome": "OUTCOME_DEADLINE_EXCEEDED"});
     let at = events.iter().position(|event| event.event_type == EventType::FinalAnalysis).unwrap();
     let analysis = &mut events[at];
-    let cite = |text: &str, sources: serde_json::Value| {
+    let cite = |text: &str, sources: Value| {
         let start = analysis.content.find(text).unwrap();
         json!({"start": start, "end": start + text.len(), "text": text, "sources": sources})
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{flow, scalar};
+use super::{flow, pairs, scalar};
 
 /// Deeper nesting is read as text: what calls itself has to end.
 const DEEPEST: usize = 32;
@@ -14,11 +14,11 @@ pub(super) struct Block<'a> {
     pub(super) left_out: Vec<&'a str>,
 }
 
-/// Reads lines. The value is a mapping or a list; `None` when no line is a pair or an item.
+/// Reads lines. The value is a mapping or a list; `None` when no line is a pair or an item, or when most are neither.
 pub(super) fn read(text: &str) -> Block<'_> {
-    let lines: Vec<Line<'_>> = text.lines().filter(|line| !line.trim().is_empty()).map(Line::new).collect();
-    let mut reader = Reader { lines: &lines, left_out: Vec::new() };
-    let value = reader.block(0, 0);
+    let lines = lines(text);
+    let mut reader = Reader { text, lines: &lines, left_out: Vec::new(), braces: true };
+    let value = reader.block(0, 0).filter(|_| reader.left_out.len() * 2 <= lines.len());
     Block { value, left_out: reader.left_out }
 }
 
@@ -26,23 +26,43 @@ pub(super) fn read(text: &str) -> Block<'_> {
 struct Line<'a> {
     indent: usize,
     text: &'a str,
+    /// Empty lines before it.
+    empty: usize,
 }
 
 impl<'a> Line<'a> {
-    fn new(line: &'a str) -> Self {
-        let text = line.trim_start();
-        Self { indent: line.len() - text.len(), text: text.trim_end() }
-    }
-
     /// What an item of a list holds.
     fn item(self) -> Option<&'a str> {
         if self.text == "-" { Some("") } else { self.text.strip_prefix("- ").map(str::trim_start) }
     }
 }
 
+/// The lines that say something.
+fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    let mut empty = 0;
+    for line in text.lines() {
+        let bare = line.trim_start();
+        let indent = line.len() - bare.len();
+        match bare.trim_end() {
+            "" => empty += 1,
+            "---" | "..." if indent == 0 => {}
+            text => {
+                lines.push(Line { indent, text, empty });
+                empty = 0;
+            }
+        }
+    }
+    lines
+}
+
 struct Reader<'a, 'l> {
+    /// The whole text, which holds all lines.
+    text: &'a str,
     lines: &'l [Line<'a>],
     left_out: Vec<&'a str>,
+    /// Whether braces may go on in the lines below: looked for until there are some that nothing closes.
+    braces: bool,
 }
 
 impl<'a> Reader<'a, '_> {
@@ -60,8 +80,13 @@ impl<'a> Reader<'a, '_> {
 
     /// The lines that are indented by `indent` or more.
     fn block(&mut self, indent: usize, depth: usize) -> Option<Value> {
+        self.skip_comments(indent);
         let is_list = self.peek()?.item().is_some();
         if is_list { self.list(indent, depth) } else { self.map(indent, depth) }
+    }
+
+    fn skip_comments(&mut self, indent: usize) {
+        while self.next_if(|line| line.indent >= indent && line.text.starts_with('#')).is_some() {}
     }
 
     fn list(&mut self, indent: usize, depth: usize) -> Option<Value> {
@@ -71,6 +96,7 @@ impl<'a> Reader<'a, '_> {
                 Some(item) => items.push(self.item(line, item, depth)),
                 None => self.left_out.push(line.text),
             }
+            self.skip_comments(indent);
         }
         Some(Value::Array(items))
     }
@@ -78,12 +104,12 @@ impl<'a> Reader<'a, '_> {
     /// An item; one that is a pair begins a mapping that the deeper lines go on with.
     fn item(&mut self, line: Line<'a>, text: &'a str, depth: usize) -> Value {
         let has_more = self.peek().is_some_and(|next| next.indent > line.indent);
-        let is_pair = text.contains(": ") || text.ends_with(':');
-        match pairs(text) {
+        let inner = Line { indent: line.indent + (line.text.len() - text.len()), text, empty: 0 };
+        match pairs::of(text) {
             _ if depth >= DEEPEST => scalar::value(text),
-            Some(pairs) if is_pair => {
+            Some(pairs) if pairs::is_mapping(text) => {
                 let mut map = Map::new();
-                self.put(&mut map, pairs, line.indent + (line.text.len() - text.len()), depth);
+                self.put(&mut map, pairs, inner.indent, depth);
                 if has_more && let Some(Value::Object(more)) = self.map(line.indent + 1, depth + 1) {
                     map.extend(more);
                 }
@@ -92,15 +118,26 @@ impl<'a> Reader<'a, '_> {
             Some(_) | None if text.is_empty() && has_more => {
                 self.block(line.indent + 1, depth + 1).unwrap_or(Value::Null)
             }
-            Some(_) | None => inline(text),
+            Some(_) | None if inner.item().is_some() => self.list_inside(inner, depth + 1),
+            Some(_) | None => self.inline(text, line.indent),
         }
+    }
+
+    /// `- - a`: a list that begins in an item.
+    fn list_inside(&mut self, first: Line<'a>, depth: usize) -> Value {
+        let mut items = vec![self.item(first, first.item().unwrap_or_default(), depth)];
+        while let Some(line) = self.next_if(|line| line.indent >= first.indent && line.item().is_some()) {
+            items.push(self.item(line, line.item().unwrap_or_default(), depth));
+        }
+        Value::Array(items)
     }
 
     fn map(&mut self, indent: usize, depth: usize) -> Option<Value> {
         let mut map = Map::new();
         while let Some(line) = self.next_if(|line| line.indent >= indent) {
-            match pairs(line.text) {
+            match pairs::of(line.text) {
                 Some(pairs) => self.put(&mut map, pairs, line.indent, depth),
+                None if line.text.starts_with('#') => {}
                 None => self.left_out.push(line.text),
             }
         }
@@ -114,7 +151,10 @@ impl<'a> Reader<'a, '_> {
                 "" => self.below(indent, depth),
                 "|" | "|-" | "|+" => Value::String(self.text_below(indent, "\n")),
                 ">" | ">-" | ">+" => Value::String(self.text_below(indent, " ")),
-                text => inline(&self.continued(text, indent)),
+                text if text.starts_with('#') && self.peek().is_some_and(|line| line.indent > indent) => {
+                    self.below(indent, depth)
+                }
+                text => self.inline(text, indent),
             };
             map.insert(key.to_owned(), value);
         }
@@ -124,6 +164,9 @@ impl<'a> Reader<'a, '_> {
     fn below(&mut self, indent: usize, depth: usize) -> Value {
         match self.peek() {
             Some(line) if depth < DEEPEST && line.indent > indent => {
+                if let Some(value) = self.braces(line.text) {
+                    return value;
+                }
                 let (lines, left_out) = (self.lines, self.left_out.len());
                 match self.block(line.indent, depth + 1) {
                     Some(value) => value,
@@ -151,20 +194,68 @@ impl<'a> Reader<'a, '_> {
         let common = self.peek().map_or(0, |line| line.indent);
         let mut text = String::new();
         while let Some(line) = self.next_if(|line| line.indent > indent) {
+            let is_literal = between == "\n";
             if !text.is_empty() {
                 text.push_str(between);
+                text.extend(std::iter::repeat_n('\n', if is_literal { line.empty } else { 0 }));
             }
-            let deeper = if between == "\n" { line.indent.saturating_sub(common) } else { 0 };
+            let deeper = if is_literal { line.indent.saturating_sub(common) } else { 0 };
             text.extend(std::iter::repeat_n(' ', deeper));
             text.push_str(line.text);
         }
         text
     }
 
+    /// A value that begins in a line.
+    fn inline(&mut self, text: &'a str, indent: usize) -> Value {
+        if let Some(value) = self.braces(text) {
+            return value;
+        }
+        let whole = self.continued(text, indent);
+        if whole.len() > text.len() {
+            return scalar::value(&whole);
+        }
+        let text = without_comment(text);
+        // What is left of JSON without its braces.
+        let bare = text.strip_suffix(',').map(str::trim_end).filter(|bare| is_single(bare));
+        scalar::value(bare.unwrap_or(text))
+    }
+
+    /// Braces or brackets, which may close in a line below.
+    fn braces(&mut self, text: &'a str) -> Option<Value> {
+        if !text.starts_with(['{', '[']) {
+            return None;
+        }
+        if let Some(value) = flow::value(text) {
+            self.lines = self.lines.get(usize::from(self.is_next(text))..).unwrap_or_default();
+            return Some(value);
+        }
+        let found = if self.braces { self.braces_below(text) } else { None };
+        self.braces = found.is_some();
+        found
+    }
+
+    fn braces_below(&mut self, text: &'a str) -> Option<Value> {
+        let (value, behind) = flow::prefix(self.text.get(offset(self.text, text)..)?)?;
+        let line = behind.lines().next().unwrap_or_default().trim();
+        if !line.trim_start_matches(',').is_empty() {
+            return None;
+        }
+        let end = self.text.len() - behind.len();
+        while self.next_if(|line| offset(self.text, line.text) < end).is_some() {}
+        Some(value)
+    }
+
+    fn is_next(&self, text: &str) -> bool {
+        self.peek().is_some_and(|line| std::ptr::eq(line.text, text))
+    }
+
     /// A value with the deeper lines that go on with it: those that are no pairs.
     fn continued(&mut self, text: &'a str, indent: usize) -> String {
         let mut whole = text.to_owned();
-        while let Some(line) = self.next_if(|line| line.indent > indent && pairs(line.text).is_none()) {
+        while let Some(line) =
+            self.next_if(|line| line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none())
+        {
             whole.push(' ');
             whole.push_str(line.text);
         }
@@ -172,65 +263,19 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// A value on one line.
-fn inline(text: &str) -> Value {
-    flow::value(text).unwrap_or_else(|| scalar::value(text))
+/// Where a part of a text begins in it.
+fn offset(whole: &str, part: &str) -> usize {
+    part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }
 
-/// The pairs of a line: `a: 1`, `a=1`, or several of them behind commas. `None` when it does not begin with one.
-fn pairs(line: &str) -> Option<Vec<(&str, &str)>> {
-    let (key, mut rest) = pair(line, true)?;
-    let mut pairs = Vec::new();
-    let mut last = key;
-    while let Some((value, key, after)) = next_pair(rest) {
-        pairs.push((last, value.trim()));
-        (last, rest) = (key, after);
-    }
-    pairs.push((last, rest.trim()));
-    Some(pairs)
+/// A single word, or a text in quotes.
+fn is_single(text: &str) -> bool {
+    let is_word = !text.starts_with(['"', '\'']) && !text.contains(|c: char| c.is_whitespace() || c == ',');
+    is_word || scalar::quoted(text).is_some()
 }
 
-/// The value up to a comma that another pair follows, that pair's key, and what is behind it. A comma in quotes or
-/// brackets belongs to the value.
-fn next_pair(text: &str) -> Option<(&str, &str, &str)> {
-    let mut quote = None;
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), _) if open == c => quote = None,
-            (Some(_), _) => {}
-            (None, '"') => quote = Some(c),
-            (None, '\'') if text.get(..at).is_some_and(|before| before.trim().is_empty()) => quote = Some(c),
-            (None, '{' | '[' | '(') => depth += 1,
-            (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
-                let (value, behind) = text.split_at_checked(at)?;
-                if let Some((key, rest)) = behind.strip_prefix(',').and_then(|behind| pair(behind.trim_start(), false))
-                {
-                    return Some((value, key, rest));
-                }
-            }
-            (None, _) => {}
-        }
-    }
-    None
-}
-
-/// A key, and what is behind its separator, whichever of `:` and `=` comes first. In the middle of a line the
-/// separator has to be a plain one, so that a comma in a query or an address divides nothing.
-fn pair(text: &str, at_start: bool) -> Option<(&str, &str)> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '"');
-    let (key, behind) = text.split_at_checked(text.find(|c| !is_part(c))?)?;
-    let key = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
-    let spaced = behind.trim_start();
-    let rest = spaced.strip_prefix([':', '='])?;
-    let is_key = key.starts_with(|c: char| c.is_alphabetic() || c == '_') && !key.contains('"');
-    let is_separator = if spaced.starts_with(':') {
-        let ends = rest.is_empty() || rest.starts_with(char::is_whitespace);
-        ends || at_start && !rest.starts_with("//")
-    } else {
-        let touches = spaced.len() == behind.len();
-        (at_start || touches) && !rest.starts_with(['=', '~'])
-    };
-    (is_key && is_separator).then_some((key, rest))
+/// A single value without YAML's comment behind it. In a text of several words `#` is part of it.
+fn without_comment(text: &str) -> &str {
+    let value = text.split_once(" #").map(|(value, _)| value.trim_end());
+    value.filter(|value| is_single(value)).unwrap_or(text)
 }

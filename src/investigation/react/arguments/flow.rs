@@ -1,4 +1,5 @@
-//! Braces and brackets, read with patience: JSON with trailing commas, single quotes or bare words, YAML's flow style.
+//! Braces and brackets, read with patience: JSON with comments, trailing or missing commas, single quotes, line breaks
+//! in a text or bare words, Python's literals, YAML's flow style.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +10,20 @@ const DEEPEST: usize = 48;
 
 /// The mapping or list that a text is, from its first character to its last; `None` for any other.
 pub(super) fn value(text: &str) -> Option<Value> {
-    let mut reader = Reader { rest: text.trim() };
-    if !reader.rest.starts_with(['{', '[']) {
+    prefix(text.trim()).filter(|(_, behind)| behind.trim().is_empty()).map(|(value, _)| value)
+}
+
+/// The mapping or list that a text begins with, and what is behind it.
+pub(super) fn prefix(text: &str) -> Option<(Value, &str)> {
+    if !text.starts_with(['{', '[']) {
         return None;
     }
+    if let Some(read) = super::strict(text) {
+        return Some(read);
+    }
+    let mut reader = Reader { rest: text };
     let value = reader.item(0)?;
-    reader.rest.trim().is_empty().then_some(value)
+    Some((value, reader.rest))
 }
 
 struct Reader<'a> {
@@ -28,7 +37,8 @@ impl<'a> Reader<'a> {
             _ if depth > DEEPEST => None,
             '{' => self.map(depth),
             '[' => self.list(depth),
-            _ => Some(scalar::value(self.word(&[',', '}', ']'])?)),
+            '"' | '\'' => self.text().map(Value::String),
+            _ => self.word(&[',', '}', ']']).map(scalar::value),
         }
     }
 
@@ -36,13 +46,20 @@ impl<'a> Reader<'a> {
         self.take('{')?;
         let mut map = Map::new();
         while self.take('}').is_none() {
-            let key = self.word(&[':', ',', '}'])?.trim();
-            let key = scalar::quoted(key).unwrap_or_else(|| key.to_owned());
+            let key = self.key()?;
             self.take(':')?;
             map.insert(key, self.item(depth + 1)?);
             self.separator('}')?;
         }
         Some(Value::Object(map))
+    }
+
+    fn key(&mut self) -> Option<String> {
+        self.skip_space();
+        if self.rest.starts_with(['"', '\'']) {
+            return self.text();
+        }
+        self.word(&[':', ',', '}']).map(|key| key.trim().to_owned())
     }
 
     fn list(&mut self, depth: usize) -> Option<Value> {
@@ -55,30 +72,47 @@ impl<'a> Reader<'a> {
         Some(Value::Array(list))
     }
 
-    /// A comma, or the end that is then still to be read.
+    /// A comma, the end of a line or a text in quotes without one, or the end that is then still to be read.
     fn separator(&mut self, end: char) -> Option<()> {
-        if self.take(',').is_some() {
-            return Some(());
-        }
-        self.rest.starts_with(end).then_some(())
+        let before = self.rest;
+        self.skip_space();
+        let skipped = before.get(..before.len() - self.rest.len())?;
+        let is_there = self.take(',').is_some() || self.rest.starts_with([end, '"']) || skipped.contains('\n');
+        is_there.then_some(())
     }
 
-    /// Up to one of `ends` outside of quotes and of brackets that open in the word.
+    /// A text in quotes; with more behind it, `"a" or "b"`, all of that as it stands.
+    fn text(&mut self) -> Option<String> {
+        let (quoted, rest) = split_quoted(self.rest)?;
+        let next = rest.trim_start_matches([' ', '\t', '\r']);
+        let is_all =
+            next.is_empty() || next.starts_with([',', '}', ']', ':', '\n', '#', '"']) || next.starts_with("//");
+        match scalar::quoted(quoted) {
+            Some(text) if is_all => {
+                self.rest = rest;
+                Some(text)
+            }
+            Some(_) | None => self.word(&[',', '}', ']']).map(|word| word.trim().to_owned()),
+        }
+    }
+
+    /// Up to one of `ends`, a line's end or a comment, outside of quotes and of brackets that open in the word.
     fn word(&mut self, ends: &[char]) -> Option<&'a str> {
-        self.skip_space();
         let mut quote = None;
         let mut escaped = false;
         let mut depth = 0_usize;
+        let mut last = ' ';
         for (at, c) in self.rest.char_indices() {
+            let is_end = depth == 0 && (c == '\n' || ends.contains(&c));
             match (quote, c) {
                 (Some(_), _) if escaped => escaped = false,
-                (Some('"'), '\\') => escaped = true,
+                (Some(_), '\\') => escaped = true,
                 (Some(open), _) if open == c => quote = None,
                 (Some(_), _) => {}
                 (None, '"') => quote = Some(c),
                 // An apostrophe inside of a word is one.
                 (None, '\'') if at == 0 => quote = Some(c),
-                (None, _) if depth == 0 && ends.contains(&c) => {
+                (None, _) if is_end || last.is_whitespace() && self.is_comment(at) => {
                     let (word, rest) = self.rest.split_at_checked(at)?;
                     self.rest = rest;
                     return (!word.is_empty()).then_some(word);
@@ -87,8 +121,15 @@ impl<'a> Reader<'a> {
                 (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
                 (None, _) => {}
             }
+            last = c;
         }
         None
+    }
+
+    fn is_comment(&self, at: usize) -> bool {
+        self.rest
+            .get(at..)
+            .is_some_and(|rest| rest.starts_with("//") || rest.starts_with("# ") || rest.starts_with("/*"))
     }
 
     fn take(&mut self, wanted: char) -> Option<()> {
@@ -97,7 +138,41 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
+    /// Comments as well.
     fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start();
+        loop {
+            self.rest = self.rest.trim_start();
+            let behind = if self.rest.starts_with("//") || self.rest.starts_with('#') {
+                self.rest.split_once('\n')
+            } else if self.rest.starts_with("/*") {
+                self.rest.split_once("*/")
+            } else {
+                None
+            };
+            let Some((_, rest)) = behind else { return };
+            self.rest = rest;
+        }
     }
+}
+
+/// A text in quotes, one or three, with what is behind it.
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
+    if let Some(inside) = text.strip_prefix("\"\"\"") {
+        let end = inside.find("\"\"\"")?;
+        return text.split_at_checked(end + 6);
+    }
+    let open = text.chars().next()?;
+    let mut escaped = false;
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            // YAML doubles a single quote.
+            '\'' if open == '\'' && chars.next_if(|(_, next)| *next == '\'').is_some() => {}
+            c if c == open => return text.split_at_checked(at + 1),
+            _ => {}
+        }
+    }
+    None
 }

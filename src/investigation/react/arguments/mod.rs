@@ -1,9 +1,12 @@
 //! The arguments of a call as a model writes them: JSON, something like it, lines of keys and values, or any text.
 //!
-//! Tried in this order. Text that is none of these becomes `{"input": text}`; so does a value that is no mapping.
+//! Tried in this order, as the seed has it: JSON → YAML → keys and values → the text. Text that is none of these becomes
+//! `{"input": text}`; so does a value that is no mapping. What is understood in part is used, and what was left out named.
 
 mod block;
+mod fence;
 mod flow;
+mod pairs;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -21,63 +24,94 @@ pub(super) struct Arguments {
     pub(super) left_out: Option<String>,
 }
 
+/// What is longer is JSON or text: nobody writes so much by hand, and patience takes its time.
+const LONGEST: usize = 64 * 1024;
+
 /// The arguments in an action input.
 pub(super) fn of(input: &str) -> Arguments {
-    let input = unfenced(input.trim());
-    if let Ok(values) = serde_json::from_str::<Map<String, Value>>(input) {
-        return Arguments { values, text: input.to_owned(), left_out: None };
-    }
-    let (value, left_out) = understood(input);
+    let input = fence::inside(input.trim());
+    let (value, left_out) = match strict(input) {
+        Some((Value::Object(values), "")) => return Arguments { values, text: input.to_owned(), left_out: None },
+        Some((value, "")) => (value, Vec::new()),
+        // What a model says behind an object is not part of it.
+        Some((value @ Value::Object(_), behind)) => (value, said(behind)),
+        Some(_) | None => understood(input),
+    };
     let values = match value {
         Value::Object(values) => values,
         value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             Map::from_iter([("input".to_owned(), value)])
         }
     };
-    Arguments { text: Value::Object(values.clone()).to_string(), values, left_out }
+    Arguments { text: written(&values), values, left_out: told(&left_out) }
 }
 
-fn understood(input: &str) -> (Value, Option<String>) {
+fn written(values: &Map<String, Value>) -> String {
+    serde_json::to_string(values).unwrap_or_else(|_| "{}".to_owned())
+}
+
+/// The JSON that a text begins with, and what is behind it.
+fn strict(text: &str) -> Option<(Value, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
+}
+
+fn understood(input: &str) -> (Value, Vec<&str>) {
     if input.is_empty() {
-        return (Value::Object(Map::new()), None);
+        return (Value::Object(Map::new()), Vec::new());
     }
-    if let Some(value) = json(input).or_else(|| flow::value(input)) {
-        return (value, None);
+    if input.len() > LONGEST {
+        return (Value::String(input.to_owned()), vec!["more text than is looked into"]);
+    }
+    if let Some((value, behind)) = flow::prefix(input)
+        && (value.is_object() && ends_there(behind) || behind.trim().is_empty())
+    {
+        return (value, said(behind));
     }
     let block = block::read(input);
-    let left_out = (!block.left_out.is_empty()).then(|| format!("not understood: {}", block.left_out.join(" / ")));
     match block.value {
-        Some(value) => (value, left_out),
-        None => (scalar::value(input), None),
+        Some(value) => (value, block.left_out),
+        None => behind_words(input).unwrap_or_else(|| (scalar::value(input), Vec::new())),
     }
 }
 
-/// A JSON value. What a model says behind a mapping is not part of it.
-fn json(input: &str) -> Option<Value> {
-    if let Ok(value) = serde_json::from_str(input) {
-        return Some(value);
-    }
-    let first = serde_json::Deserializer::from_str(input).into_iter::<Value>().next();
-    first.filter(|_| input.starts_with('{'))?.ok()
+/// An object that a model announces: `These are the arguments:` and then lines of JSON.
+fn behind_words(input: &str) -> Option<(Value, Vec<&str>)> {
+    let (at, _) = input.match_indices('\n').find(|(at, _)| {
+        let line = input.get(at + 1..).unwrap_or_default();
+        line.starts_with('{') || line.starts_with("```")
+    })?;
+    let (words, object) = input.split_at_checked(at)?;
+    let (value, behind) = flow::prefix(fence::inside(object.trim()))?;
+    let is_all = value.is_object() && behind.trim().is_empty();
+    is_all.then(|| (value, said(words)))
 }
 
-/// The text inside of backticks: three, with or without the name of a language, or one.
-fn unfenced(text: &str) -> &str {
-    let Some(inside) = text.strip_prefix("```") else {
-        let single = text.strip_prefix('`').and_then(|text| text.strip_suffix('`'));
-        return single.filter(|inside| !inside.contains('`')).unwrap_or(text);
+/// Whether an object is one in its own right: nothing behind it, or words, and no more of a query: `{a: 1} | json`.
+fn ends_there(behind: &str) -> bool {
+    let line = behind.lines().next().unwrap_or_default().trim();
+    line.is_empty() || line.starts_with("```")
+}
+
+/// The lines of a text that say anything.
+fn said(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("```")).collect()
+}
+
+/// For people: the first of the lines that were left out.
+fn told(left_out: &[&str]) -> Option<String> {
+    const MOST: usize = 3;
+    const LONGEST: usize = 80;
+    if left_out.is_empty() {
+        return None;
+    }
+    let cut = |line: &&str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => (*line).to_owned(),
     };
-    let is_language = |line: &str| line.chars().all(|c| c.is_alphanumeric());
-    match inside.split_once('\n') {
-        // A fence ends at the beginning of a line: in the middle of one it may be data.
-        Some((first, rest)) if is_language(first.trim()) => {
-            let rest = rest.split_once("\n```").map_or(rest, |(inside, _)| inside).trim_end();
-            rest.strip_suffix("```").unwrap_or(rest)
-        }
-        Some(_) | None => {
-            let inside = inside.rsplit_once("```").map_or(inside, |(inside, _)| inside);
-            let inside = inside.strip_prefix("json").or_else(|| inside.strip_prefix("yaml")).unwrap_or(inside);
-            inside.trim()
-        }
-    }
+    let shown: Vec<String> = left_out.iter().take(MOST).map(cut).collect();
+    let more = left_out.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more lines") } else { String::new() };
+    Some(format!("not understood: {}{more}", shown.join(" / ")))
 }

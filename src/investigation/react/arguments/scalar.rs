@@ -2,42 +2,83 @@
 
 use serde_json::{Number, Value};
 
-/// The value of a word. A number stays exactly what it is or becomes text: no whole number becomes a fraction, and
-/// what JSON cannot hold (`nan`, `inf`, an integer of thirty digits, one that begins with a zero) is text.
+/// The value of a word. No whole number becomes a fraction, and what JSON cannot hold (`nan`, `inf`, an integer of
+/// thirty digits, one that begins with a zero) is text.
 pub(super) fn value(word: &str) -> Value {
     let word = word.trim();
     if let Some(text) = quoted(word) {
         return Value::String(text);
     }
-    match word.to_ascii_lowercase().as_str() {
-        "true" => return Value::Bool(true),
-        "false" => return Value::Bool(false),
-        "null" | "none" | "~" => return Value::Null,
-        _ => {}
+    let is = |other: &str| word.eq_ignore_ascii_case(other);
+    if is("true") || is("false") {
+        return Value::Bool(is("true"));
+    }
+    if is("null") || is("none") || is("~") {
+        return Value::Null;
     }
     number(word).map_or_else(|| Value::String(word.to_owned()), Value::Number)
 }
 
 /// The text between quotes, if the word is nothing else.
 pub(super) fn quoted(word: &str) -> Option<String> {
-    if word.starts_with('"') {
-        return serde_json::from_str(word).ok();
+    if let Some(text) = word.strip_prefix("\"\"\"").and_then(|word| word.strip_suffix("\"\"\"")) {
+        return Some(text.to_owned());
     }
-    let inner = word.strip_prefix('\'')?.strip_suffix('\'')?;
-    let text = inner.replace("''", "\0");
-    // A quote in the middle ends the text there.
-    (!text.contains('\'')).then(|| text.replace('\0', "'"))
+    if let Some(inner) = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')) {
+        return serde_json::from_str(word).ok().or_else(|| patient(inner));
+    }
+    single(word.strip_prefix('\'')?.strip_suffix('\'')?)
+}
+
+/// What JSON refuses between double quotes: line breaks as they are, and a backslash that escapes nothing, which
+/// models write in regular expressions. Such a backslash stays.
+fn patient(inner: &str) -> Option<String> {
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return None,
+            '\\' => match chars.next()? {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                'r' => text.push('\r'),
+                escaped @ ('"' | '\\' | '/') => text.push(escaped),
+                other => text.extend(['\\', other]),
+            },
+            c => text.push(c),
+        }
+    }
+    Some(text)
+}
+
+/// YAML's doubled quote and Python's escaped one; any other backslash is one.
+fn single(inner: &str) -> Option<String> {
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // A quote in the middle ends the text there.
+            '\'' => text.push(chars.next().filter(|next| *next == '\'')?),
+            '\\' => match chars.next() {
+                Some(escaped @ ('\'' | '"')) => text.push(escaped),
+                Some(other) => text.extend(['\\', other]),
+                None => text.push('\\'),
+            },
+            c => text.push(c),
+        }
+    }
+    Some(text)
 }
 
 fn number(word: &str) -> Option<Number> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
-        && digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
-    let padded = digits.starts_with('0') && digits.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        && digits.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let padded = digits.starts_with('0') && digits.bytes().nth(1).is_some_and(|c| c.is_ascii_digit());
     if !is_plain || padded {
         return None;
     }
-    if digits.chars().all(|c| c.is_ascii_digit()) {
+    if digits.bytes().all(|c| c.is_ascii_digit()) {
         return word.parse::<i64>().ok().map(Number::from).or_else(|| word.parse::<u64>().ok().map(Number::from));
     }
     Number::from_f64(word.parse().ok()?)

@@ -65,10 +65,94 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("up == 0", json!({"input": "up == 0"})),
         ("x: nan", json!({"x": "nan"})),
         ("{not really", json!({"input": "{not really"})),
+        ("a: b: c", json!({"a": "b: c"})),
+        ("key = value", json!({"key": "value"})),
+        ("host:db-3, port:80", json!({"host": "db-3", "port": 80})),
+        ("since:12:30", json!({"since": "12:30"})),
+        ("at: 2031-05-01T10:00:00Z", json!({"at": "2031-05-01T10:00:00Z"})),
+        ("\"a\": 1,\n\"b c\": \"x\",\n'd': true", json!({"a": 1, "b c": "x", "d": true})),
+        ("host: db-3, note: it's slow, n: 2", json!({"host": "db-3", "note": "it's slow", "n": 2})),
+        ("a: \"b, c: d\", e: 'f, g: h'", json!({"a": "b, c: d", "e": "f, g: h"})),
+        (
+            "---\n# for the disk\na: 1 # one\nb: \"x # y\"\nchannel: #ops",
+            json!({"a": 1, "b": "x # y", "channel": "#ops"}),
+        ),
+        ("a: |\n  if x:\n\n    y()\n\nb: >\n  one\n  two", json!({"a": "if x:\n\n  y()", "b": "one two"})),
+        ("a:\n  - - 1\n    - 2\n  -\n    b: 3", json!({"a": [[1, 2], {"b": 3}]})),
+        (
+            "- name: web\n  ports:\n  - 80\n  - 443\n  env:\n    - {k: v}\n- name: db",
+            json!({"input": [{"name": "web", "ports": [80, 443], "env": [{"k": "v"}]}, {"name": "db"}]}),
+        ),
+        ("99999999999: 1", json!({"input": "99999999999: 1"})),
     ];
     for (input, expected) in table {
         assert_eq!(arguments(input), expected, "{input}");
     }
+}
+
+#[test]
+fn json_is_understood_with_everything_that_json_refuses() {
+    let table = [
+        ("{\"a\": 1, // one\n \"b\": 2, /* two */ # three\n \"c\": 3}", json!({"a": 1, "b": 2, "c": 3})),
+        ("{\"a\": 1\n \"b\": \"x\" \"c\": [1, 2,],}", json!({"a": 1, "b": "x", "c": [1, 2]})),
+        (
+            "{'a': 'it\\'s', 'b': (1, 2), 'c': None, 'd': False}",
+            json!({"a": "it's", "b": "(1, 2)", "c": null, "d": false}),
+        ),
+        ("{\"sql\": \"SELECT a\nFROM b\"}", json!({"sql": "SELECT a\nFROM b"})),
+        ("{\"re\": \"\\d+\\.\\w \\\"x\\\"\\n\"}", json!({"re": "\\d+\\.\\w \"x\"\n"})),
+        ("{\"a\": \"\"\"x\n\"y\" z\"\"\"}", json!({"a": "x\n\"y\" z"})),
+        (
+            "{\"a\": NaN, \"b\": -Infinity, \"c\": 18446744073709551615}",
+            json!({"a": "NaN", "b": "-Infinity", "c": u64::MAX}),
+        ),
+        ("params: {\n  \"a\": 1,\n  \"b\": [1,\n 2]\n}\nn: 2", json!({"params": {"a": 1, "b": [1, 2]}, "n": 2})),
+        (
+            "params:\n  {\"a\": \"b: c\",\n  \"d\": [1,\n  2,\n]}\nn: 2",
+            json!({"params": {"a": "b: c", "d": [1, 2]}, "n": 2}),
+        ),
+        ("list: [\n  a,\n  b\n]\nn: 2", json!({"list": ["a", "b"], "n": 2})),
+        ("tags: [a, b\nn: 1", json!({"tags": "[a, b", "n": 1})),
+        ("- {a: 1,\n   b: 2}\n- c", json!({"input": [{"a": 1, "b": 2}, "c"]})),
+        ("{\"a\" 1}", json!({"input": "{\"a\" 1}"})),
+        ("{\"a\": 1", json!({"input": "{\"a\": 1"})),
+    ];
+    for (input, expected) in table {
+        assert_eq!(arguments(input), expected, "{input}");
+    }
+}
+
+#[test]
+fn queries_arrive_as_they_were_written() {
+    for query in [
+        "sum(rate(http_errors_total{code=\"500\", job=~\"web.*\"}[5m])) by (pod)",
+        "histogram_quantile(0.99, sum(rate(took_bucket{le=\"0.5\"}[5m])) by (le, job)) > 1",
+        "up{job=\"web\"} == 0",
+        "SELECT a, b FROM t WHERE x = 1, y = 2",
+        "UPDATE t SET a=1, b=2 WHERE c='d, e=3'",
+        "app=web,env=prod",
+        "kubectl get pods -l app=web,tier=db -o json",
+        "https://example.com/find?a=1,b=2#c",
+        "{app=\"web\"} |= \"error\" | json",
+        "C:\\temp\\x",
+    ] {
+        assert_eq!(arguments(&format!("query: {query}")), json!({"query": query}));
+        assert_eq!(arguments(&json!({"query": query}).to_string()), json!({"query": query}));
+    }
+    for query in [
+        "sum(rate(http_errors_total{code=\"500\"}[5m])) by (pod)",
+        "job:errors:rate5m",
+        "avg:cpu.load{host:db-3}",
+        "status:500 AND host:web",
+        "a = 1 AND b = 2",
+        "SELECT a, b\nFROM t\nWHERE x = 1",
+        "{a: 1} | json",
+        "<a>\n<b>x</b>\n</a>",
+        "C:\\temp",
+    ] {
+        assert_eq!(arguments(query), json!({"input": query}));
+    }
+    assert_eq!(arguments("query: sum(x)\n  - sum(y)\nstep: 60"), json!({"query": "sum(x) - sum(y)", "step": 60}));
 }
 
 #[test]
@@ -112,10 +196,38 @@ fn json_arguments_are_sent_as_the_model_wrote_them() {
 }
 
 #[test]
-fn lines_that_are_not_understood_are_named() {
-    let reply = read("Action: a.b\nAction Input: host: db-3\n- bad\nall: true", None);
-    assert_eq!(reply.arguments.map(Value::Object), Some(json!({"host": "db-3", "all": true})));
-    assert_eq!(reply.problem.as_deref(), Some("not understood: - bad"));
+fn what_is_not_understood_is_named() {
+    let table = [
+        ("host: db-3\n- bad\nall: true", json!({"host": "db-3", "all": true}), "- bad"),
+        ("{\"a\": 1}\n\nI wait for the result.", json!({"a": 1}), "I wait for the result."),
+        ("{\"a\": 1,}\nI wait.", json!({"a": 1}), "I wait."),
+        ("{\"a\": 1}\n{\"b\": 2}", json!({"a": 1}), "{\"b\": 2}"),
+        ("The arguments:\n{\"a\": 1}", json!({"a": 1}), "The arguments:"),
+        ("These:\n```json\n{\"a\": 1}\n```", json!({"a": 1}), "These:"),
+        (
+            "a: 1\none\nb: 2\ntwo\nc: 3\nthree\nd: 4\nfour",
+            json!({"a": 1, "b": 2, "c": 3, "d": 4}),
+            "one / two / three and 1 more lines",
+        ),
+    ];
+    for (input, expected, left_out) in table {
+        let reply = read(&format!("Action: a.b\nAction Input: {input}"), None);
+        assert_eq!(reply.arguments.map(Value::Object), Some(expected), "{input}");
+        assert_eq!(reply.problem, Some(format!("not understood: {left_out}")), "{input}");
+    }
+    for whole in ["{\"a\": 1}\n```", "note: x\nand more\nand more"] {
+        assert_eq!(read(&format!("Action: a.b\nAction Input: {whole}"), None).problem, None, "{whole}");
+    }
+}
+
+#[test]
+fn an_input_without_end_is_json_or_text() {
+    let long = "x".repeat(100_000);
+    let reply = |input: &str| read(&format!("Action: a.b\nAction Input: {input}"), None);
+    assert_eq!(reply(&format!("{{\"a\": \"{long}\"}}")).arguments.map(Value::Object), Some(json!({"a": long})));
+    let kept = reply(&format!("a: {long}"));
+    assert_eq!(kept.arguments.map(Value::Object), Some(json!({"input": format!("a: {long}")})));
+    assert_eq!(kept.problem.as_deref(), Some("not understood: more text than is looked into"));
 }
 
 proptest! {

@@ -1,0 +1,130 @@
+//! Keys and values in one line: `a: 1`, `a=1`, several of them behind commas; and no part of a query for one.
+
+/// A key, its separator, and what is behind that.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    key: &'a str,
+    is_colon: bool,
+    rest: &'a str,
+}
+
+impl Pair<'_> {
+    /// `a:1`
+    fn is_touched(&self) -> bool {
+        self.is_colon && !(self.rest.is_empty() || self.rest.starts_with(char::is_whitespace))
+    }
+}
+
+/// Where a pair is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a line.
+    Start,
+    /// Behind a comma.
+    Behind,
+    /// Behind a comma, where the first pair is `a:1`.
+    BehindTouched,
+}
+
+/// The pairs of a line, in order. `None` when it does not begin with one.
+pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
+    let mut last = pair(line, Place::Start)?;
+    // `host:db-3, port:80`
+    let behind = if last.is_touched() { Place::BehindTouched } else { Place::Behind };
+    let mut pairs = Vec::new();
+    while let Some((value, next)) = next_pair(last.rest, behind) {
+        pairs.push((last.key, value.trim()));
+        last = next;
+    }
+    pairs.push((last.key, last.rest.trim()));
+    Some(pairs)
+}
+
+/// Whether an item of a list is a mapping: its separator is a plain colon.
+pub(super) fn is_mapping(item: &str) -> bool {
+    pair(item, Place::Start).is_some_and(|pair| pair.is_colon && !pair.is_touched())
+}
+
+/// The value up to a comma that another pair follows, and that pair. A comma in quotes or brackets belongs to the
+/// value. So does one before `b=2` in a text of several words or in one that has such a form itself, as in
+/// `UPDATE t SET a=1, b=2` and `app=web,env=prod`.
+fn next_pair(text: &str, place: Place) -> Option<(&str, Pair<'_>)> {
+    let mut quote = None;
+    let mut depth = 0_usize;
+    let mut last = ' ';
+    let (mut is_begun, mut is_divisible) = (false, true);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"') => quote = Some(c),
+            // An apostrophe inside of a word is one.
+            (None, '\'') if !last.is_alphanumeric() => quote = Some(c),
+            (None, '{' | '[' | '(') => depth += 1,
+            (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                let (value, behind) = text.split_at_checked(at)?;
+                let next = behind.strip_prefix(',').and_then(|behind| pair(behind.trim_start(), place));
+                if let Some(next) = next.filter(|next| next.is_colon || is_divisible) {
+                    return Some((value, next));
+                }
+            }
+            (None, '=') if depth == 0 => is_divisible = false,
+            (None, c) if depth == 0 && last.is_whitespace() && !c.is_whitespace() => {
+                is_divisible &= !is_begun;
+                is_begun = true;
+            }
+            (None, _) => {}
+        }
+        is_begun |= !c.is_whitespace();
+        last = c;
+    }
+    None
+}
+
+/// A key, and what is behind its separator, whichever of `:` and `=` comes first. In the middle of a line the
+/// separator has to be a plain one, so that a comma in a query or an address divides nothing.
+fn pair(text: &str, place: Place) -> Option<Pair<'_>> {
+    let (key, behind) = key(text)?;
+    let spaced = behind.trim_start();
+    let is_near = spaced.len() == behind.len();
+    let rest = spaced.strip_prefix([':', '='])?;
+    let is_colon = spaced.starts_with(':');
+    let pair = Pair { key, is_colon, rest };
+    let is_separator = match place {
+        _ if is_colon && !pair.is_touched() => true,
+        Place::Start if is_colon => is_value(rest),
+        Place::BehindTouched if is_colon => rest.starts_with(char::is_alphanumeric),
+        Place::Behind if is_colon => false,
+        _ if rest.starts_with(['=', '~', '>']) => false,
+        Place::Start => is_near || !rest.contains(" = "),
+        Place::Behind | Place::BehindTouched => is_near,
+    };
+    is_separator.then_some(pair)
+}
+
+/// A plain key, or any text in quotes.
+fn key(text: &str) -> Option<(&str, &str)> {
+    for quote in ['"', '\''] {
+        if let Some((key, behind)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
+            return (!key.is_empty()).then_some((key, behind));
+        }
+    }
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let (key, behind) = text.split_at_checked(text.find(|c| !is_part(c))?)?;
+    key.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some((key, behind))
+}
+
+/// Whether what touches a colon is a value, as in `host:db-3`: not the rest of an address (`http://x`), of a path, of
+/// the name of a metric (`job:errors:rate5m`), of a query (`status:500 AND host:web`, `avg:cpu{host}`).
+fn is_value(rest: &str) -> bool {
+    if rest.starts_with(['{', '[']) {
+        return true;
+    }
+    let first = rest.split_once(", ").map_or(rest, |(first, _)| first);
+    let is_name = |at: usize| first.get(at + 1..).is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    !rest.starts_with([':', '\\'])
+        && !rest.starts_with("//")
+        && !rest.contains(['{', '('])
+        && !first.match_indices(':').any(|(at, _)| is_name(at))
+}

@@ -1,0 +1,237 @@
+//! Headers at the beginning of a line, however a model writes them.
+//!
+//! Asked for is `Action: …`. Models also write `**Action:** …`, `### Action`, `- Action: …`, `ACTION：…`, `Action 2: …`.
+//! What a header is worth depends on its form and on where it stands: `sections.rs` decides.
+
+/// A part of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Thought,
+    Action,
+    ActionInput,
+    FinalAnswer,
+}
+
+/// What a header announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Section(Section),
+    /// A result, which a model does not write itself.
+    Observation,
+}
+
+/// How much a header looks like one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As asked for.
+    #[default]
+    Plain,
+    /// Emphasised, a heading, in capitals: meant as a header.
+    Marked,
+    /// In other letters, numbered, with a space before its colon: mostly a header.
+    Spelled,
+    /// In a list or a quotation: may well be part of a text.
+    Listed,
+}
+
+/// A header and what stands behind it in its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Heading<'a> {
+    pub(super) meaning: Meaning,
+    pub(super) form: Form,
+    pub(super) after: &'a str,
+    /// The emphasis that the header opens and does not close: `**Action: host.df**`.
+    pub(super) unclosed: &'a str,
+}
+
+const WORDS: [(&str, Meaning); 7] = [
+    ("Thought", Meaning::Section(Section::Thought)),
+    ("Action Input", Meaning::Section(Section::ActionInput)),
+    ("ActionInput", Meaning::Section(Section::ActionInput)),
+    ("Action", Meaning::Section(Section::Action)),
+    ("Final Answer", Meaning::Section(Section::FinalAnswer)),
+    ("FinalAnswer", Meaning::Section(Section::FinalAnswer)),
+    ("Observation", Meaning::Observation),
+];
+
+/// White space, and what has no width at all: models copy it from web pages.
+pub(super) fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
+}
+
+/// What sets a word off.
+pub(super) fn is_emphasis(c: char) -> bool {
+    matches!(c, '*' | '_' | '`')
+}
+
+/// The header that a line begins with.
+pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
+    let line = line.trim_start_matches(is_blank);
+    if !may_begin(line) {
+        return None;
+    }
+    let unlisted = without_bullet(line);
+    let unmarked = unlisted.trim_start_matches('#');
+    let is_heading = unmarked.len() < unlisted.len();
+    let (open, rest) = run(unmarked.trim_start(), is_emphasis);
+    let (meaning, spelling, rest) = word(rest.trim_start())?;
+    let (close, rest) = if open.is_empty() { ("", rest) } else { run(rest, is_emphasis) };
+    let (colon, is_far) = behind_colon(rest);
+    let form = match spelling {
+        _ if unlisted.len() < line.len() => Form::Listed,
+        Spelling::Other => Form::Spelled,
+        Spelling::Exact | Spelling::Capitals if is_far => Form::Spelled,
+        Spelling::Exact if open.is_empty() && !is_heading => Form::Plain,
+        Spelling::Exact | Spelling::Capitals => Form::Marked,
+    };
+    let is_alone = colon.is_none() && rest.trim_end().is_empty();
+    let is_dressed = is_heading || !open.is_empty() && open == close;
+    let is_bare_thought = form == Form::Plain && meaning == Meaning::Section(Section::Thought);
+    match colon {
+        Some(after) if close.is_empty() => {
+            let (after, unclosed) = closed(open, after);
+            Some(Heading { meaning, form, after, unclosed })
+        }
+        Some(after) => Some(Heading { meaning, form, after, unclosed: "" }),
+        // `### Final Answer` and `**Action Input**`; and of the plain words the one that models leave the colon out of.
+        None if is_alone && (is_dressed || is_bare_thought) => {
+            Some(Heading { meaning, form, after: rest, unclosed: "" })
+        }
+        None => None,
+    }
+}
+
+/// Most lines are none: told by their first byte.
+fn may_begin(line: &str) -> bool {
+    let is_dress = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'>' | b'0'..=b'9');
+    let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
+    let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_dress(c);
+    line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
+}
+
+/// How the letters of a header are written.
+#[derive(Clone, Copy)]
+enum Spelling {
+    Exact,
+    Capitals,
+    Other,
+}
+
+fn word(text: &str) -> Option<(Meaning, Spelling, &str)> {
+    let first = text.bytes().next()?.to_ascii_uppercase();
+    WORDS.into_iter().filter(|(word, _)| word.bytes().next() == Some(first)).find_map(|(word, meaning)| {
+        let (head, rest) = text.split_at_checked(word.len())?;
+        let joins = |c: u8| if matches!(c, b'_' | b'-') { b' ' } else { c.to_ascii_lowercase() };
+        if !head.bytes().map(joins).eq(word.bytes().map(joins)) {
+            return None;
+        }
+        let spelling = match head {
+            _ if head == word && !matches!(word, "ActionInput" | "FinalAnswer") => Spelling::Exact,
+            _ if !head.contains(|c: char| !c.is_ascii_uppercase() && c != ' ') => Spelling::Capitals,
+            _ => Spelling::Other,
+        };
+        Some((meaning, spelling, rest))
+    })
+}
+
+/// What stands behind the colon, and whether anything but the colon itself is before it: a space, a number.
+fn behind_colon(text: &str) -> (Option<&str>, bool) {
+    let (_, unnumbered) = run(text.trim_start_matches([' ', '\t']), |c| c.is_ascii_digit());
+    let near = unnumbered.trim_start_matches([' ', '\t']);
+    (near.strip_prefix([':', '：']), near.len() < text.len())
+}
+
+/// What is behind a header that opened an emphasis, which may close at once; and the emphasis if it does not.
+pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
+    match after.strip_prefix(open) {
+        Some(after) => (after, ""),
+        None => (after, open),
+    }
+}
+
+fn without_bullet(line: &str) -> &str {
+    let (digits, numbered) = run(line, |c| c.is_ascii_digit());
+    let rest = if digits.is_empty() {
+        line.strip_prefix(['-', '*', '+', '•', '>'])
+    } else {
+        numbered.strip_prefix(['.', ')'])
+    };
+    rest.filter(|rest| rest.starts_with([' ', '\t'])).map_or(line, str::trim_start)
+}
+
+/// Splits a text behind the characters that it begins with.
+fn run(text: &str, of: impl Fn(char) -> bool) -> (&str, &str) {
+    let rest = text.trim_start_matches(of);
+    text.split_at_checked(text.len() - rest.len()).unwrap_or(("", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_known_in_every_dress_and_its_form_with_it() {
+        use Form::{Listed, Marked, Plain, Spelled};
+        let table = [
+            ("Action: a.b", Plain, " a.b"),
+            ("\u{feff}  Action: a.b", Plain, " a.b"),
+            ("Action：a.b", Plain, "a.b"),
+            ("**Action:** a.b", Marked, " a.b"),
+            ("**Action**: a.b", Marked, " a.b"),
+            ("`Action:` a.b", Marked, " a.b"),
+            ("### Action: a.b", Marked, " a.b"),
+            ("## **Action**", Marked, ""),
+            ("_Action_", Marked, ""),
+            ("ACTION: a.b", Marked, " a.b"),
+            ("action: a.b", Spelled, " a.b"),
+            ("Action : a.b", Spelled, " a.b"),
+            ("Action 2: a.b", Spelled, " a.b"),
+            ("- Action: a.b", Listed, " a.b"),
+            ("3. **Action:** a.b", Listed, " a.b"),
+            ("> Action: a.b", Listed, " a.b"),
+        ];
+        for (line, form, after) in table {
+            let meaning = Meaning::Section(Section::Action);
+            assert_eq!(at_start(line), Some(Heading { meaning, form, after, unclosed: "" }), "{line}");
+        }
+        assert_eq!(at_start("**Action: a.b**").map(|heading| heading.unclosed), Some("**"));
+        let words = [
+            ("Thought:", Meaning::Section(Section::Thought), Plain),
+            ("Thought", Meaning::Section(Section::Thought), Plain),
+            ("Action Input:", Meaning::Section(Section::ActionInput), Plain),
+            ("ACTION INPUT:", Meaning::Section(Section::ActionInput), Marked),
+            ("action_input:", Meaning::Section(Section::ActionInput), Spelled),
+            ("ActionInput:", Meaning::Section(Section::ActionInput), Spelled),
+            ("**Final Answer**", Meaning::Section(Section::FinalAnswer), Marked),
+            ("Observation:", Meaning::Observation, Plain),
+        ];
+        for (line, meaning, form) in words {
+            assert_eq!(at_start(line), Some(Heading { meaning, form, after: "", unclosed: "" }), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_only_speaks_of_it_has_no_header() {
+        for line in [
+            "",
+            "*",
+            "###",
+            "Action",
+            "Action a.b",
+            "Actions: two",
+            "The Action: this",
+            "Thought of it",
+            "- Thought",
+            "Final Answer",
+            "Interaction: x",
+            "**Action",
+            "Action** a",
+            "-Action: a",
+            "1Action: a",
+            "Ação: x",
+            "thought",
+        ] {
+            assert_eq!(at_start(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a model is told that called something that is not offered.
+
+use crate::investigation::plan::ToolSpec;
+
+/// The list is in the model's instructions, too: a long one is not worth repeating in full with every slip.
+const MOST_TOOLS: usize = 60;
+const LONGEST_DESCRIPTION: usize = 160;
+const LONGEST_NAME: usize = 120;
+
+/// What was called, short enough to be repeated.
+pub(super) fn called(action: &str) -> String {
+    cut(action, LONGEST_NAME)
+}
+
+/// The observation for a call of `action`. Without a list nothing is known but the form of a name.
+pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
+    let mut text = format!("Observation: Error - Unknown tool '{}'.", called(action));
+    if !action.contains('.') || tools.is_none() {
+        text.push_str(" A tool is called by its full name, 'server.tool'.");
+    }
+    let tools = match tools {
+        None => return text,
+        Some([]) => {
+            text.push_str(" No tools are available: give your Final Answer.");
+            return text;
+        }
+        Some(tools) => tools,
+    };
+    if let Some(meant) = meant(action, tools) {
+        text.push_str(&format!(" Did you mean '{meant}'?"));
+    }
+    text.push_str(" Available tools:");
+    for ToolSpec { name, description, .. } in tools.iter().take(MOST_TOOLS) {
+        text.push_str("\n  - ");
+        text.push_str(name);
+        if let Some(first) = description.trim().lines().next() {
+            text.push_str(": ");
+            text.push_str(&cut(first.trim_end(), LONGEST_DESCRIPTION));
+        }
+    }
+    if let Some(more @ 1..) = tools.len().checked_sub(MOST_TOOLS) {
+        text.push_str(&format!("\n  - and {more} more, as listed in your instructions"));
+    }
+    text
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The tool that was probably meant: the same one but for its spelling, the only one with this name on any server, or
+/// the closest within a few slips.
+fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
+    if action.chars().nth(LONGEST_NAME).is_some() {
+        return None;
+    }
+    let wanted = normal(action);
+    let named: Vec<(String, &str)> = tools.iter().map(|tool| (normal(&tool.name), tool.name.as_str())).collect();
+    let only = |is_it: &dyn Fn(&str) -> bool| {
+        let mut those = named.iter().filter(|(name, _)| is_it(name)).map(|(_, name)| *name);
+        those.next().filter(|_| those.next().is_none())
+    };
+    // `df`, `other.df` and `df on db-3` for `host.df`.
+    let word = wanted.split_whitespace().next().unwrap_or_default();
+    let last = |name: &str| name.split_once('.').map_or(name, |(_, tool)| tool).to_owned();
+    only(&|name| name == wanted)
+        .or_else(|| only(&|name| name == word))
+        .or_else(|| only(&|name| !word.is_empty() && last(name) == last(word)))
+        .or_else(|| {
+            let near = named.iter().map(|(name, tool)| (slips(word, name), name.chars().count(), *tool));
+            near.filter(|(slips, length, _)| *slips <= length.div_ceil(5)).min().map(|(_, _, tool)| tool)
+        })
+}
+
+/// Lower case, a point wherever models put something else between a server and its tool, `_` for `-`.
+fn normal(name: &str) -> String {
+    let name = name.trim().to_lowercase().replace("__", ".").replace([':', '/'], ".").replace('-', "_");
+    let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);
+    name.trim_matches('.').to_owned()
+}
+
+/// Insertions, deletions and replacements that turn `from` into `to`.
+fn slips(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut above: Vec<usize> = (0..=to.len()).collect();
+    for (row, a) in (1..).zip(from.chars()) {
+        let mut line = vec![row];
+        let mut left = row;
+        for (b, pair) in to.iter().zip(above.windows(2)) {
+            let (diagonal, up) = (pair.first().copied().unwrap_or(row), pair.last().copied().unwrap_or(row));
+            left = (left + 1).min(up + 1).min(diagonal + usize::from(a != *b));
+            line.push(left);
+        }
+        above = line;
+    }
+    above.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, description: &str) -> ToolSpec {
+        ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters_schema: "{}".to_owned(),
+            read_only: true,
+        }
+    }
+
+    #[test]
+    fn the_tool_that_was_probably_meant_is_named() {
+        let tools =
+            ["host.df", "host.disk_usage", "db.top.tables", "web.status", "db.status"].map(|name| tool(name, ""));
+        let table = [
+            ("HOST.DF", Some("host.df")),
+            ("host__df", Some("host.df")),
+            ("host/disk-usage", Some("host.disk_usage")),
+            ("df", Some("host.df")),
+            ("shell.df", Some("host.df")),
+            ("df on db-3", Some("host.df")),
+            ("host.df(path=/)", Some("host.df")),
+            (".df", Some("host.df")),
+            ("host.disk_usge", Some("host.disk_usage")),
+            ("db.top.table", Some("db.top.tables")),
+            ("web.statsu", Some("web.status")),
+            ("status", None),
+            ("restart everything", None),
+            ("host.", None),
+            ("", None),
+        ];
+        for (action, expected) in table {
+            assert_eq!(meant(action, &tools), expected, "{action}");
+        }
+        assert_eq!(meant(&"a.".repeat(1_000_000), &tools), None);
+    }
+
+    #[test]
+    fn slips_are_counted_one_by_one() {
+        for (from, to, count) in [("", "", 0), ("", "ab", 2), ("abc", "abc", 0), ("abc", "axc", 1), ("ab", "b", 1)] {
+            assert_eq!(slips(from, to), count, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_end_has_one_here() {
+        let tools: Vec<ToolSpec> =
+            (0..500).map(|n| tool(&format!("host.tool_{n:03}"), &"very useful ".repeat(100))).collect();
+        let told = unknown_tool(&"x".repeat(1_000_000), Some(&tools));
+        assert!(told.len() < 16_000, "{}", told.len());
+        assert!(told.ends_with("\n  - and 440 more, as listed in your instructions"), "{told}");
+        assert_eq!(told.matches('\n').count(), 61);
+    }
+}

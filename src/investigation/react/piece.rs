@@ -1,0 +1,75 @@
+//! The text of a section, as it stands in the answer and as it is handed on.
+
+use super::heading::is_blank;
+use super::marks::bare_name;
+
+/// A section from the end of its header to the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) text: &'a str,
+    /// The emphasis that the header opened: it ends at the end of the line.
+    pub(super) unclosed: &'a str,
+    /// What the line of the header is indented by.
+    pub(super) indent: usize,
+}
+
+impl<'a> Piece<'a> {
+    /// Whether it says nothing.
+    pub(super) fn is_blank(&self) -> bool {
+        self.text.trim_matches(is_blank).is_empty()
+    }
+
+    /// As the name of a tool.
+    pub(super) fn name(&self) -> &'a str {
+        bare_name(self.text)
+    }
+
+    /// As text for people. Lines lose the spaces at their end.
+    pub(super) fn prose(self) -> String {
+        let (first, below) = self.first();
+        let mut text = String::with_capacity(self.text.len());
+        text.push_str(first.trim_end());
+        for line in below.unwrap_or_default().trim_end().lines() {
+            text.push('\n');
+            text.push_str(line.trim_end());
+        }
+        trimmed(text)
+    }
+
+    /// As the input of a call. The lines below the header lose what they are indented by in common or, when the first
+    /// one is filled, what the header is.
+    pub(super) fn input(self) -> String {
+        let (first, below) = self.first();
+        let below = below.unwrap_or_default().trim_end();
+        let first = first.trim_matches(is_blank);
+        let filled = below.lines().filter(|line| !line.trim_start().is_empty());
+        let common = if first.is_empty() { filled.map(indent).min().unwrap_or(0) } else { self.indent };
+        let mut text = String::with_capacity(self.text.len());
+        text.push_str(first);
+        for line in below.lines() {
+            text.push('\n');
+            text.push_str(line.get(common.min(indent(line))..).unwrap_or_default().trim_end());
+        }
+        text.trim_start_matches('\n').trim_end_matches(is_blank).to_owned()
+    }
+
+    /// The line of the header, and those below it.
+    fn first(&self) -> (&'a str, Option<&'a str>) {
+        let (first, below) = match self.text.split_once('\n') {
+            Some((first, below)) => (first, Some(below)),
+            None => (self.text, None),
+        };
+        let closed = first.trim_end().strip_suffix(self.unclosed).filter(|_| !self.unclosed.is_empty());
+        (closed.unwrap_or(first), below)
+    }
+}
+
+fn trimmed(text: String) -> String {
+    let bare = text.trim_matches(is_blank);
+    if bare.len() == text.len() { text } else { bare.to_owned() }
+}
+
+/// How many spaces and tabs a line begins with.
+pub(super) fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}

@@ -1,0 +1,138 @@
+//! Every text is an answer: nothing panics, and what was understood holds together.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::investigation::react::{ReplyKind, conclude, read};
+
+#[test]
+fn nesting_without_end_is_text() {
+    let opened = ["[", "{\"a\":", "{a: ", "{'a': [", "- ", "- - ", "(", "`", "\"", "a: {", "```\n"];
+    for open in opened {
+        for count in [10, 47, 48, 49, 129, 1_000, 100_000] {
+            let text = format!("Action: a.b\nAction Input: {}", open.repeat(count));
+            assert_eq!(read(&text, None).kind, ReplyKind::Action, "{open} {count}");
+        }
+    }
+    for shape in ["k:\n", "- k:\n", "- \n", "- - k:\n"] {
+        let deep: String = (0..300).map(|n| format!("{}{shape}", " ".repeat(n))).collect();
+        assert_eq!(read(&format!("Action: a.b\nAction Input:\n{deep}"), None).kind, ReplyKind::Action, "{shape}");
+    }
+}
+
+/// Parts of the format and of what stands in inputs.
+const PARTS: [&str; 66] = [
+    "Thought:",
+    "Thought",
+    "Action:",
+    "Action Input:",
+    "Final Answer:",
+    "Observation:",
+    "[Based on",
+    "**Action:**",
+    "**Action Input**:",
+    "### Final Answer",
+    "ACTION:",
+    "action input:",
+    "Action：",
+    "- Action:",
+    "> Thought:",
+    "Action 1:",
+    "\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    " ",
+    "  ",
+    "        ",
+    "\t",
+    "a.b",
+    "a.b.c",
+    "None",
+    ".",
+    "!`",
+    "?** ",
+    "{\"a\": 1,}",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "- ",
+    "k: ",
+    "k:",
+    "k=",
+    "k = ",
+    ":",
+    "=",
+    ",",
+    "\"",
+    "'",
+    "\"\"\"",
+    "\\",
+    "|",
+    ">",
+    "#",
+    " # ",
+    "// ",
+    "/* ",
+    "*/",
+    "```json",
+    "```",
+    "`",
+    "ü",
+    "\u{a0}",
+    "\u{feff}",
+    "\u{130}",
+    "7",
+    "1e400",
+    "null",
+];
+
+/// Text that looks like the format more often than by chance.
+fn nearly() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(PARTS.as_slice()), 0..60).prop_map(|parts| parts.concat())
+}
+
+/// A call whose input is made of what inputs are made of, indented at random.
+fn input() -> impl Strategy<Value = String> {
+    let line = (0_usize..12, prop::collection::vec(prop::sample::select(PARTS[26..].to_vec()), 0..8));
+    prop::collection::vec(line, 0..16).prop_map(|lines| {
+        let lines = lines.into_iter().map(|(indent, parts)| format!("{}{}\n", " ".repeat(indent), parts.concat()));
+        format!("Action: a.b\nAction Input: {}", lines.collect::<String>())
+    })
+}
+
+fn holds(text: &str) -> Result<(), TestCaseError> {
+    let reply = read(text, None);
+    prop_assert_eq!(reply.kind == ReplyKind::Final, reply.final_answer.is_some());
+    prop_assert_eq!(matches!(reply.kind, ReplyKind::Final | ReplyKind::Action), reply.feedback.is_none());
+    prop_assert_eq!(matches!(reply.kind, ReplyKind::Action | ReplyKind::UnknownTool), reply.arguments.is_some());
+    if let Some(sent) = &reply.arguments_text {
+        let sent: Map<String, Value> = serde_json::from_str(sent).unwrap();
+        prop_assert_eq!(Some(sent), reply.arguments);
+    }
+    let analysis = conclude(text).analysis;
+    prop_assert!(reply.final_answer.is_none_or(|answer| answer == analysis || reply.found.contains(&"action")));
+    // White space around an answer says nothing.
+    prop_assert_eq!(read(&format!("\n\n{text}\n\n"), None).kind, reply.kind);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_input_panics(text in input()) {
+        holds(&text)?;
+    }
+
+    #[test]
+    fn no_text_panics(text in "(?s).{0,200}") {
+        holds(&text)?;
+    }
+
+    #[test]
+    fn no_nearly_right_text_panics(text in nearly()) {
+        holds(&text)?;
+    }
+}

@@ -1,0 +1,171 @@
+//! A megabyte of text, made to be read slowly, is read in no time: no reader of answers looks at anything twice for
+//! each time that it occurs.
+//!
+//! `cargo test --release --test it hostile` holds every shape to 50 ms for a megabyte. Without optimisation the same code
+//! is ten to forty times slower: there the texts are as long as an input is looked into with patience, and what takes
+//! the square of their length misses the limit all the same.
+
+use std::time::{Duration, Instant};
+
+use tarsy::investigation::react::read;
+
+const LENGTHS: &[usize] = if cfg!(debug_assertions) { &[60 * 1024] } else { &[60 * 1024, 1024 * 1024] };
+const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 50 });
+/// The best one counts: others use this machine, too.
+const RUNS: usize = 5;
+
+/// What is repeated as an answer, as a final answer, and as an input.
+const REPEATED: [&str; 58] = [
+    "Action:",
+    "Action:\n",
+    "Action: a.b\n",
+    "Action: a.b\n\n\n\n",
+    "Action:\n\n",
+    "Action Input:",
+    "Action Input:\n",
+    "Action Input: {}\n",
+    "Action: a.b\nAction Input: {}\n",
+    "Action: a.b Action Input: {} ",
+    "Thought:",
+    "Thought\n",
+    "Thought: a\nAction: a.b\n",
+    "Final Answer:",
+    "Final Answer: x\n",
+    "x. Action: ",
+    "x.Action: a.b ",
+    "x. Action: a.b Action Input: ",
+    "x. Action: a.b\n",
+    "x. Final Answer: ",
+    "x.** `Action: ",
+    "* `",
+    ". ",
+    "action ",
+    "action: ",
+    "action: a.b\n",
+    "Observation:\n",
+    "[Based on\n",
+    "[Based on\n\n",
+    "```\n",
+    "```json\n",
+    "`",
+    "\n",
+    "\r\n",
+    " ",
+    "\n ",
+    "\u{feff}",
+    "#",
+    "- ",
+    "- a: 1\n",
+    "a:\n",
+    "a: b, ",
+    "a=b, c",
+    "a=1, b=2, ",
+    "a: {\n",
+    "a: [1\n",
+    "{",
+    "{\"a\":",
+    "{\"a\": 1,\n",
+    "[",
+    "[[1],",
+    "}",
+    "\"",
+    "\", ",
+    "' ",
+    ",'",
+    "\\\"",
+    "/* // # ",
+];
+
+/// What is hostile as a whole.
+fn wholes(length: usize) -> Vec<(String, String)> {
+    let half = length / 2;
+    // Of the triangle that lines make which are indented more and more.
+    let side = (2 * length).isqrt();
+    let input = |text: String| format!("Action: a.b\nAction Input: {text}");
+    let deep: String = (0..side).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
+    let deep_list: String = (0..side).map(|n| format!("{}- - k:\n", " ".repeat(n))).collect();
+    let fields: String = (0..length / 18).map(|n| format!("\"key{n}\": [1,],\n")).collect();
+    [
+        ("spaces, then quotes", input(format!("a:{}{}", " ".repeat(half), "' ".repeat(half / 2)))),
+        ("asterisks before a mark", format!("Thought: x{}{}", "*".repeat(half), "Action:".repeat(half / 7))),
+        (
+            "blank lines before every call",
+            format!("Final Answer: x{}", format!("\nAction: a.b{}", "\n".repeat(500)).repeat(length / 512)),
+        ),
+        ("a call, then blank lines", format!("Final Answer: x\n{}{}", "Action:\n".repeat(half / 8), "\n".repeat(half))),
+        ("a mapping deeper and deeper", input(format!("\n{deep}"))),
+        ("a list deeper and deeper", input(format!("\n{deep_list}"))),
+        ("braces deeper and deeper", input("{\"a\": [".repeat(length / 7))),
+        ("many fields", input(format!("{{{fields}}}"))),
+        ("many fields without an end", input(format!("{{{fields}"))),
+        ("many mappings without an end", input("a: {\"b\": 1,\n".repeat(length / 12))),
+        ("texts of three quotes without an end", input("{\"a\": \"\"\"x\n".repeat(length / 12))),
+        ("a text in its block", input(format!("a: |\n{}", "  x: y\n".repeat(length / 7)))),
+        ("lines that go on", input(format!("a: b\n{}", "  c d\n".repeat(length / 6)))),
+        ("words and then an object", input(format!("words\n{}", "{x\n".repeat(length / 3)))),
+        ("comments", input(format!("a: 1\n{}", "# b\n".repeat(length / 4)))),
+        ("a long name", format!("Action: {}\nAction Input: {{}}", "a.".repeat(half))),
+        ("a long key", input(format!("{}: 1", "k".repeat(length)))),
+        ("one long word", "x".repeat(length)),
+    ]
+    .map(|(name, text)| (name.to_owned(), text))
+    .into()
+}
+
+fn shapes(length: usize) -> Vec<(String, String)> {
+    let places = ["", "Final Answer: ", "Thought: x", "Action: a.b\nAction Input: ", "Action: a.b\nAction Input: a: {"];
+    let mut shapes = wholes(length);
+    for (place, repeated) in places.iter().flat_map(|place| REPEATED.map(|repeated| (place, repeated))) {
+        let text = format!("{place}{}", repeated.repeat(length / repeated.len()));
+        shapes.push((format!("{place:?} and then {repeated:?}"), text));
+    }
+    shapes
+}
+
+fn took(text: &str) -> Duration {
+    let begun = Clock::start();
+    read(text, None);
+    begun.elapsed()
+}
+
+/// Time of this thread on a processor, where the system tells it: what else runs on a machine is not the reader's.
+struct Clock {
+    on_processor: Option<Duration>,
+    begun: Instant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { on_processor: on_processor(), begun: Instant::now() }
+    }
+
+    fn elapsed(&self) -> Duration {
+        let on_processor = on_processor().zip(self.on_processor).map(|(now, begun)| now.saturating_sub(begun));
+        on_processor.unwrap_or_else(|| self.begun.elapsed())
+    }
+}
+
+fn on_processor() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
+}
+
+#[test]
+fn a_hostile_megabyte_is_read_at_once() {
+    let mut slow = Vec::new();
+    let mut slowest = (Duration::ZERO, String::new());
+    for (name, text) in LENGTHS.iter().flat_map(|length| shapes(*length)) {
+        let mut best = took(&text);
+        for _ in 1..RUNS {
+            if best < LIMIT / 4 {
+                break;
+            }
+            best = best.min(took(&text));
+        }
+        if best >= LIMIT {
+            slow.push(format!("{name}: {best:?}"));
+        }
+        slowest = slowest.max((best, name));
+    }
+    assert_eq!(slow, Vec::<String>::new(), "the slowest: {slowest:?}");
+}
