@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::config::yaml;
+use crate::investigation::numbers::cited;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 /// The content of an `expected.yaml`.
@@ -23,6 +24,9 @@ pub struct Expected {
     /// Kinds of errors that the timeline tells, each at least once.
     #[serde(default)]
     pub errors: Vec<String>,
+    /// The analysis cites at least so many events.
+    #[serde(default)]
+    pub min_citations: usize,
     /// Texts that the analysis contains, whatever their case.
     #[serde(default)]
     pub analysis: Vec<String>,
@@ -77,9 +81,25 @@ impl Expected {
         for kind in self.errors.iter().filter(|kind| !told(events, EventType::Error, "kind", kind)) {
             faults.push(format!("no error of the kind {kind:?}"));
         }
+        faults.extend(self.citation_faults(events));
         let analysis = analysis(events).to_lowercase();
         for text in self.analysis.iter().filter(|text| !analysis.contains(&text.to_lowercase())) {
             faults.push(format!("the analysis does not mention {text:?}"));
+        }
+        faults
+    }
+
+    /// Whatever the analysis cites has to be a tool's result.
+    fn citation_faults(&self, events: &[TimelineEvent]) -> Vec<String> {
+        let cited = cited(analysis(events));
+        let is_result = |number: &u32| {
+            events.iter().any(|event| event.session_seq == *number && event.event_type == EventType::ToolResult)
+        };
+        let wrong = cited.iter().filter(|number| !is_result(number));
+        let mut faults: Vec<String> =
+            wrong.map(|number| format!("[{number}] is no event of a tool's result")).collect();
+        if cited.len() < self.min_citations {
+            faults.push(format!("{} events are cited, expected at least {}", cited.len(), self.min_citations));
         }
         faults
     }
@@ -191,6 +211,21 @@ mod tests {
             ]
         );
         assert_eq!(expected().check(&[]).len(), 5);
+    }
+
+    #[test]
+    fn an_analysis_cites_results_and_nothing_else() {
+        let expected = Expected { min_citations: 3, ..Expected::parse("status: completed").unwrap() };
+        let events = [
+            event(1, EventType::LlmToolCall, "{}", Value::Null),
+            event(2, EventType::ToolResult, "full", Value::Null),
+            event(3, EventType::FinalAnalysis, "Full [2], as asked [1], [9] [2].", Value::Null),
+            event(4, EventType::SessionCompleted, "", Value::Null),
+        ];
+        let wrong = ["[1] is no event of a tool's result", "[9] is no event of a tool's result"];
+        assert_eq!(expected.check(&events), wrong);
+        let expected = Expected { min_citations: 4, ..expected };
+        assert_eq!(expected.check(&events)[2], "3 events are cited, expected at least 4");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
+use super::repeat;
 use crate::config::yaml::{self, YamlError};
 
 /// The transcript of a drill that is part of the program; `None` when there is no such drill.
@@ -27,6 +28,8 @@ pub struct Transcript {
     pub pace: Duration,
     /// Every answer carries provider state, and the next request has to bring all of it back byte for byte.
     pub provider_state: bool,
+    /// Tokens of the largest request that it takes, as a model would; any size when `None`.
+    pub context_window: Option<u64>,
     /// By the number of assistant messages in the request; never empty. The last one is given again and again.
     pub answers: Vec<Answer>,
 }
@@ -148,12 +151,14 @@ impl Transcript {
         if file.answers.is_empty() {
             return Err(invalid("answers", "needs at least one answer"));
         }
-        let answers = file.answers.into_iter().enumerate();
+        let answers = repeat::expanded(file.answers).map_err(|(i, error)| invalid(&format!("answers[{i}]"), &error))?;
+        let answers = answers.into_iter().enumerate();
         Ok(Self {
             name: file.name,
             matches: file.matches,
             pace: file.pace,
             provider_state: file.provider_state,
+            context_window: file.context_window,
             answers: answers.map(|(i, value)| answer(&format!("answers[{i}]"), value)).collect::<Result<_, _>>()?,
         })
     }
@@ -170,6 +175,7 @@ struct File {
     pace: Duration,
     #[serde(default)]
     provider_state: bool,
+    context_window: Option<u64>,
     answers: Vec<Value>,
 }
 
@@ -278,6 +284,7 @@ answers:
                 matches: Some("DiskFull".into()),
                 pace: Duration::from_millis(20),
                 provider_state: false,
+                context_window: None,
                 answers: vec![first, second],
             }
         );
@@ -301,7 +308,7 @@ answers:
         assert_eq!(fault("name: x\nanswers: []\n"), "transcript: answers: needs at least one answer");
         assert_eq!(
             fault("name: x\nanswer: []\nanswers: []\n"),
-            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `answers`"
+            "transcript: top level: unknown field `answer`, expected one of `name`, `match`, `pace`, `provider_state`, `context_window`, `answers`"
         );
         assert_eq!(
             fault("name: x\nanswers:\n  - chunks: []\n  - chunks: [{text: a}, {txt: b}]\n"),

@@ -19,6 +19,7 @@ use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
 use crate::investigation::entry::{Entry, Outcome};
 use crate::investigation::narrate::{Measured, narrate};
+use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
@@ -192,10 +193,10 @@ impl<W: World> Execution<W> {
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Broken> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
-        loop {
+        let numbers = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
-                Ok(()) => break,
+                Ok(numbers) => break numbers,
                 Err(JournalError::Away(error)) => {
                     tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
                     let away = || Broken::HandBack(HandBack::StoreAway(error.clone()));
@@ -208,13 +209,14 @@ impl<W: World> Execution<W> {
                 }
                 Err(error) => return Err(broken(error)),
             }
-        }
+        };
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.checkpoint = checkpoint.number;
         let told = !checkpoint.events.is_empty();
-        for entry in checkpoint.entries {
-            self.state.apply(entry);
+        measure::elisions(&checkpoint.entries);
+        for recorded in Recorded::all(checkpoint.entries, numbers) {
+            self.state.apply(recorded);
         }
         if told {
             self.ports.feed.poke(self.lease.session_id);

@@ -11,6 +11,7 @@ use super::ports::*;
 use super::world::{Ports, World};
 use crate::investigation::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage};
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::numbers::{Recorded, told_by};
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
@@ -137,7 +138,7 @@ pub(super) struct FakeJournal {
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     pub(super) record: SessionRecord,
-    pub(super) entries: BTreeMap<ExecutionId, Vec<Entry>>,
+    pub(super) entries: BTreeMap<ExecutionId, Vec<Recorded>>,
     pub(super) events: Vec<EventDraft>,
     pub(super) end: Option<SessionEnd>,
     pub(super) epoch: u32,
@@ -146,24 +147,22 @@ pub(super) struct Disk {
 }
 
 impl FakeJournal {
-    async fn write(&self, lease: Lease, change: impl FnOnce(&mut Disk)) -> Result<(), JournalError> {
-        let dead = {
+    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, JournalError> {
+        let (dead, told) = {
             let mut disk = lock(&self.disk);
             if disk.epoch != lease.epoch {
                 return Err(JournalError::LeaseLost { held: lease.epoch, current: disk.epoch });
             }
             disk.writes += 1;
             let (now, death) = (disk.writes, disk.death);
-            if death != Death::Before(now) {
-                change(&mut disk);
-            }
-            death == Death::Before(now) || death == Death::After(now)
+            let told = if death == Death::Before(now) { T::default() } else { change(&mut disk) };
+            (death == Death::Before(now) || death == Death::After(now), told)
         };
         if dead {
             self.died.notify_one();
             std::future::pending::<()>().await;
         }
-        Ok(())
+        Ok(told)
     }
 }
 
@@ -172,11 +171,11 @@ impl Journal for FakeJournal {
         Ok(lock(&self.disk).record.clone())
     }
 
-    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Entry>, JournalError> {
+    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, JournalError> {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<(), JournalError> {
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, JournalError> {
         self.write(lease, |disk| {
             for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
                 if run.execution_id == checkpoint.execution_id {
@@ -187,8 +186,13 @@ impl Journal for FakeJournal {
                     run.analysis = checkpoint.entries.iter().find_map(analysis).or_else(|| run.analysis.take());
                 }
             }
-            disk.entries.entry(checkpoint.execution_id).or_default().extend(checkpoint.entries);
+            let before = u32::try_from(disk.events.len()).unwrap();
+            let told = told_by(&checkpoint.entries, &checkpoint.events);
+            let numbers: Vec<_> = told.into_iter().map(|event| event.map(|event| before + event)).collect();
+            let recorded = Recorded::all(checkpoint.entries, numbers.clone());
+            disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
             disk.events.extend(checkpoint.events);
+            numbers
         })
         .await
     }
@@ -306,7 +310,8 @@ impl Scene {
 
     /// The one execution's journal.
     pub(super) fn journal(&self) -> Vec<Entry> {
-        self.disk().entries.values().next().cloned().unwrap_or_default()
+        let disk = self.disk();
+        disk.entries.values().next().into_iter().flatten().map(|recorded| recorded.entry.clone()).collect()
     }
 }
 

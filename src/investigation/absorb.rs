@@ -9,6 +9,7 @@ use super::plan::{Strategy, ToolSpec};
 use super::react::{self, ReplyKind};
 use super::results::try_again;
 use super::state::State;
+use super::window::EXCEEDED;
 
 /// The entries for an answer.
 ///
@@ -36,15 +37,16 @@ pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
 const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request", "model_not_found"];
 
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
-/// iteration, and the model is told.
+/// iteration, and the model is told; not so when there is no room for telling.
 pub fn failed(strategy: Strategy, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
     let next = if PERMANENT.contains(&code) {
-        Entry::Ended { outcome: Outcome::Failed { error: error.to_owned(), reason: StopReason::Error } }
+        Some(Entry::Ended { outcome: Outcome::Failed { error: error.to_owned(), reason: StopReason::Error } })
     } else {
-        try_again(strategy, error)
+        (code != EXCEEDED).then(|| try_again(strategy, error))
     };
     let (error, code) = (error.to_owned(), code.to_owned());
-    vec![Entry::Failed { error, timeout, source: FailureSource::Model, code }, next]
+    let failed = Entry::Failed { error, timeout, source: FailureSource::Model, code };
+    std::iter::once(failed).chain(next).collect()
 }
 
 fn empty(strategy: Strategy) -> Vec<Entry> {

@@ -5,6 +5,7 @@ use super::plan::Strategy;
 use super::prompt::with_context;
 use super::results::lost;
 use super::state::{OpenCall, State};
+use super::window::make_room;
 
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +114,9 @@ fn next_model_call(state: &State) -> Decision {
     let strategy = state.plan().strategy;
     if let (false, Some(error)) = (strategy.uses_tools(), failure) {
         return end(Outcome::Failed { error: error.to_owned(), reason: StopReason::Error });
+    }
+    if let Some(entries) = make_room(state) {
+        return Decision::Append(entries);
     }
     let provider = state.provider();
     if state.concluding().is_some() {
