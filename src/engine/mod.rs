@@ -24,6 +24,8 @@ mod toolbatch;
 pub mod world;
 
 #[cfg(test)]
+mod citing;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod dispatching;

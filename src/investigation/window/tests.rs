@@ -117,7 +117,7 @@ impl World {
         let answers = state.entries().iter().filter(|entry| matches!(entry, Entry::Answer(_))).count();
         let part = call.id.rsplit('-').next().and_then(|part| part.parse::<usize>().ok()).unwrap_or_default();
         let turn = answers.checked_sub(1).and_then(|turn| self.turns.get(turn));
-        let bytes = turn.and_then(|turn| turn.get(part).or(turn.first())).copied().unwrap_or_default();
+        let bytes = turn.and_then(|turn| turn.get(part).or_else(|| turn.first())).copied().unwrap_or_default();
         answered(self.plan.strategy, call, "x".repeat(bytes), false)
     }
 }
