@@ -54,8 +54,7 @@ async fn killed_at_every_write_the_next_worker_shows_the_model_the_same_numbers(
         let whole = scene(strategy);
         run(&whole).await;
         let (expected, writes) = (conversations(&whole), whole.disk().writes);
-        let shown = format!("{expected:?}");
-        assert!(shown.contains("[event 3]") || shown.contains("[event 4]"), "{shown}");
+        assert!(format!("{expected:?}").contains("[event "), "{expected:?}");
         for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
             let scene = scene(strategy);
             scene.disk().death = death;

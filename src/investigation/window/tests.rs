@@ -1,7 +1,6 @@
 //! Tests of the window: what it takes an entry for, and when room is made.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use proptest::prelude::*;
 
@@ -309,14 +308,11 @@ proptest! {
 }
 
 #[test]
-fn five_hundred_iterations_with_large_results_are_folded_in_no_time() {
+fn five_hundred_iterations_with_large_results_need_few_steps() {
     let world =
         World { plan: plan(Strategy::NativeThinking, 64_000, 500), takes_bytes: 192_000, turns: vec![vec![8000]; 499] };
     let ran = world.run(Vec::new());
-    assert_eq!((completed_because(&ran), ran.refused), (StopReason::FinalAnswer, 0));
-    let began = Instant::now();
-    let state = State::replay(Arc::clone(&world.plan), None, ran.journal.clone());
-    let took = began.elapsed();
-    println!("{} entries folded in {took:?}, {} requests", state.entries().len(), ran.taken.len());
-    assert_eq!(ran.taken.len(), 500);
+    assert_eq!((completed_because(&ran), ran.refused, ran.taken.len()), (StopReason::FinalAnswer, 0, 500));
+    let steps = kinds(&ran.journal).iter().filter(|kind| **kind == "elided").count();
+    assert!(steps < 60, "{steps} steps: each costs the provider's cache");
 }
