@@ -17,6 +17,8 @@ pub struct LlmProvider {
     pub base_url: String,
     /// Name of the recording for `scripted`; empty for one that fits any alert.
     pub transcript: String,
+    /// Tokens of a conversation that the model takes; 0 when nobody says.
+    pub context_window: u64,
     /// Whether the provider's HTML for its search suggestions is kept in the record of each call.
     pub keep_search_widget: bool,
     /// What tokens cost; without it no cost is shown.
@@ -73,6 +75,8 @@ impl Backend {
 }
 
 const PROVIDERS: [&str; 6] = ["google", "openai", "anthropic", "ollama", "xai", "scripted"];
+/// Tokens of the smallest and of the largest context window.
+const WINDOWS: (u64, u64) = (4_000, 100_000_000);
 const BACKENDS: [&str; 4] = ["google-native", "genai", "langchain", "scripted"];
 
 impl LlmProvider {
@@ -85,6 +89,7 @@ impl LlmProvider {
             api_key_env: String::new(),
             base_url: String::new(),
             transcript: String::new(),
+            context_window: 0,
             keep_search_widget: false,
             price: None,
         }
@@ -116,6 +121,10 @@ impl LlmProvider {
             api_key_env: map.get("api_key_env").and_then(|field| field.variable_name()).unwrap_or_default(),
             base_url: map.get("base_url").and_then(|field| field.url()).unwrap_or_default(),
             transcript: transcript.unwrap_or_default(),
+            context_window: map
+                .get("context_window")
+                .and_then(|field| field.tokens(WINDOWS.0, WINDOWS.1))
+                .unwrap_or_default(),
             keep_search_widget: map.get("keep_search_widget").and_then(|field| field.flag()).unwrap_or_default(),
             price: map.get("price").map(|field| Price::read(field.map())),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Env;
 use super::fault::{Fault, did_you_mean};
 use super::template::{Template, is_variable_name};
-use super::units::{parse_bytes, parse_duration, show_bytes, show_duration};
+use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens};
 use super::yaml::{Data, Node};
 
 /// What all readers of one file share.
@@ -215,6 +215,15 @@ impl<'c> Field<'c> {
             Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
         };
         self.within(value, (least, most), show_bytes, "a size such as 512KiB, 8MiB")
+    }
+
+    pub(super) fn tokens(&self, least: u64, most: u64) -> Option<u64> {
+        let value = match self.data() {
+            Data::Integer(number) => u64::try_from(*number).ok(),
+            Data::Text(_) => parse_tokens(&self.text()?),
+            Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
+        };
+        self.within(value, (least, most), show_tokens, "a number of tokens such as 128k, 1M")
     }
 
     fn within<T: PartialOrd + Copy>(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
-use super::units::{show_bytes, show_duration};
+use super::units::{show_bytes, show_duration, show_tokens};
 use super::{
     Agent, AgentChain, Config, Defaults, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Synthesis,
     Template,
@@ -70,6 +70,7 @@ fn provider(provider: &LlmProvider) -> Yaml<'static> {
         .put_some("api_key_env", &provider.api_key_env)
         .put_some("base_url", &provider.base_url)
         .put_some("transcript", &provider.transcript)
+        .put_if("context_window", (provider.context_window > 0).then(|| text(&show_tokens(provider.context_window))))
         .put_if("keep_search_widget", provider.keep_search_widget.then_some(Yaml::Value(Scalar::Boolean(true))))
         .put_if("price", provider.price.as_ref().map(price))
         .yaml()

@@ -148,6 +148,7 @@ fn each_section_says_what_it_accepts() {
         "mcp_servers: {prom: {url: 'http://prom:8080'}}",
         "mcp_servers: {a.b: {}}",
         "llm_providers: {a: {provider: openai, backend: google-native, model: 4, transcript: x}}",
+        "llm_providers: {a: {provider: openai, model: m, context_window: 128K}}",
         "llm_providers: {a: {provider: google, model: m, api_key_env: sk-12345}}",
         "llm_providers: {a: {provider: scripted}, b: {provider: scripted}}",
         "llm_providers: {a: {provider: scripted, price: {input: -1}}}",

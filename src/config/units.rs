@@ -1,9 +1,10 @@
-//! Durations (`30s`, `2m`, `1h`) and sizes (`512KiB`) as text.
+//! Durations (`30s`, `2m`, `1h`), sizes (`512KiB`) and tokens (`128k`) as text.
 
 use std::time::Duration;
 
 const DURATIONS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const SIZES: [(&str, u64); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
 
 /// A whole number with a unit; `0` needs none.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
@@ -24,6 +25,16 @@ pub(super) fn parse_bytes(text: &str) -> Option<u64> {
 /// In the largest unit that gives a whole number.
 pub(super) fn show_bytes(bytes: u64) -> String {
     show(bytes, &SIZES, "0B")
+}
+
+/// Tokens: a whole number, perhaps of thousands or millions.
+pub(super) fn parse_tokens(text: &str) -> Option<u64> {
+    parse(text, &TOKENS)
+}
+
+/// In the largest unit that gives a whole number.
+pub(super) fn show_tokens(tokens: u64) -> String {
+    show(tokens, &TOKENS, "0")
 }
 
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -67,5 +78,17 @@ mod tests {
         }
         assert_eq!(parse_bytes("4096"), Some(4_096));
         assert_eq!(parse_bytes("512KB"), None);
+    }
+
+    #[test]
+    fn tokens_read_back_as_they_are_shown() {
+        for (text, tokens) in [("0", 0), ("8192", 8_192), ("128k", 128_000), ("1M", 1_000_000)] {
+            assert_eq!(parse_tokens(text), Some(tokens), "{text}");
+            assert_eq!(show_tokens(tokens), text);
+        }
+        assert_eq!(parse_tokens("128 k"), Some(128_000));
+        for text in ["", "k", "128K", "1.5M", "128 thousand"] {
+            assert_eq!(parse_tokens(text), None, "{text}");
+        }
     }
 }

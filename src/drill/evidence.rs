@@ -45,6 +45,8 @@ pub struct Recorded {
     pub contains: BTreeMap<String, String>,
     /// The answer.
     pub text: String,
+    /// `{{name}}` in the text stands for the argument of that name.
+    pub fill: bool,
     /// How long the tool takes.
     pub delay: Duration,
     /// The tool says that it failed.
@@ -121,6 +123,16 @@ impl EvidenceTool {
 }
 
 impl Recorded {
+    /// The text for a call with these arguments.
+    pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
+        let mut text = self.text.clone();
+        for (name, value) in arguments.iter().filter(|_| self.fill) {
+            let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+            text = text.replace(&format!("{{{{{name}}}}}"), &value);
+        }
+        text
+    }
+
     fn fits(&self, arguments: &Map<String, Value>) -> bool {
         let equal = self.when.iter().all(|(name, value)| arguments.get(name) == Some(value));
         let contained = |(name, part): (&String, &String)| {
@@ -165,6 +177,8 @@ struct AnswerIndex {
     is_error: bool,
     #[serde(default)]
     hang: bool,
+    #[serde(default)]
+    fill: bool,
 }
 
 impl ToolIndex {
@@ -192,7 +206,15 @@ impl AnswerIndex {
             }
             None => Duration::ZERO,
         };
-        Ok(Recorded { when: self.when, contains: self.contains, text, delay, is_error: self.is_error, hang: self.hang })
+        Ok(Recorded {
+            when: self.when,
+            contains: self.contains,
+            text,
+            fill: self.fill,
+            delay,
+            is_error: self.is_error,
+            hang: self.hang,
+        })
     }
 }
 
@@ -218,6 +240,7 @@ tools:
     answers:
       - {when: {pod: a, previous: true}, file: old.txt, delay: 20ms}
       - {contains: {pod: a}, file: new.txt, is_error: true}
+      - {when: {pod: '{{n}}', n: 7}, file: '{{n}} of {{pod}}', fill: true}
 ";
 
     fn file(name: &str) -> std::io::Result<String> {
@@ -236,11 +259,13 @@ tools:
         assert_eq!(text(json!({"pod": "a", "previous": true})), Some("content of old.txt"));
         assert_eq!(text(json!({"pod": "a-1", "previous": false})), Some("content of new.txt"));
         assert_eq!(text(json!({"pod": "b"})), None);
+        let filled = arguments(json!({"pod": "{{n}}", "n": 7}));
+        assert_eq!(tool.answer(&filled).unwrap().text_for(&filled), "content of 7 of {{n}}");
         assert_eq!(tool.answers[0].delay, Duration::from_millis(20));
         assert_eq!(
             tool.recorded(),
             "no answer was recorded for these arguments; there are answers for: pod = \"a\", previous = true; \
-             pod with \"a\" in it"
+             pod with \"a\" in it; n = 7, pod = \"{{n}}\""
         );
     }
 

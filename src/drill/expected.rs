@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::config::yaml;
+use crate::investigation::numbers::cited;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 /// The content of an `expected.yaml`.
@@ -30,6 +31,9 @@ pub struct Expected {
     #[serde(default)]
     pub events: Vec<EventType>,
     /// How many words of the analysis rest on pages, at least.
+    #[serde(default)]
+    pub min_page_citations: usize,
+    /// The analysis cites at least so many events.
     #[serde(default)]
     pub min_citations: usize,
     /// Texts that the analysis contains, whatever their case.
@@ -98,12 +102,28 @@ impl Expected {
             faults.push(format!("no event {wanted}"));
         }
         let citations = citations(events);
-        if citations < self.min_citations {
-            faults.push(format!("{citations} citations, expected at least {}", self.min_citations));
+        if citations < self.min_page_citations {
+            faults.push(format!("{citations} citations of pages, expected at least {}", self.min_page_citations));
         }
+        faults.extend(self.citation_faults(events));
         let analysis = analysis(events).to_lowercase();
         for text in self.analysis.iter().filter(|text| !analysis.contains(&text.to_lowercase())) {
             faults.push(format!("the analysis does not mention {text:?}"));
+        }
+        faults
+    }
+
+    /// Whatever the analysis cites has to be a tool's result.
+    fn citation_faults(&self, events: &[TimelineEvent]) -> Vec<String> {
+        let cited = cited(analysis(events));
+        let is_result = |number: &u32| {
+            events.iter().any(|event| event.session_seq == *number && event.event_type == EventType::ToolResult)
+        };
+        let wrong = cited.iter().filter(|number| !is_result(number));
+        let mut faults: Vec<String> =
+            wrong.map(|number| format!("[{number}] is no event of a tool's result")).collect();
+        if cited.len() < self.min_citations {
+            faults.push(format!("{} events are cited, expected at least {}", cited.len(), self.min_citations));
         }
         faults
     }
@@ -238,6 +258,21 @@ mod tests {
         let events =
             [of(1, "sre"), of(2, "chief"), of(3, "chief"), event(4, EventType::SessionCompleted, "", json!({}))];
         assert_eq!(expected.check(&events), ["0 analyses of dba, expected one", "2 analyses of chief, expected one"]);
+    }
+
+    #[test]
+    fn an_analysis_cites_results_and_nothing_else() {
+        let expected = Expected { min_citations: 3, ..Expected::parse("status: completed").unwrap() };
+        let events = [
+            event(1, EventType::LlmToolCall, "{}", Value::Null),
+            event(2, EventType::ToolResult, "full", Value::Null),
+            event(3, EventType::FinalAnalysis, "Full [2], as asked [1], [9] [2].", Value::Null),
+            event(4, EventType::SessionCompleted, "", Value::Null),
+        ];
+        let wrong = ["[1] is no event of a tool's result", "[9] is no event of a tool's result"];
+        assert_eq!(expected.check(&events), wrong);
+        let expected = Expected { min_citations: 4, ..expected };
+        assert_eq!(expected.check(&events)[2], "3 events are cited, expected at least 4");
     }
 
     #[test]

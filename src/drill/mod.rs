@@ -5,6 +5,7 @@
 pub mod evidence;
 pub mod expected;
 pub mod gate;
+mod repeat;
 pub mod transcript;
 
 use self::evidence::{Evidence, EvidenceError};
@@ -44,7 +45,7 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 5] = [
+pub const BUILTIN: [Drill; 6] = [
     drill!(
         "bad-deploy",
         [
@@ -82,6 +83,7 @@ pub const BUILTIN: [Drill; 5] = [
             "settings.txt",
         ]
     ),
+    drill!("log-trail", ["journal_page.txt", "journal_page_318.txt"]),
     drill!(
         "oom-killed",
         [

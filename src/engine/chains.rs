@@ -72,7 +72,8 @@ fn statuses(scene: &Scene) -> Vec<(RunStatus, Vec<RunStatus>)> {
 /// The journal of the agent of this number in this stage.
 fn journal(scene: &Scene, stage_no: u32, agent_no: u32) -> Vec<Entry> {
     let id = ExecutionId::derive(scene.session, stage_no, agent_no);
-    scene.disk().entries.get(&id).cloned().unwrap_or_default()
+    let recorded = scene.disk().entries.get(&id).cloned().unwrap_or_default();
+    recorded.into_iter().map(|recorded| recorded.entry).collect()
 }
 
 /// Calls of each agent's model.

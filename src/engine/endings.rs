@@ -148,7 +148,7 @@ async fn a_stop_for_any_other_reason_in_a_journal_forces_the_conclusion_and_a_ca
     }
     // The worker is gone after its first answer; the next one finds a word of a version that says more.
     let mut resumed = scene.disk().clone();
-    resumed.entries.values_mut().for_each(|entries| entries.push(budget.clone()));
+    resumed.entries.values_mut().for_each(|entries| entries.push(budget.clone().into()));
     (resumed.death, resumed.epoch) = (Death::Never, 2);
     *scene.disk() = resumed.clone();
     run(&scene, control.clone()).await;

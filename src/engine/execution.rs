@@ -18,7 +18,8 @@ use super::{measure, native, toolbatch};
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, ModelCall, decide};
 use crate::investigation::entry::{Entry, Outcome};
-use crate::investigation::narrate::{Measured, narrate, unanswered};
+use crate::investigation::narrate::{Measured, narrate};
+use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
@@ -198,10 +199,10 @@ impl<W: World> Execution<W> {
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Broken> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
-        loop {
+        let numbers = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
-                Ok(()) => break,
+                Ok(numbers) => break numbers,
                 Err(JournalError::Away(error)) => {
                     tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
                     let away = || Broken::HandBack(HandBack::StoreAway(error.clone()));
@@ -214,13 +215,14 @@ impl<W: World> Execution<W> {
                 }
                 Err(error) => return Err(broken(error)),
             }
-        }
+        };
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.checkpoint = checkpoint.number;
         let told = !checkpoint.events.is_empty();
-        for entry in checkpoint.entries {
-            self.state.apply(entry);
+        measure::elisions(&checkpoint.entries);
+        for recorded in Recorded::all(checkpoint.entries, numbers) {
+            self.state.apply(recorded);
         }
         if told {
             self.ports.feed.poke(self.lease.session_id);
@@ -230,9 +232,7 @@ impl<W: World> Execution<W> {
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
         let Performed { entries, measured, model_calls, tool_calls } = performed;
-        let answered = model_calls.iter().filter_map(|call| call.answer.as_ref());
-        let mut events: Vec<_> = answered.flat_map(|answer| unanswered(&self.state, &entries, answer)).collect();
-        events.extend(narrate(&self.state, &entries, &measured));
+        let events = narrate(&self.state, &entries, &measured);
         let answers = !model_calls.is_empty();
         let (status, error) = status_after(&entries);
         Checkpoint {

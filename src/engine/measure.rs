@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::Utc;
 
 use super::ports::{Claimed, ModelError};
-use crate::investigation::entry::Answer;
+use crate::investigation::entry::{Answer, Entry};
 use crate::investigation::ids::SessionId;
 
 /// A model call that ended. `provider` is a name of the configuration.
@@ -27,6 +27,15 @@ pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, too
     ] {
         metrics::counter!("tarsy_model_tokens_total", "provider" => provider(), "direction" => direction)
             .increment(tokens);
+    }
+}
+
+/// Results that were taken out of a conversation which had become too long.
+pub(super) fn elisions(entries: &[Entry]) {
+    for up_to in entries.iter().filter_map(|entry| if let Entry::Elided { up_to } = entry { Some(up_to) } else { None })
+    {
+        tracing::info!(up_to, "the conversation has become too long: its oldest tool results are left out");
+        metrics::counter!("tarsy_context_elisions_total").increment(1);
     }
 }
 

@@ -29,6 +29,8 @@ pub mod world;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod citing;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod dispatching;

@@ -167,7 +167,7 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
         api_key_env: llm.api_key_env.clone(),
         base_url: llm.base_url.clone(),
         transcript: llm.transcript.clone(),
-        context_window: 0,
+        context_window: llm.context_window,
         keep_search_widget: llm.keep_search_widget,
     }
 }

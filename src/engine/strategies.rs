@@ -115,7 +115,7 @@ async fn a_react_conversation_is_flat_and_offers_no_tools() {
         (Role::Assistant, "Hm."),
         (Role::User, "Your response has none of the sections that are needed."),
         (Role::Assistant, "Action: k8s.get"),
-        (Role::User, "Observation: k8s.get says hello"),
+        (Role::User, "Observation: [event 4]"),
         (Role::Assistant, "Action: k8s.got"),
         (Role::User, "Observation: Error - Unknown tool 'k8s.got'. Available tools:"),
     ];

@@ -11,6 +11,7 @@ use super::ports::*;
 use super::world::{Ports, World};
 use crate::investigation::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage};
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::numbers::{Recorded, told_by};
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
@@ -147,7 +148,7 @@ pub(super) struct FakeJournal {
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     pub(super) record: SessionRecord,
-    pub(super) entries: BTreeMap<ExecutionId, Vec<Entry>>,
+    pub(super) entries: BTreeMap<ExecutionId, Vec<Recorded>>,
     pub(super) events: Vec<EventDraft>,
     pub(super) end: Option<SessionEnd>,
     pub(super) epoch: u32,
@@ -156,8 +157,8 @@ pub(super) struct Disk {
 }
 
 impl FakeJournal {
-    async fn write(&self, lease: Lease, change: impl FnOnce(&mut Disk)) -> Result<(), JournalError> {
-        let dead = {
+    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, JournalError> {
+        let (dead, told) = {
             let mut disk = lock(&self.disk);
             if disk.epoch != lease.epoch {
                 return Err(JournalError::LeaseLost { held: lease.epoch, current: disk.epoch });
@@ -171,10 +172,8 @@ impl FakeJournal {
                 Death::After(last) => (now <= last, now >= last),
                 Death::Hold(at) => (true, now == at),
             };
-            if written {
-                change(&mut disk);
-            }
-            dead.then_some(death)
+            let told = if written { change(&mut disk) } else { T::default() };
+            (dead.then_some(death), told)
         };
         if let Some(death) = dead {
             self.died.notify_one();
@@ -183,7 +182,7 @@ impl FakeJournal {
             }
             self.go_on.notified().await;
         }
-        Ok(())
+        Ok(told)
     }
 }
 
@@ -192,11 +191,11 @@ impl Journal for FakeJournal {
         Ok(lock(&self.disk).record.clone())
     }
 
-    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Entry>, JournalError> {
+    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, JournalError> {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<(), JournalError> {
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, JournalError> {
         self.write(lease, |disk| {
             for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
                 if run.execution_id == checkpoint.execution_id {
@@ -207,8 +206,13 @@ impl Journal for FakeJournal {
                     run.analysis = checkpoint.entries.iter().find_map(analysis).or_else(|| run.analysis.take());
                 }
             }
-            disk.entries.entry(checkpoint.execution_id).or_default().extend(checkpoint.entries);
+            let before = u32::try_from(disk.events.len()).unwrap();
+            let told = told_by(&checkpoint.entries, &checkpoint.events);
+            let numbers: Vec<_> = told.into_iter().map(|event| event.map(|event| before + event)).collect();
+            let recorded = Recorded::all(checkpoint.entries, numbers.clone());
+            disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
             disk.events.extend(checkpoint.events);
+            numbers
         })
         .await
     }
@@ -331,7 +335,8 @@ impl Scene {
 
     /// The one execution's journal.
     pub(super) fn journal(&self) -> Vec<Entry> {
-        self.disk().entries.values().next().cloned().unwrap_or_default()
+        let disk = self.disk();
+        disk.entries.values().next().into_iter().flatten().map(|recorded| recorded.entry.clone()).collect()
     }
 }
 

@@ -9,6 +9,7 @@ use super::plan::Strategy;
 use super::react::{self, ReplyKind};
 use super::results::{answer_at_all, says_timeout, try_again};
 use super::state::State;
+use super::window::EXCEEDED;
 
 /// The entries for an answer.
 ///
@@ -39,11 +40,15 @@ const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request
 const EMPTY: &str = "empty";
 
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
-/// iteration, and the model is told.
+/// iteration, and the model is told; not so when there is no room for telling.
 pub fn failed(state: &State, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
     let timeout = timeout || says_timeout(error);
-    let next = if PERMANENT.contains(&code) { given_up(state, error) } else { try_again(state.plan().strategy, error) };
-    vec![failure(FailureSource::Model, code, error, timeout), next]
+    let next = if PERMANENT.contains(&code) {
+        Some(given_up(state, error))
+    } else {
+        (code != EXCEEDED).then(|| try_again(state.plan().strategy, error))
+    };
+    std::iter::once(failure(FailureSource::Model, code, error, timeout)).chain(next).collect()
 }
 
 fn failure(source: FailureSource, code: &str, error: &str, timeout: bool) -> Entry {

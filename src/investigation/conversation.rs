@@ -1,7 +1,8 @@
 //! The conversation: what the model is shown of a journal.
 
 use super::entry::{Entry, ProviderData, Role, ToolCall};
-use super::results::removed;
+use super::numbers::heading;
+use super::results::{numbered, removed};
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +20,24 @@ pub struct Message {
     /// Of a tool: it reports a failure.
     pub is_error: bool,
     /// Of an assistant: what the provider wants back.
-    pub provider_data: Option<ProviderData>,
+    pub provider_data: Option<Box<ProviderData>>,
 }
 
 /// What stands in the place of an elided result.
 const ELIDED: &str = "[this result was removed to save space; call the tool again if you need it]";
+/// The same for a call that may have changed something.
+const ELIDED_EFFECT: &str = "[this result was removed to save space; do not repeat the call to see it again]";
+/// Bytes that a message costs beside its texts: the role, the marks between messages.
+const FRAME_BYTES: usize = 16;
+
+/// How an entry is shown, beside what it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Number of the event that tells it.
+    pub event: Option<u32>,
+    /// It is the result of a call that may have changed something.
+    pub effect: bool,
+}
 
 /// What stands in the place of an answer without text and calls: no provider takes an empty message.
 const NOTHING: &str = "(no answer)";
@@ -42,14 +56,26 @@ impl Message {
     }
 }
 
-/// The messages of `entries`, in order. Facts are left out; tool results up to entry number `elided` are blanked, so
-/// that every call keeps its result.
-pub fn messages(entries: &[Entry], elided: u32) -> Vec<Message> {
-    let numbered = (1_u32..).zip(entries);
-    numbered.filter_map(|(number, entry)| message(entry, number <= elided)).collect()
+/// The messages of `entries`, in order; `shown` has one for each. Facts are left out; tool results up to entry number
+/// `elided` are blanked, so that every call keeps its result and every result its number.
+pub fn messages(entries: &[Entry], shown: &[Shown], elided: u32) -> Vec<Message> {
+    let numbered = (1_u32..).zip(entries.iter().zip(shown));
+    numbered.filter_map(|(number, (entry, shown))| message(entry, *shown, number <= elided)).collect()
 }
 
-fn message(entry: &Entry, blanked: bool) -> Option<Message> {
+/// Bytes of an entry's message, as it is or blanked; 0 for a fact.
+pub fn bytes(entry: &Entry, shown: Shown, blanked: bool) -> u64 {
+    let Some(message) = message(entry, shown, blanked) else { return 0 };
+    let calls = message.tool_calls.iter().map(|call| call.id.len() + call.tool.len() + call.arguments.len());
+    let said = message.content.len() + calls.sum::<usize>();
+    // The provider's own form of an answer stands for it.
+    let said = said.max(message.provider_data.map_or(0, |data| data.payload.len()));
+    let names = message.tool_call_id.map_or(0, |id| id.len()) + message.tool_name.map_or(0, |name| name.len());
+    u64::try_from(said + names + FRAME_BYTES).unwrap_or(u64::MAX)
+}
+
+fn message(entry: &Entry, shown: Shown, blanked: bool) -> Option<Message> {
+    let removal = if shown.effect { ELIDED_EFFECT } else { ELIDED };
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
         Entry::Feedback { content } => Some(Message::text(Role::User, content)),
@@ -60,14 +86,20 @@ fn message(entry: &Entry, blanked: bool) -> Option<Message> {
             let message = Message::text(Role::Assistant, if empty { NOTHING } else { &answer.text });
             Some(Message { tool_calls, provider_data: answer.provider_data.clone(), ..message })
         }
-        Entry::ToolResult { call_id, tool, content, is_error } => Some(Message {
-            tool_call_id: Some(call_id.clone()),
-            tool_name: Some(tool.clone()),
-            is_error: *is_error,
-            ..Message::text(Role::Tool, if blanked { ELIDED } else { content })
-        }),
+        Entry::ToolResult { call_id, tool, content, is_error } => {
+            let content = if blanked { removal } else { content };
+            let heading = shown.event.map(heading).unwrap_or_default();
+            Some(Message {
+                tool_call_id: Some(call_id.clone()),
+                tool_name: Some(tool.clone()),
+                is_error: *is_error,
+                ..Message::text(Role::Tool, &format!("{heading}{content}"))
+            })
+        }
         Entry::Observation { content, .. } => {
-            Some(if blanked { Message::text(Role::User, &removed(ELIDED)) } else { Message::text(Role::User, content) })
+            let content = if blanked { removed(removal) } else { content.clone() };
+            let content = shown.event.map_or_else(|| content.clone(), |event| numbered(&content, &heading(event)));
+            Some(Message::text(Role::User, &content))
         }
         Entry::Failed { .. }
         | Entry::Started { .. }
@@ -108,9 +140,11 @@ mod tests {
             result("b"),
             observation("d"),
         ];
-        let shown: Vec<_> = messages(&entries, 4).into_iter().map(|m| (m.role, m.content)).collect();
+        let contents = |shown: &[Shown]| -> Vec<_> {
+            messages(&entries, shown, 4).into_iter().map(|m| (m.role, m.content)).collect()
+        };
         assert_eq!(
-            shown,
+            contents(&[Shown::default(); 7]),
             [
                 (Role::System, "be brief".to_owned()),
                 (Role::Assistant, "looking".to_owned()),
@@ -118,6 +152,16 @@ mod tests {
                 (Role::User, format!("Observation: {ELIDED}")),
                 (Role::Tool, "long".to_owned()),
                 (Role::User, "Observation: long".to_owned()),
+            ]
+        );
+        let shown: Vec<_> = (1..=7).map(|n| Shown { event: Some(n), effect: n == 3 }).collect();
+        assert_eq!(
+            contents(&shown).split_off(2),
+            [
+                (Role::Tool, format!("[event 3]\n{ELIDED_EFFECT}")),
+                (Role::User, format!("Observation: [event 4]\n{ELIDED}")),
+                (Role::Tool, "[event 6]\nlong".to_owned()),
+                (Role::User, "Observation: [event 7]\nlong".to_owned()),
             ]
         );
     }

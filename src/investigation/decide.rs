@@ -6,6 +6,7 @@ use super::plan::Strategy;
 use super::prompt::with_context;
 use super::results::{lost, not_run_again, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
+use super::window::make_room;
 
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +134,9 @@ fn only_answer(state: &State) -> Decision {
 
 fn next_iteration(state: &State) -> Decision {
     let failure = state.model_failure();
+    if let Some(entries) = make_room(state) {
+        return Decision::Append(entries);
+    }
     if state.concluding().is_some() {
         return match failure {
             Some(error) => failed(format!("forced conclusion LLM call failed: {error}"), StopReason::Error),

@@ -146,7 +146,7 @@ pub struct Answer {
     pub reading: Option<Box<Reading>>,
     /// What the provider needs back, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_data: Option<ProviderData>,
+    pub provider_data: Option<Box<ProviderData>>,
 }
 
 /// What was understood of a text in the `ReAct` format. The call, if there is one, stands in [`Answer::calls`].

@@ -106,6 +106,11 @@ pub fn removed(text: &str) -> String {
     format!("{OBSERVATION}{text}")
 }
 
+/// An observation with a heading before what the tool said.
+pub fn numbered(observation: &str, heading: &str) -> String {
+    format!("{OBSERVATION}{heading}{}", observation.strip_prefix(OBSERVATION).unwrap_or(observation))
+}
+
 fn failed_execution(tool: &str) -> String {
     format!("{OBSERVATION}Error executing {tool}: ")
 }

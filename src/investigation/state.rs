@@ -3,12 +3,15 @@
 //! [`State::apply`] is the only mutation. Whatever a decision depends on is an entry, so replaying the journal on
 //! another machine leads to the same decision.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::conversation::{self, Message};
+use super::conversation::{self, Message, Shown};
 use super::entry::{Answer, Entry, FailureSource, Outcome, StopReason, ToolCall, Usage};
+use super::numbers::Recorded;
 use super::plan::{AgentPlan, ToolSpec};
 use super::repeats::Repeats;
+use super::window::Window;
 
 /// Where an execution stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,8 @@ pub struct State {
     plan: Arc<AgentPlan>,
     context: Option<String>,
     entries: Vec<Entry>,
+    shown: Vec<Shown>,
+    call_ids: HashSet<String>,
     iteration: u32,
     timeouts: Timeouts,
     failures: Failures,
@@ -29,7 +34,7 @@ pub struct State {
     ended: Option<Outcome>,
     usage: Usage,
     tool_calls: u32,
-    elided: u32,
+    window: Window,
 }
 
 /// A call without a result.
@@ -67,11 +72,18 @@ struct Concluding {
 
 impl State {
     /// The state after `entries`. `context` is what earlier stages found; it becomes part of the opening prompt.
-    pub fn replay(plan: Arc<AgentPlan>, context: Option<String>, entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn replay(
+        plan: Arc<AgentPlan>,
+        context: Option<String>,
+        entries: impl IntoIterator<Item = impl Into<Recorded>>,
+    ) -> Self {
         let mut state = Self {
+            window: Window::new(&plan),
             plan,
             context,
             entries: Vec::new(),
+            shown: Vec::new(),
+            call_ids: HashSet::new(),
             iteration: 0,
             timeouts: Timeouts::default(),
             failures: Failures::default(),
@@ -85,7 +97,6 @@ impl State {
             ended: None,
             usage: Usage::default(),
             tool_calls: 0,
-            elided: 0,
         };
         for entry in entries {
             state.apply(entry);
@@ -93,8 +104,11 @@ impl State {
         state
     }
 
-    /// Takes one entry in.
-    pub fn apply(&mut self, entry: Entry) {
+    /// Takes one entry in, with the number of its event if it has one.
+    pub fn apply(&mut self, entry: impl Into<Recorded>) {
+        let Recorded { entry, event } = entry.into();
+        let shown = Shown { event, effect: self.may_have_changed_something(&entry) };
+        self.window.take(&entry, shown, self.tools_go_along());
         match &entry {
             Entry::Prompt { .. } => {}
             Entry::Feedback { .. } => self.told = true,
@@ -118,11 +132,37 @@ impl State {
                 self.failures = Failures::default();
                 self.empty_answers = 0;
             }
-            Entry::Elided { up_to } => self.elided = self.elided.max(*up_to),
+            // Blanked because the provider asked for it: that failure is dealt with.
+            Entry::Elided { .. } => {
+                if self.window.was_refused() {
+                    self.failures.last = None;
+                    self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
+                }
+            }
             Entry::Stopped { reason } => self.stopped = Some(*reason),
             Entry::Ended { outcome } => self.ended = Some(outcome.clone()),
         }
         self.entries.push(entry);
+        self.shown.push(shown);
+    }
+
+    fn may_have_changed_something(&self, entry: &Entry) -> bool {
+        match entry {
+            Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. } => {
+                self.open.iter().any(|open| open.call.id == *call_id && !open.call.read_only)
+            }
+            Entry::Prompt { .. }
+            | Entry::Answer(_)
+            | Entry::Feedback { .. }
+            | Entry::Failed { .. }
+            | Entry::Started { .. }
+            | Entry::Lost { .. }
+            | Entry::Switched { .. }
+            | Entry::Concluding { .. }
+            | Entry::Elided { .. }
+            | Entry::Stopped { .. }
+            | Entry::Ended { .. } => false,
+        }
     }
 
     fn answered(&mut self, answer: &Answer) {
@@ -138,6 +178,7 @@ impl State {
         self.told = false;
         self.usage = self.usage.plus(answer.usage);
         self.repeats.add(&answer.calls);
+        self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
         self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
     }
 
@@ -273,13 +314,21 @@ impl State {
 
     /// The conversation so far.
     pub fn messages(&self) -> Vec<Message> {
-        conversation::messages(&self.entries, self.elided)
+        conversation::messages(&self.entries, &self.shown, self.window.elided())
+    }
+
+    /// How full the model's context window is.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Whether the tools are bound to the next request.
+    pub fn tools_go_along(&self) -> bool {
+        self.plan.strategy.binds_tools() && self.concluding.is_none()
     }
 
     /// Whether a call of this id was ever asked for.
     pub fn knows_call(&self, id: &str) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry, Entry::Answer(answer) if answer.calls.iter().any(|c| c.id == id)))
+        self.call_ids.contains(id)
     }
 }

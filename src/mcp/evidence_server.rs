@@ -126,14 +126,15 @@ fn declaration(tool: &EvidenceTool) -> Tool {
 }
 
 async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallToolResult {
-    let Some(Recorded { text, delay, is_error, hang, .. }) = tool.answer(arguments) else {
+    let Some(recorded) = tool.answer(arguments) else {
         return CallToolResult::error(vec![ContentBlock::text(tool.recorded())]);
     };
+    let Recorded { delay, is_error, hang, .. } = recorded;
     if *hang {
         std::future::pending::<()>().await;
     }
     tokio::time::sleep(*delay).await;
-    let content = vec![ContentBlock::text(text.as_str())];
+    let content = vec![ContentBlock::text(recorded.text_for(arguments))];
     if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 

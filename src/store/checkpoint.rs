@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 use crate::engine::ports::{Checkpoint, JournalError, Lease};
 use crate::investigation::entry::{Entry, Outcome};
+use crate::investigation::numbers::told_by;
 
 use super::columns::{Entries, Events, ModelCalls, ToolCalls};
 use super::fence::{Fence, verdict};
+use super::schema::entries;
 use super::statement::statement;
 use super::{clean, number};
 
@@ -58,6 +60,7 @@ statement!(Append, "checkpoint.sql", Integer, [
     Array<Nullable<Text>>: entries.tool_name,
     Array<Jsonb>: entries.body,
     Array<Nullable<Binary>>: entries.provider_data,
+    Array<Nullable<Integer>>: entries.told_by,
     Array<Integer>: models.entries_upto,
     Array<BigInt>: models.duration_ms,
     Array<Nullable<BigInt>>: models.input,
@@ -82,6 +85,7 @@ statement!(Append, "checkpoint.sql", Integer, [
 
 impl Append {
     pub(super) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, JournalError> {
+        let told_by = told_by(&checkpoint.entries, &checkpoint.events);
         Ok(Self {
             lease,
             session_id: lease.session_id.0,
@@ -97,21 +101,38 @@ impl Append {
             at: checkpoint.at,
             attempt: number::int(checkpoint.attempt),
             events: Events::new(checkpoint.events),
-            entries: Entries::new(checkpoint.entries)?,
+            entries: Entries::new(checkpoint.entries, &told_by)?,
             models: ModelCalls::new(checkpoint.model_calls),
             tools: ToolCalls::new(checkpoint.tool_calls),
         })
     }
 
-    pub(super) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), JournalError>> {
+    /// The number of the event that tells it for each entry.
+    pub(super) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, JournalError>> {
         let first_seq: Option<i32> = self.get_result(connection).optional()?;
-        if first_seq.is_some() {
-            return Ok(Ok(()));
+        if let Some(first) = first_seq {
+            let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
+            return Ok(Ok(self.entries.told_by.iter().map(number).collect()));
         }
         let fence = Fence::read(connection, self.session_id, Some(self.execution_id))?;
-        Ok(verdict(fence, &self.lease, |fence| {
+        let written = verdict(fence, &self.lease, |fence| {
             fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id)
-        }))
+        });
+        match written {
+            Ok(()) => self.read_back(connection).map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The numbers that a first try has drawn, whose reply was lost.
+    fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Vec<Option<u32>>> {
+        let of_this = entries::session_id.eq(self.session_id).and(entries::execution_id.eq(self.execution_id));
+        let numbers: Vec<Option<i32>> = entries::table
+            .filter(of_this.and(entries::checkpoint.eq(self.number)))
+            .order(entries::entry_no)
+            .select(entries::event_seq)
+            .load(connection)?;
+        Ok(numbers.into_iter().map(|number| number.map(number::from_int)).collect())
     }
 }
 

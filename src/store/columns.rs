@@ -40,11 +40,14 @@ pub(super) struct Entries {
     pub(super) tool_name: Vec<Option<String>>,
     pub(super) body: Vec<Value>,
     pub(super) provider_data: Vec<Option<Vec<u8>>>,
+    /// Which of the checkpoint's events tells it, from 1.
+    pub(super) told_by: Vec<Option<i32>>,
 }
 
 impl Entries {
-    pub(super) fn new(entries: Vec<Entry>) -> Result<Self, JournalError> {
-        let mut all = Self::default();
+    pub(super) fn new(entries: Vec<Entry>, told_by: &[Option<u32>]) -> Result<Self, JournalError> {
+        let told_by = told_by.iter().map(|event| event.map(number::int)).collect();
+        let mut all = Self { told_by, ..Self::default() };
         for entry in entries {
             let row = encode(entry).map_err(|error| JournalError::Conflict(format!("entry: {error}")))?;
             all.kind.push(row.kind);

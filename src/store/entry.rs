@@ -132,12 +132,12 @@ mod tests {
                 search_widget: String::new(),
             }],
             reading: Some(Box::new(Reading { kind: ReplyKind::Action, thought: Some("look".into()), problem: None })),
-            provider_data: Some(ProviderData {
+            provider_data: Some(Box::new(ProviderData {
                 provider: "google".into(),
                 model: "gemini".into(),
                 format: "parts".into(),
                 payload: (0..=255).collect(),
-            }),
+            })),
         })
     }
 

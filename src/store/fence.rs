@@ -80,9 +80,9 @@ pub(super) fn verdict(
 }
 
 /// Counts a refused write under the name of its statement.
-pub(super) fn counted(statement: &'static str, verdict: Result<(), JournalError>) -> Result<(), JournalError> {
+pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, JournalError>) -> Result<T, JournalError> {
     match &verdict {
-        Ok(()) | Err(JournalError::Away(_)) => {}
+        Ok(_) | Err(JournalError::Away(_)) => {}
         Err(JournalError::LeaseLost { .. } | JournalError::Ended | JournalError::Conflict(_)) => count(statement),
     }
     verdict

@@ -1,8 +1,8 @@
 //! The port [`Journal`]: reads of a resume, and the three fenced writes of an owner.
 
 use crate::engine::ports::{Checkpoint, Journal, JournalError, Lease, SessionEnd, SessionRecord, SessionStep};
-use crate::investigation::entry::Entry;
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::numbers::Recorded;
 
 use super::checkpoint::Append;
 use super::connect::Store;
@@ -17,12 +17,12 @@ impl Journal for Store {
         stored.ok_or_else(|| JournalError::Conflict(format!("no session {session}")))?.understood()
     }
 
-    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Entry>, JournalError> {
+    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, JournalError> {
         let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::understood(rows)
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<(), JournalError> {
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, JournalError> {
         let write = Append::new(lease, checkpoint)?;
         counted("checkpoint", self.run(move |connection| write.write(connection)).await?)
     }

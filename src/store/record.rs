@@ -6,8 +6,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{ExecutionRecord, JournalError, RunStatus, SessionRecord, StageRecord};
-use crate::investigation::entry::Entry;
 use crate::investigation::ids::ExecutionId;
+use crate::investigation::numbers::Recorded;
 
 use super::entry::{StoredEntry, decode};
 use super::number;
@@ -64,12 +64,15 @@ pub(super) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
     Ok(Some(StoredSession { plan, step, stages, executions }))
 }
 
+/// An entry and the number of its event.
+pub(super) type StoredRow = (StoredEntry, Option<i32>);
+
 /// Reads the entries of an execution, in order.
-pub(super) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredEntry>> {
+pub(super) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredRow>> {
     entries::table
         .filter(entries::session_id.eq(session).and(entries::execution_id.eq(execution)))
         .order(entries::entry_no)
-        .select((entries::kind, entries::content, entries::body, entries::provider_data))
+        .select(((entries::kind, entries::content, entries::body, entries::provider_data), entries::event_seq))
         .load(connection)
 }
 
@@ -95,10 +98,12 @@ impl StoredSession {
 }
 
 /// The entries of the rows; a conflict for one that this version does not know.
-pub(super) fn understood(rows: Vec<StoredEntry>) -> Result<Vec<Entry>, JournalError> {
-    rows.into_iter()
-        .map(|row| decode(row).map_err(|error| JournalError::Conflict(format!("stored entry: {error}"))))
-        .collect()
+pub(super) fn understood(rows: Vec<StoredRow>) -> Result<Vec<Recorded>, JournalError> {
+    let recorded = |(row, event): StoredRow| {
+        let entry = decode(row).map_err(|error| JournalError::Conflict(format!("stored entry: {error}")))?;
+        Ok(Recorded { entry, event: event.map(number::from_int) })
+    };
+    rows.into_iter().map(recorded).collect()
 }
 
 fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, JournalError> {

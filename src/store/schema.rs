@@ -96,6 +96,7 @@ diesel::table! {
         tool_name -> Nullable<Text>,
         body -> Jsonb,
         provider_data -> Nullable<Bytea>,
+        event_seq -> Nullable<Int4>,
     }
 }
 

@@ -196,6 +196,10 @@ const WORKER: &[Metric] = &[
     counter("tarsy_model_tokens_total", "tokens of answered model calls; cached ones are part of input")
         .by("provider", PROVIDERS)
         .by("direction", &["input", "cached", "output", "thinking"]),
+    counter(
+        "tarsy_context_elisions_total",
+        "times that a conversation was too long and its oldest tool results left out",
+    ),
     counter("tarsy_tool_calls_total", "tool calls ended").by("outcome", &["done", "failed", "lost"]),
     seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or the failure"),
     seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "until a checkpoint was committed, retries included"),

@@ -1,7 +1,7 @@
 //! The drill as a command: what it leaves behind, and what it makes of what others left.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -150,6 +150,25 @@ async fn a_bad_deploy_is_put_together_also_when_the_worker_of_both_agents_is_kil
     assert!(shown.contains("resumed"), "{shown}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_hundred_turns_with_large_results_end_well_in_a_window_that_a_tenth_of_them_would_fill() {
+    let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+    let (nats_url, database_url) = (nats.url(), database.url());
+    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
+    let began = Instant::now();
+    let mut drill = Tarsy::spawn("drill", &["drill", "log-trail"], &env);
+    let (code, shown) = drill.finished().await;
+    println!("took {:?}", began.elapsed());
+    assert_eq!(code, 0, "{}\n{}", shown.lines().rev().take(20).collect::<Vec<_>>().join("\n"), drill.log());
+    // The recording refuses a request that is larger than its window, as a provider would.
+    assert!(database.holds("SELECT count(*) = 500 AND count(error) = 0 FROM llm_interactions"));
+    assert!(database.holds("SELECT max(input_tokens) BETWEEN 50000 AND 64000 FROM llm_interactions"));
+    assert!(database.holds("SELECT count(*) BETWEEN 10 AND 60 FROM entries WHERE kind = 'elided'"));
+    let cited = "SELECT count(*) FROM entries WHERE tool_call_id = 'call_317_0' AND event_seq IS NOT NULL \
+                 AND entry_no <= (SELECT max((body ->> 'up_to')::integer) FROM entries WHERE kind = 'elided')";
+    assert_eq!(database.number(cited), 1, "what is cited was removed long before");
+}
+
 #[tokio::test]
 async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
@@ -157,19 +176,19 @@ async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         (code, names),
-        (0, vec!["bad-deploy", "bad-deploy-team", "disk-full", "oom-killed", "xid-wraparound"]),
+        (0, vec!["bad-deploy", "bad-deploy-team", "disk-full", "log-trail", "oom-killed", "xid-wraparound"]),
         "{shown}"
     );
     let mut list = Tarsy::spawn("list", &["drill", "--list", "--json"], &[]);
     let (code, shown) = list.finished().await;
     let listed: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 5, &json!("bad-deploy-team")), "{shown}");
+    assert_eq!((code, listed.len(), &listed[1]["name"]), (0, 6, &json!("bad-deploy-team")), "{shown}");
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
     let (code, _) = unknown.finished().await;
     assert_eq!(code, 2, "wrong usage");
     assert!(
         unknown.log().contains(
-            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, oom-killed, xid-wraparound"
+            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, xid-wraparound"
         ),
         "{}",
         unknown.log()

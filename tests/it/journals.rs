@@ -28,7 +28,7 @@ fn a_journal_of_any_version_is_read_and_written_unchanged() {
 #[test]
 fn a_journal_of_version_1_leads_to_the_same_state() {
     let (plan, entries) = journal(V1);
-    let entries = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap());
+    let entries = entries.into_iter().map(|entry| serde_json::from_value::<Entry>(entry).unwrap());
     let state = State::replay(Arc::new(plan), None, entries);
     let outcome = Outcome::Completed { analysis: "Cause: heap".to_owned(), reason: StopReason::Budget };
     assert_eq!(decide(&state), Decision::Done(outcome));

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions, Sweep, Swept};
 use tarsy::investigation::entry::Entry;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{ConnectOptions, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
@@ -40,7 +42,7 @@ struct Told {
     number: u32,
     epoch: u32,
     fault: Fault,
-    answer: Result<(), JournalError>,
+    answer: Result<Vec<Option<u32>>, JournalError>,
 }
 
 /// What all tasks of the drill share.
@@ -211,7 +213,7 @@ async fn write(
     (lease, execution, number): (Lease, ExecutionId, u32),
     (fault, relay, name): (Fault, &Relay, &str),
 ) -> Result<(), JournalError> {
-    let mut written = checkpoint(execution, number);
+    let mut written = with_result(checkpoint(execution, number));
     let id = written.id;
     let answer = match fault {
         Fault::Plain => store.append(lease, written).await,
@@ -242,11 +244,27 @@ async fn write(
     };
     let told = Told { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
     drill.ledger.lock().await.push(told);
-    answer
+    answer.map(|_numbers| ())
+}
+
+/// Its second entry is a tool's result, which its second event tells.
+fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
+    let call_id = format!("c{}", checkpoint.number);
+    let metadata = json!({"checkpoint": checkpoint.id, "call_id": call_id});
+    checkpoint.events.pop();
+    checkpoint.events.push(EventDraft::new(EventType::ToolResult, "ok", metadata));
+    checkpoint.entries.pop();
+    checkpoint.entries.push(result(call_id, "ok"));
+    checkpoint
+}
+
+fn result(call_id: String, content: &str) -> Entry {
+    Entry::ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false }
 }
 
 /// The trigger of [`STALLS`] sleeps on it.
 fn stall(checkpoint: &mut Checkpoint, millis: Range<u32>) {
     checkpoint.entries.pop();
-    checkpoint.entries.push(Entry::Feedback { content: format!("stall 0.{:03}", fastrand::u32(millis)) });
+    let content = format!("stall 0.{:03}", fastrand::u32(millis));
+    checkpoint.entries.push(result(format!("c{}", checkpoint.number), &content));
 }

@@ -13,8 +13,8 @@ use crate::cli::exit::Exit;
 use crate::engine::ports::ModelError;
 use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, decide};
-use crate::investigation::entry::Answer;
-use crate::investigation::narrate::{Measured, narrate, unanswered};
+use crate::investigation::entry::{Answer, Entry};
+use crate::investigation::narrate::{Measured, narrate};
 use crate::investigation::plan::{AgentPlan, Limits, Strategy, ToolSpec};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::state::State;
@@ -62,25 +62,16 @@ fn strategy(controller: Controller) -> Strategy {
 /// The events of the first answer of an execution, as the loop makes them.
 fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft> {
     let tools = reply.as_ref().map(|answer| asked_for(strategy, answer)).unwrap_or_default();
-    let mut state = State::replay(Arc::new(plan(strategy, tools)), None, Vec::new());
+    let mut state = State::replay(Arc::new(plan(strategy, tools)), None, Vec::<Entry>::new());
     if let Decision::Append(opening) = decide(&state) {
         opening.into_iter().for_each(|entry| state.apply(entry));
     }
-    let answer = match reply {
-        Ok(answer) => answer,
-        Err(ModelError::Failed { code, message, timeout }) => {
-            let entries = absorb::failed(&state, &code, &message, timeout);
-            return narrate(&state, &entries, &Measured::default());
-        }
-        Err(ModelError::Away(message)) => {
-            let entries = absorb::failed(&state, "", &message, false);
-            return narrate(&state, &entries, &Measured::default());
-        }
+    let entries = match reply {
+        Ok(answer) => absorb::absorb(&state, answer),
+        Err(ModelError::Failed { code, message, timeout }) => absorb::failed(&state, &code, &message, timeout),
+        Err(ModelError::Away(message)) => absorb::failed(&state, "", &message, false),
     };
-    let entries = absorb::absorb(&state, answer.clone());
-    let unanswered = unanswered(&state, &entries, &answer);
-    // A piece of a stream, cut out to see what it makes: that no text came with it is no news.
-    if unanswered.is_empty() { narrate(&state, &entries, &Measured::default()) } else { unanswered }
+    narrate(&state, &entries, &Measured::default())
 }
 
 /// The tools that the answer asks for: there is no list here, so every name of the right form is a known one.

@@ -160,7 +160,9 @@ fn call(call: &ToolCallReport, start: DateTime<Utc>, names_agent: bool) -> Strin
         }
     };
     let measured = [Some(took), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");
-    format!("- {since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENTS)).replace("  ", " ")
+    let number = call.event.map(|number| format!("[{number}] ")).unwrap_or_default();
+    format!("- {number}{since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENTS))
+        .replace("  ", " ")
 }
 
 fn joined(report: &AlertReport) -> Vec<String> {

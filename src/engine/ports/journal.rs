@@ -10,6 +10,7 @@ use super::sessions::DeadReason;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
 use crate::investigation::entry::{Answer, Entry, StopReason, ToolCall};
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::ProviderPlan;
 use crate::investigation::timeline::EventDraft;
 
@@ -51,15 +52,20 @@ pub trait Journal: Send + Sync + 'static {
     /// The frozen plan and how far the session has come.
     fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, JournalError>> + Send;
 
-    /// The entries of one execution, in order.
+    /// The entries of one execution, in order, with the numbers of the events that tell them.
     fn entries(
         &self,
         session: SessionId,
         execution: ExecutionId,
-    ) -> impl Future<Output = Result<Vec<Entry>, JournalError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Recorded>, JournalError>> + Send;
 
-    /// One checkpoint: all of it or nothing.
-    fn append(&self, lease: Lease, checkpoint: Checkpoint) -> impl Future<Output = Result<(), JournalError>> + Send;
+    /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
+    /// ([`told_by`](crate::investigation::numbers::told_by)), the same ones however often it is sent.
+    fn append(
+        &self,
+        lease: Lease,
+        checkpoint: Checkpoint,
+    ) -> impl Future<Output = Result<Vec<Option<u32>>, JournalError>> + Send;
 
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
     fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), JournalError>> + Send;

@@ -9,8 +9,6 @@ mod tests;
 
 mod native;
 
-pub use native::unanswered;
-
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::investigation::entry::{Answer, Entry};
+use crate::investigation::entry::Answer;
 use crate::investigation::native::{Reference, Run, Source, Support, citations, references, runs};
 use crate::investigation::plan::Strategy;
-use crate::investigation::state::State;
 use crate::investigation::timeline::{EventDraft, EventType};
 
 /// Whose tools they are, in every event of them.
@@ -19,15 +18,6 @@ pub(super) fn events(strategy: Strategy, answer: &Answer) -> Vec<EventDraft> {
     }
     let runs = runs(&answer.code_executions);
     runs.iter().map(run).chain(references(&answer.groundings).iter().map(reference)).collect()
-}
-
-/// The events of an answer that none of `entries` holds, because it says nothing: its tools have done something all
-/// the same.
-pub fn unanswered(state: &State, entries: &[Entry], answer: &Answer) -> Vec<EventDraft> {
-    if entries.iter().any(|entry| matches!(entry, Entry::Answer(_))) {
-        return Vec::new();
-    }
-    events(state.plan().strategy, answer)
 }
 
 /// Adds which words of `analysis` rest on which pages.
@@ -88,10 +78,11 @@ mod tests {
     use super::*;
     use crate::investigation::absorb::absorb;
     use crate::investigation::decide::{Decision, decide};
-    use crate::investigation::entry::{StopReason, ToolCall};
+    use crate::investigation::entry::{Entry, StopReason, ToolCall};
     use crate::investigation::narrate::{Measured, narrate};
     use crate::investigation::native::{CodePart, Grounding};
     use crate::investigation::plan::{AgentPlan, Limits, ToolSpec};
+    use crate::investigation::state::State;
 
     fn state(strategy: Strategy) -> State {
         let tool = ToolSpec {
@@ -110,7 +101,7 @@ mod tests {
             user_prompt: "user".to_owned(),
             conclusion_prompt: "conclude".to_owned(),
         };
-        let mut state = State::replay(Arc::new(plan), None, Vec::new());
+        let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!("no opening") };
         opening.into_iter().for_each(|entry| state.apply(entry));
         state
@@ -215,11 +206,7 @@ mod tests {
     fn an_answer_that_says_nothing_still_tells_what_its_tools_did() {
         let state = state(Strategy::NativeThinking);
         let silent = Answer { thinking: String::new(), ..answer("", &[]) };
-        let entries = absorb(&state, silent.clone());
-        let events = [unanswered(&state, &entries, &silent), narrate(&state, &entries, &Measured::default())].concat();
-        let native: Vec<&str> = types(&events).into_iter().filter(|word| NATIVE.contains(word)).collect();
-        assert_eq!((native, &types(&events)[..3]), (NATIVE.to_vec(), &NATIVE[..]));
-        let said = answer("It holds.", &[]);
-        assert_eq!(unanswered(&state, &absorb(&state, said.clone()), &said), []);
+        let entries = absorb(&state, silent);
+        assert_eq!(types(&narrate(&state, &entries, &Measured::default())), NATIVE);
     }
 }

@@ -57,7 +57,7 @@ impl Assembly {
             }),
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
             Some(Content::Finish(finish)) => self.answer.finish = clean(finish.reason),
-            Some(Content::ProviderData(data)) => self.answer.provider_data = Some(provider_data(data)),
+            Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
             Some(Content::Error(error)) => return Err(failed(error)),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),

@@ -30,7 +30,7 @@ fn message(message: &Message) -> proto::ConversationMessage {
         tool_calls: message.tool_calls.iter().map(call).collect(),
         tool_call_id: message.tool_call_id.clone().unwrap_or_default(),
         tool_name: message.tool_name.clone().unwrap_or_default(),
-        provider_data: message.provider_data.as_ref().map(provider_data),
+        provider_data: message.provider_data.as_deref().map(provider_data),
         is_error: message.is_error,
     }
 }

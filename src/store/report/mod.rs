@@ -236,6 +236,8 @@ pub struct ToolCallReport {
     pub result_bytes: Option<i64>,
     /// Why there is none.
     pub error: Option<String>,
+    /// Number of the event that tells its result: an analysis cites it.
+    pub event: Option<u32>,
 }
 
 /// An alert that a session took along.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -121,7 +121,8 @@ type QuestionRow = (Uuid, DateTime<Utc>, String, Option<String>, Option<String>,
 type JoinedRow = (Uuid, DateTime<Utc>, Option<String>, Option<String>);
 /// Input, cached, output and thinking tokens.
 type SumRow = (i64, i64, i64, i64);
-type ToolCallRow = (String, DateTime<Utc>, String, String, String, i64, Option<String>, Option<i64>, Option<String>);
+type ToolCallRow =
+    (String, DateTime<Utc>, String, String, String, i64, Option<String>, Option<i64>, Option<String>, Option<i32>);
 
 /// The sum of a column over the model calls of an execution.
 macro_rules! sum_of_execution {
@@ -348,18 +349,26 @@ fn tool_calls(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ToolCa
             sql::<Nullable<Text>>("left(result, 2000)"),
             sql::<Nullable<BigInt>>("octet_length(result)::bigint"),
             tool_interactions::error,
+            sql::<Nullable<Integer>>(
+                "(SELECT max(n.event_seq) FROM entries n WHERE n.session_id = tool_interactions.session_id \
+                 AND n.execution_id = tool_interactions.execution_id \
+                 AND n.checkpoint = tool_interactions.checkpoint AND n.tool_call_id = tool_interactions.call_id)",
+            ),
         ))
         .load(connection)?;
-    let report = |(agent, at, tool, arguments, state, duration_ms, result, result_bytes, error)| ToolCallReport {
-        agent,
-        at,
-        tool,
-        arguments,
-        state,
-        duration_ms,
-        result,
-        result_bytes,
-        error,
+    let report = |(agent, at, tool, arguments, state, duration_ms, result, result_bytes, error, event): ToolCallRow| {
+        ToolCallReport {
+            agent,
+            at,
+            tool,
+            arguments,
+            state,
+            duration_ms,
+            result,
+            result_bytes,
+            error,
+            event: event.and_then(|number| u32::try_from(number).ok()),
+        }
     };
     Ok(rows.into_iter().map(report).collect())
 }

@@ -29,27 +29,28 @@ WITH turn AS (
        WITH ORDINALITY AS u(event_type, status, content, metadata, n)
 ), written AS (
   INSERT INTO entries (session_id, execution_id, created_at, entry_no, checkpoint, iteration, kind, role, content,
-                       tool_call_id, tool_name, body, provider_data)
+                       tool_call_id, tool_name, body, provider_data, event_seq)
   SELECT $1, $2, $12, w.last_entry + u.n, $3, $8, u.kind, u.role, u.content, u.tool_call_id, u.tool_name, u.body,
-         u.provider_data
-  FROM swap w, unnest($13, $18::text[], $19::text[], $20::text[], $21::text[], $22::jsonb[], $23::bytea[])
-       WITH ORDINALITY AS u(kind, role, content, tool_call_id, tool_name, body, provider_data, n)
+         u.provider_data, f.last_seq + u.told_by
+  FROM fence f, swap w,
+       unnest($13, $18::text[], $19::text[], $20::text[], $21::text[], $22::jsonb[], $23::bytea[], $24::integer[])
+       WITH ORDINALITY AS u(kind, role, content, tool_call_id, tool_name, body, provider_data, told_by, n)
 ), asked AS (
   INSERT INTO llm_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, entries_upto,
                                 duration_ms, input_tokens, cached_tokens, output_tokens, thinking_tokens, purpose,
                                 provider, backend, model, error, response)
   SELECT $1, $2, $12, $3, u.n, $8, u.entries_upto, u.duration_ms, u.input, u.cached, u.output, u.thinking, u.purpose,
          u.provider, u.backend, u.model, u.error, u.response
-  FROM swap, unnest($24::integer[], $25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[],
-                    $30::text[], $31::text[], $32::text[], $33::text[], $34::text[], $35::jsonb[])
+  FROM swap, unnest($25::integer[], $26::bigint[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[],
+                    $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::jsonb[])
        WITH ORDINALITY AS u(entries_upto, duration_ms, input, cached, output, thinking, purpose, provider, backend,
                             model, error, response, n)
 ), called AS (
   INSERT INTO tool_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, duration_ms,
                                  read_only, state, call_id, tool, arguments, result, error)
   SELECT $1, $2, $12, $3, u.n, $8, u.duration_ms, u.read_only, u.state, u.call_id, u.tool, u.arguments, u.result, u.error
-  FROM swap, unnest($36::bigint[], $37::boolean[], $38::text[], $39::text[], $40::text[], $41::text[], $42::text[],
-                    $43::text[])
+  FROM swap, unnest($37::bigint[], $38::boolean[], $39::text[], $40::text[], $41::text[], $42::text[], $43::text[],
+                    $44::text[])
        WITH ORDINALITY AS u(duration_ms, read_only, state, call_id, tool, arguments, result, error, n)
 )
 SELECT f.last_seq + 1 AS first_session_seq FROM fence f, swap w

@@ -125,7 +125,7 @@ async fn a_transcript_is_picked_by_name_before_text_and_only_by_text_of_the_prom
         (code.as_str(), message.as_str()),
         (
             "invalid_request",
-            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, oom-killed, xid-wraparound, generic"
+            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, xid-wraparound, generic"
         )
     );
 }

@@ -19,20 +19,26 @@ struct Stored {
     execution_id: Uuid,
     #[diesel(sql_type = Integer)]
     checkpoint: i32,
+    #[diesel(sql_type = Integer)]
+    event_seq: i32,
 }
 
 /// Compares what the writers were told with what is there, and prints the figures.
 pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told]) {
     let rows: Vec<Stored> = diesel::sql_query(
-        "SELECT content AS id, execution_id, checkpoint FROM entries WHERE kind = 'answer' AND session_id = $1",
+        "SELECT a.content AS id, a.execution_id, a.checkpoint, r.event_seq
+         FROM entries a JOIN entries r USING (session_id, execution_id, checkpoint)
+         WHERE a.kind = 'answer' AND r.kind = 'tool_result' AND a.session_id = $1",
     )
     .bind::<SqlUuid, _>(session.0)
     .load(&mut database.connection())
     .expect("the journal");
-    let stored: HashMap<Uuid, (Uuid, u32)> = rows
+    let number = |number: i32| u32::try_from(number).expect("a number");
+    let stored: HashMap<Uuid, (Uuid, u32, u32)> = rows
         .iter()
         .map(|row| {
-            (row.id.parse().expect("an id"), (row.execution_id, u32::try_from(row.checkpoint).expect("a number")))
+            let place = (row.execution_id, number(row.checkpoint), number(row.event_seq));
+            (row.id.parse().expect("an id"), place)
         })
         .collect();
     assert_eq!(stored.len(), rows.len(), "a checkpoint is stored twice");
@@ -41,10 +47,16 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
     let mut acknowledged: HashMap<(Uuid, u32), Uuid> = HashMap::new();
     let mut inherited = 0;
     for told in ledger {
-        let is_stored = stored.get(&told.id) == Some(&(told.execution, told.number));
+        let place = stored.get(&told.id);
+        let is_stored = place.is_some_and(|place| (place.0, place.1) == (told.execution, told.number));
         let word = match &told.answer {
-            Ok(()) => {
+            Ok(numbers) => {
                 assert!(is_stored, "acknowledged but not stored: {told:?}");
+                assert_eq!(
+                    *numbers,
+                    [None, place.map(|place| place.2)],
+                    "another number than the stored one: {told:?}"
+                );
                 let before = acknowledged.insert((told.execution, told.number), told.id);
                 assert_eq!(before, None, "acknowledged twice: {told:?}");
                 "done"
@@ -83,7 +95,7 @@ fn count(database: &TestDatabase, table: &str, session: SessionId) -> i64 {
     database.number(&format!("SELECT count(*) FROM {table} WHERE session_id = '{session}'"))
 }
 
-const RULES: [(&str, &str); 9] = [
+const RULES: [(&str, &str); 10] = [
     (
         "session_seq is unique and gap-free, and the counter is its last number",
         "SELECT count(*) = max(session_seq) AND min(session_seq) = 1 AND max(session_seq) =
@@ -125,6 +137,14 @@ const RULES: [(&str, &str); 9] = [
         "SELECT bool_and(n = 2) AND count(*) = (SELECT sum(checkpoint) FROM agent_executions WHERE session_id = $session)
          FROM (SELECT count(*) AS n FROM timeline_events WHERE session_id = $session AND metadata ? 'checkpoint'
                GROUP BY metadata ->> 'checkpoint') t",
+    ),
+    (
+        "each result has the number of the event that tells it",
+        "SELECT count(*) = (SELECT sum(checkpoint) FROM agent_executions WHERE session_id = $session)
+         FROM entries n JOIN timeline_events t ON t.session_id = n.session_id AND t.session_seq = n.event_seq
+              AND t.execution_id = n.execution_id AND t.event_type = 'tool_result'
+              AND t.metadata ->> 'call_id' = n.tool_call_id
+         WHERE n.session_id = $session",
     ),
     (
         "each checkpoint has its model call and its tool call",

@@ -209,12 +209,12 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         code_executions: vec![],
         groundings: vec![],
         reading: None,
-        provider_data: Some(ProviderData {
+        provider_data: Some(Box::new(ProviderData {
             provider: "google".into(),
             model: "gemini".into(),
             format: "parts".into(),
             payload: (0..=255).collect(),
-        }),
+        })),
     };
     Checkpoint {
         execution_id,

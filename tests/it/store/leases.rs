@@ -148,16 +148,18 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
     let new = steal(&store, &database, old.session_id).await.lease;
     let before = store.events(old.session_id, 0, 100).await.unwrap();
 
-    let lost = Err(JournalError::LeaseLost { held: 1, current: 2 });
+    let refused = JournalError::LeaseLost { held: 1, current: 2 };
+    let lost = Err(refused.clone());
     let step = SessionStep { number: 2, at: now(), begin: None, end: None, events: vec![] };
-    assert_eq!(store.append(old, checkpoint(executions[0], 1)).await, lost);
+    assert_eq!(store.append(old, checkpoint(executions[0], 1)).await, Err(refused));
     assert_eq!(store.step(old, step.clone()).await, lost);
     assert_eq!(store.finish(old, completed()).await, lost);
     assert_eq!(store.renew(vec![old], LEASE).await, Ok(vec![Renewal::Lost]));
     // The right epoch alone is not enough: a database that was set back gives it twice.
     let forged = Lease { token: Uuid::new_v4(), ..new };
-    let lost = Err(JournalError::LeaseLost { held: 2, current: 2 });
-    assert_eq!(store.append(forged, checkpoint(executions[0], 1)).await, lost);
+    let refused = JournalError::LeaseLost { held: 2, current: 2 };
+    let lost = Err(refused.clone());
+    assert_eq!(store.append(forged, checkpoint(executions[0], 1)).await, Err(refused));
     assert_eq!(store.step(forged, step).await, lost);
     assert_eq!(store.finish(forged, completed()).await, lost);
     assert_eq!(store.renew(vec![forged], LEASE).await, Ok(vec![Renewal::Lost]));

@@ -9,7 +9,7 @@ use tarsy::engine::ports::{OpenRequest, Opened, Outbox, Place, Sessions};
 use super::fixture::{alert, completed, investigated, new_id, open_request, received};
 use crate::support::postgres::TestDatabase;
 
-const PREPARED: [&str; 3] = [
+const PREPARED: [&str; 4] = [
     concat!(
         "PREPARE receive (uuid, uuid, bigint, bytea, text, jsonb, bytea) AS ",
         include_str!("previous/receive.sql")
@@ -20,6 +20,14 @@ const PREPARED: [&str; 3] = [
         include_str!("previous/open.sql")
     ),
     concat!("PREPARE placed (uuid, uuid) AS ", include_str!("previous/placed.sql")),
+    // Writes no event numbers. To prepare it is enough to see that it names nothing that is gone.
+    concat!(
+        "PREPARE checkpoint (uuid, uuid, integer, text[], integer, uuid, uuid, integer, text, text, text, timestamptz, \
+         text[], integer, text[], text[], jsonb[], text[], text[], text[], text[], jsonb[], bytea[], integer[], \
+         bigint[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[], text[], text[], jsonb[], bigint[], \
+         boolean[], text[], text[], text[], text[], text[], text[]) AS ",
+        include_str!("previous/checkpoint.sql")
+    ),
 ];
 
 #[derive(QueryableByName)]

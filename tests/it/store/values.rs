@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, JournalError, Outbox};
 use tarsy::investigation::entry::Entry;
 use tarsy::investigation::native::Grounding;
+use tarsy::investigation::numbers::Recorded;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{checkpoint, completed, prompt, running_session};
@@ -17,8 +18,8 @@ async fn all_256_byte_values_of_provider_data_come_back() {
     let written = checkpoint(executions[0], 1);
     store.append(lease, written.clone()).await.unwrap();
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, written.entries);
-    let Entry::Answer(answer) = &read[0] else { panic!("not an answer") };
+    assert_eq!(read, written.entries.into_iter().map(Recorded::from).collect::<Vec<_>>());
+    let Entry::Answer(answer) = &read[0].entry else { panic!("not an answer") };
     assert_eq!(answer.provider_data.as_ref().unwrap().payload, (0..=255).collect::<Vec<u8>>());
     assert!(database.holds(
         "SELECT octet_length(provider_data) = 256 AND role = 'assistant' AND body -> 'text' IS NULL FROM entries \
@@ -48,7 +49,7 @@ async fn nul_is_replaced_wherever_it_comes_in() {
         content: "a\u{fffd}b".into(),
         is_error: false,
     };
-    assert_eq!(read, [clean]);
+    assert_eq!(read, [clean.into()]);
     let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);
     assert_eq!((event.content.as_str(), event.metadata), ("a\u{fffd}b", json!({"k\u{fffd}": ["v\u{fffd}"]})));
     assert!(database.holds(r#"SELECT arguments = '{"a":"\u0000"}' FROM tool_interactions"#));

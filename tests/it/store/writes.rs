@@ -6,6 +6,7 @@ use tarsy::engine::ports::{
     ExecutionRecord, Journal, JournalError, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord,
 };
 use tarsy::investigation::entry::{Entry, Outcome, StopReason};
+use tarsy::investigation::numbers::Recorded;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
@@ -22,10 +23,10 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
     let (left, right) = (store.clone(), store.clone());
     let two = checkpoint(executions[0], 2);
     let (a, b) = tokio::join!(left.append(lease, two.clone()), right.append(lease, two.clone()));
-    assert_eq!((a, b), (Ok(()), Ok(())));
+    assert_eq!((a, b), (Ok(vec![None; 2]), Ok(vec![None; 2])));
     assert_eq!(
         store.entries(lease.session_id, executions[0]).await.unwrap(),
-        [one.entries.clone(), two.entries.clone()].concat()
+        [one.entries.clone(), two.entries.clone()].concat().into_iter().map(Recorded::from).collect::<Vec<_>>()
     );
     assert_eq!(store.events(lease.session_id, 0, 100).await.unwrap().len(), 6);
     assert_eq!(database.number("SELECT count(*) FROM llm_interactions"), 2);
@@ -33,6 +34,34 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
 
     let second_writer = checkpoint(executions[0], 2);
     assert!(matches!(store.append(lease, second_writer).await, Err(JournalError::Conflict(_))));
+}
+
+#[tokio::test]
+async fn a_result_has_the_number_of_its_event_also_for_who_sends_it_again_or_reads_it_later() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 2).await;
+    let result = |id: &str| Entry::ToolResult {
+        call_id: id.into(),
+        tool: "k8s.get".into(),
+        content: id.into(),
+        is_error: false,
+    };
+    let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));
+    let mut results = checkpoint(executions[0], 1);
+    // An event between them, and one result that no event tells.
+    results.entries = vec![result("a"), result("b"), result("c")];
+    results.events = vec![event("a"), EventDraft::new(EventType::Error, "slow", json!(null)), event("b")];
+    store.append(lease, prompt(executions[1], 1, "hello")).await.unwrap();
+    store.append(lease, checkpoint(executions[1], 2)).await.unwrap();
+
+    let numbers = vec![Some(5), Some(7), None];
+    assert_eq!(store.append(lease, results.clone()).await, Ok(numbers.clone()));
+    assert_eq!(store.append(lease, results.clone()).await, Ok(numbers.clone()), "the reply was lost");
+    let events = store.events(lease.session_id, 4, 3).await.unwrap();
+    assert_eq!(events.iter().map(|e| (e.session_seq, e.content.as_str())).collect::<Vec<_>>()[2], (7, "b"));
+    let read = store.entries(lease.session_id, executions[0]).await.unwrap();
+    assert_eq!(read, Recorded::all(results.entries, numbers).collect::<Vec<_>>());
 }
 
 #[tokio::test]
@@ -56,7 +85,7 @@ async fn a_refused_swap_takes_no_number() {
     .expect("both are waiting");
     rival.batch_execute("ROLLBACK").unwrap();
     for task in sent {
-        assert_eq!(task.await.unwrap(), Ok(()));
+        assert_eq!(task.await.unwrap(), Ok(vec![None; 2]));
     }
     store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
     let events = store.events(lease.session_id, 0, 100).await.unwrap();
@@ -68,7 +97,7 @@ async fn send(
     store: tarsy::store::Store,
     lease: tarsy::engine::ports::Lease,
     checkpoint: tarsy::engine::ports::Checkpoint,
-) -> Result<(), JournalError> {
+) -> Result<Vec<Option<u32>>, JournalError> {
     store.append(lease, checkpoint).await
 }
 

@@ -118,6 +118,7 @@ fn call(tool: &str, arguments: &str, state: &str, result: Option<&str>) -> ToolC
         result: result.map(ToOwned::to_owned),
         result_bytes: result.map(|_| 2_148),
         error: result.is_none().then(|| "no answer within 60000 ms".to_owned()),
+        event: result.map(|_| 5),
     }
 }
 

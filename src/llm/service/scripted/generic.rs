@@ -23,7 +23,7 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
     let quotes = quoted.iter().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
     let text = format!(
         "Cause: not investigated: this is a recording, no model was asked about \"{title}\".\n\
-         Evidence: only the alert itself [1]; no tool was called.\n\
+         Evidence: only the alert itself [alert]; no tool was called.\n\
          Do next: configure an LLM provider and run the alert again.\n\n\
          The scripted backend has no transcript for this alert, so it answers every alert like this. The alert begins:\n\n\
          {quotes}\n"
@@ -50,6 +50,7 @@ fn saying(thinking: String, text: String) -> Transcript {
         agent: None,
         pace: std::time::Duration::ZERO,
         provider_state: false,
+        context_window: None,
         answers: vec![Answer {
             chunks: vec![Chunk::Thinking(thinking), Chunk::Text(text)],
             usage: Some(Usage::default()),

@@ -5,10 +5,12 @@
 //! could take it for a finding of a model (`generic.rs`).
 
 mod calls;
+mod citations;
 mod generic;
 mod native;
 mod play;
 mod state;
+mod window;
 
 use std::io;
 use std::path::PathBuf;
@@ -90,6 +92,11 @@ impl Scripted {
         {
             return reply.error("provider_state", &message).await;
         }
+        let tokens = window::tokens(request);
+        if let Some(window) = transcript.context_window.filter(|window| tokens > *window) {
+            let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
+            return reply.error("context_window_exceeded", &message).await;
+        }
         let answers = asked(transcript, question.as_deref());
         let Some(answer) = choose(answers, index, !request.tools.is_empty()) else {
             return reply.error("invalid_request", &format!("transcript '{}' has no answer", transcript.name)).await;
@@ -98,6 +105,10 @@ impl Scripted {
             Ok(fail) => fail,
             Err(error) => return reply.error("internal", &format!("calls file: {error}")).await,
         };
+        let mut answer = citations::filled(answer, request);
+        if transcript.context_window.is_some() {
+            answer.usage.get_or_insert_with(|| window::usage(tokens, &answer.chunks));
+        }
         let player = Player {
             gates: &self.gates,
             gate_every_answer: self.gate_every_answer,
@@ -106,7 +117,7 @@ impl Scripted {
             place,
             fail,
         };
-        player.play(answer, reply).await;
+        player.play(&answer, reply).await;
     }
 
     /// The recorded error, as long as it is this call's turn to get it.
