@@ -38,7 +38,7 @@ pub struct CompletionsArgs {
 pub enum InspectCommand {
     /// What the intake makes of an alert, as JSON
     Alert(InspectAlertArgs),
-    /// What the parser makes of a model's ReAct answer, as JSON
+    /// What the parser makes of a model's written answer, as JSON
     #[command(after_help = REPLY_EXAMPLE)]
     Reply(InspectReplyArgs),
     /// What the timeline tells of a model's answer, as JSON, one event a line

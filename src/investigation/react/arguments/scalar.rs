@@ -74,7 +74,7 @@ fn number(word: &str) -> Option<Number> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let padded = digits.starts_with('0') && digits.bytes().nth(1).is_some_and(|c| c.is_ascii_digit());
+    let padded = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
     if !is_plain || padded {
         return None;
     }
