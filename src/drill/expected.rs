@@ -208,7 +208,7 @@ mod tests {
 
     fn expected() -> Expected {
         let text = "status: completed\nmin_iterations: 3\nstop_reason: final_answer\nerrors: [malformed]\n\
-            tools: [drill.look]\nevents: [code_execution]\nmin_citations: 1\nanalysis: [OOMKilled]\n";
+            tools: [drill.look]\nevents: [code_execution]\nmin_page_citations: 1\nanalysis: [OOMKilled]\n";
         Expected::parse(text).unwrap()
     }
 
@@ -241,7 +241,7 @@ mod tests {
                 "tool drill.look was not called",
                 "no error of the kind \"malformed\"",
                 "no event code_execution",
-                "0 citations, expected at least 1",
+                "0 citations of pages, expected at least 1",
                 "the analysis does not mention \"OOMKilled\"",
             ]
         );

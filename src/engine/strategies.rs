@@ -117,7 +117,7 @@ async fn a_react_conversation_is_flat_and_offers_no_tools() {
         (Role::Assistant, "Action: k8s.get"),
         (Role::User, "Observation: [event 4]"),
         (Role::Assistant, "Action: k8s.got"),
-        (Role::User, "Observation: Error - Unknown tool 'k8s.got'. Available tools:"),
+        (Role::User, "Observation: Error - Unknown tool 'k8s.got'. Did you mean 'k8s.get'? Available tools:"),
     ];
     assert_eq!(shown, expected);
     let tools = lock(&scene.ports.tools.calls);

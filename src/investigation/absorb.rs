@@ -40,10 +40,12 @@ const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request
 const EMPTY: &str = "empty";
 
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
-/// iteration, and the model is told; not so when there is no room for telling.
+/// iteration, and the model is told; not so when there is no room for telling. A conversation without results cannot
+/// become shorter: then a lack of room is permanent, too.
 pub fn failed(state: &State, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
     let timeout = timeout || says_timeout(error);
-    let next = if PERMANENT.contains(&code) {
+    let is_permanent = PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
+    let next = if is_permanent {
         Some(given_up(state, error))
     } else {
         (code != EXCEEDED).then(|| try_again(state.plan().strategy, error))
