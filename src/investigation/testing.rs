@@ -67,6 +67,37 @@ pub(super) struct Written {
 pub(super) const TOOLS: [(&str, bool); 4] =
     [("k8s.get", true), ("k8s.silent", true), ("k8s.restart", false), ("k8s.patch_silent", false)];
 
+/// A tool that says nothing of itself.
+pub(super) fn tool(name: &str, read_only: bool) -> ToolSpec {
+    let parameters_schema = "{}".to_owned();
+    ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema, read_only }
+}
+
+/// An agent with one provider and every limit's default.
+pub(super) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
+    let provider = ProviderPlan {
+        name: "p".to_owned(),
+        provider: "scripted".to_owned(),
+        backend: "scripted".to_owned(),
+        model: "m".to_owned(),
+        api_key_env: String::new(),
+        base_url: String::new(),
+        transcript: String::new(),
+        context_window: 0,
+        keep_search_widget: false,
+    };
+    AgentPlan {
+        name: "sre".to_owned(),
+        strategy,
+        limits: Limits::default(),
+        providers: vec![provider],
+        tools,
+        system_prompt: "system".to_owned(),
+        user_prompt: "user".to_owned(),
+        conclusion_prompt: "conclude".to_owned(),
+    }
+}
+
 impl World {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let limits = Limits { max_iterations, ..Limits::default() };
@@ -74,33 +105,8 @@ impl World {
     }
 
     fn plan(&self) -> Arc<AgentPlan> {
-        let tool = |(name, read_only): (&str, bool)| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters_schema: "{}".to_owned(),
-            read_only,
-        };
-        let provider = ProviderPlan {
-            name: "p".to_owned(),
-            provider: "scripted".to_owned(),
-            backend: "scripted".to_owned(),
-            model: "m".to_owned(),
-            api_key_env: String::new(),
-            base_url: String::new(),
-            transcript: String::new(),
-            context_window: 0,
-            keep_search_widget: false,
-        };
-        Arc::new(AgentPlan {
-            name: "sre".to_owned(),
-            strategy: self.strategy,
-            limits: self.limits,
-            providers: vec![provider],
-            tools: TOOLS.map(tool).to_vec(),
-            system_prompt: "system".to_owned(),
-            user_prompt: "user".to_owned(),
-            conclusion_prompt: "conclude".to_owned(),
-        })
+        let plan = agent_plan(self.strategy, TOOLS.map(|(name, read_only)| tool(name, read_only)).to_vec());
+        Arc::new(AgentPlan { limits: self.limits, ..plan })
     }
 
     /// The state that a journal leads to.

@@ -6,21 +6,13 @@ use uuid::Uuid;
 use super::RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
 use super::*;
 use crate::investigation::ids::SessionId;
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Limits, Strategy};
+use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Strategy};
+use crate::investigation::testing::agent_plan;
 
 const ENDS: [RunStatus; 4] = [Completed, Failed, TimedOut, Cancelled];
 
 fn agent(name: &str) -> AgentPlan {
-    AgentPlan {
-        name: name.to_owned(),
-        strategy: Strategy::NativeThinking,
-        limits: Limits::default(),
-        providers: vec![],
-        tools: vec![],
-        system_prompt: String::new(),
-        user_prompt: String::new(),
-        conclusion_prompt: String::new(),
-    }
+    AgentPlan { name: name.to_owned(), ..agent_plan(Strategy::NativeThinking, vec![]) }
 }
 
 /// A session whose stages have so many agents, called `a`, `b`, …, before its first step.

@@ -81,26 +81,11 @@ mod tests {
     use crate::investigation::entry::{Entry, StopReason, ToolCall};
     use crate::investigation::narrate::{Measured, narrate};
     use crate::investigation::native::{CodePart, Grounding};
-    use crate::investigation::plan::{AgentPlan, Limits, ToolSpec};
     use crate::investigation::state::State;
+    use crate::investigation::testing::{agent_plan, tool};
 
     fn state(strategy: Strategy) -> State {
-        let tool = ToolSpec {
-            name: "k8s.get".to_owned(),
-            description: String::new(),
-            parameters_schema: "{}".to_owned(),
-            read_only: true,
-        };
-        let plan = AgentPlan {
-            name: "sre".to_owned(),
-            strategy,
-            limits: Limits::default(),
-            providers: Vec::new(),
-            tools: vec![tool],
-            system_prompt: "system".to_owned(),
-            user_prompt: "user".to_owned(),
-            conclusion_prompt: "conclude".to_owned(),
-        };
+        let plan = agent_plan(strategy, vec![tool("k8s.get", true)]);
         let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!("no opening") };
         opening.into_iter().for_each(|entry| state.apply(entry));

@@ -9,8 +9,9 @@ use crate::investigation::absorb::{absorb, failed};
 use crate::investigation::decide::{Decision, decide};
 use crate::investigation::entry::{Answer, Outcome, Role, ToolCall, Usage};
 use crate::investigation::numbers::Recorded;
-use crate::investigation::plan::{Limits, ProviderPlan, Strategy, ToolSpec};
+use crate::investigation::plan::{Strategy, ToolSpec};
 use crate::investigation::results::answered;
+use crate::investigation::testing::agent_plan;
 
 const TOOLS_BYTES: u64 = 21;
 
@@ -21,27 +22,10 @@ fn plan(strategy: Strategy, context_window: u64, max_iterations: u32) -> Arc<Age
         parameters_schema: String::new(),
         read_only: true,
     };
-    let provider = ProviderPlan {
-        name: "p".to_owned(),
-        provider: "scripted".to_owned(),
-        backend: "scripted".to_owned(),
-        model: "m".to_owned(),
-        api_key_env: String::new(),
-        base_url: String::new(),
-        transcript: String::new(),
-        context_window,
-        keep_search_widget: false,
-    };
-    Arc::new(AgentPlan {
-        name: "sre".to_owned(),
-        strategy,
-        limits: Limits { max_iterations, ..Limits::default() },
-        providers: vec![provider],
-        tools: vec![tool],
-        system_prompt: "system".to_owned(),
-        user_prompt: "user".to_owned(),
-        conclusion_prompt: "conclude".to_owned(),
-    })
+    let mut plan = agent_plan(strategy, vec![tool]);
+    plan.limits.max_iterations = max_iterations;
+    plan.providers[0].context_window = context_window;
+    Arc::new(plan)
 }
 
 /// A model with a window, as a function of the conversation.
