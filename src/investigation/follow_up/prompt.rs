@@ -3,7 +3,7 @@
 use super::bounds::{ALERT_BYTES, REPORT_BYTES, asked, calls, cut};
 use super::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::plan::Strategy;
-use crate::investigation::prompt::{Briefing, Prompts, fence, paragraph, render, system_of};
+use crate::investigation::prompt::{Briefing, Prompts, fence, line, paragraph, render, system_of};
 
 const SYSTEM: &str = include_str!("../prompts/followup_system.md");
 const REACT_SYSTEM: &str = include_str!("../prompts/followup_react_system.md");
@@ -43,7 +43,7 @@ fn user(thread: &Thread, question: &str) -> String {
     let values = [
         ("severity", thread.alert.severity.as_str()),
         ("outcome", &thread.outcome.replace('_', " ")),
-        ("alert_type", &thread.alert.alert_type),
+        ("alert_type", &line(&thread.alert.alert_type)),
         ("alert", &alert),
         ("report", &report),
         ("calls", &part(CALLS, "calls", &calls)),

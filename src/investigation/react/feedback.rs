@@ -43,7 +43,7 @@ pub(super) fn problem(text: &str, found: &[&str]) -> Problem {
         ),
         (false, false, _, true) => Problem::new(
             "a final answer without its text",
-            "Your response has a \"Final Answer:\" with nothing behind it. Write your analysis there.",
+            "Your response has a \"Final Answer:\" with nothing behind it. Write your answer there.",
         ),
         (true, false, _, true) | (false, true, _, true) => incomplete(found),
         (false, false, false, false) => without_sections(text.trim()),

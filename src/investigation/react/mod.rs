@@ -78,8 +78,8 @@ pub struct Reply {
 /// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
 /// that it is none (`Action: None`) does not.
 ///
-/// The sections and their tiers are those of the seed's `ReAct Parser`; `sections.rs`, `marks.rs` and `arguments/` name
-/// the rule that each of their steps follows, `docs/decisions/0020-reading-react.md` those that are this project's own.
+/// The sections and their tiers are those of the models of this parser; `sections.rs`, `marks.rs` and `arguments/` name
+/// the rule that each of their steps follows, `docs/decisions/0019-departures.md` those that are this project's own.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     let mut sections = sections::of(text);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {

@@ -2,7 +2,7 @@
 //!
 //! A header stands at the beginning of a line, or behind the end of a sentence. The latest thought, action and input
 //! win, the first final answer wins, and an empty section replaces none. A new action makes the input before it void.
-//! All of that is as the models of this parser have it; `docs/decisions/0020-reading-react.md` lists what is not:
+//! All of that is as the models of this parser have it; `docs/decisions/0019-departures.md` lists what is not:
 //!
 //! - Inside a final answer nothing is a header but a thought and an action that is followed by its input: an analysis
 //!   may well say `Action: restart the pod`, or quote an `Observation:`.

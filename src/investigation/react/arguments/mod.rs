@@ -1,6 +1,6 @@
 //! The arguments of a call as a model writes them: JSON, something like it, lines of keys and values, or any text.
 //!
-//! Tried in this order, as the seed has it: JSON → YAML → keys and values → the text. Text that is none of these becomes
+//! Tried in this order, as its models do: JSON → YAML → keys and values → the text. Text that is none of these becomes
 //! `{"input": text}`; so does a value that is no mapping. What is understood in part is used, and what was left out named.
 
 mod block;

@@ -1,28 +1,78 @@
 //! Citations of a recording: `[[drill.jobs]]` becomes the number of that tool's last result in the conversation, as
-//! `[12]`; `[[drill.jobs#1]]` that of its first one, `[[drill.jobs, drill.pods]]` those of two tools.
+//! `[12]`; `[[drill.jobs#1]]` that of its first one, `[[drill.jobs, drill.pods]]` those of two tools. A synthesis is shown
+//! analyses and no results: there `[[changes:2]]` is the second number that the analysis of the agent `changes` cites.
 //!
 //! A recording cannot know the numbers: they depend on what else happened to the session.
 
 use crate::drill::transcript::{Answer, Chunk};
-use crate::investigation::numbers::headed;
+use crate::investigation::numbers::{cited, headed};
+use crate::investigation::prompt::context_in;
 use crate::investigation::react;
 use crate::llm::proto::{ConversationMessage, GenerateRequest};
 
 /// How an observation begins, for a model that writes its calls down.
 const OBSERVATION: &str = "Observation: ";
 
+/// How the heading of an agent's analysis begins.
+const HEADING: &str = "### ";
+
+/// The numbers that a request shows, each by what it stands for: a tool's result, or a citation in an agent's analysis.
+#[derive(Debug)]
+struct Shown {
+    results: Vec<(String, u32)>,
+    citations: Vec<(String, u32)>,
+}
+
 /// The answer with the numbers that this request shows.
 pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
     let mut answer = answer.clone();
-    let mut results = None;
+    let mut shown = None;
     for chunk in &mut answer.chunks {
         if let Chunk::Thinking(text) | Chunk::Text(text) = chunk
             && text.contains("[[")
         {
-            *text = cite(text, results.get_or_insert_with(|| numbers(&request.messages)));
+            *text = cite(text, shown.get_or_insert_with(|| Shown::of(&request.messages)));
         }
     }
     answer
+}
+
+impl Shown {
+    fn of(messages: &[ConversationMessage]) -> Self {
+        let contexts = messages.iter().filter_map(|message| context_in(&message.content));
+        Self { results: numbers(messages), citations: contexts.flat_map(citations).collect() }
+    }
+
+    /// The number, or the name where no number is shown.
+    fn source(&self, name: &str) -> String {
+        let (name, place, known) = match (name.split_once(':'), name.split_once('#')) {
+            (Some((agent, place)), _) => (agent, Some(place), &self.citations),
+            (None, Some((tool, place))) => (tool, Some(place), &self.results),
+            (None, None) => (name, None, &self.results),
+        };
+        let mut own = known.iter().filter(|(of, _)| of == name).map(|(_, number)| number);
+        let number = match place.map(str::parse::<usize>) {
+            Some(place) => place.ok().and_then(|place| own.nth(place.checked_sub(1)?)),
+            None => own.next_back(),
+        };
+        number.map_or_else(|| name.to_owned(), ToString::to_string)
+    }
+}
+
+/// What each agent's analysis cites, in order.
+fn citations(context: &str) -> Vec<(String, u32)> {
+    let mut agent = None;
+    let mut found = Vec::new();
+    for line in context.lines() {
+        if let Some(name) = line.strip_prefix(HEADING) {
+            agent = Some(name);
+        }
+        for number in cited(line) {
+            let cited = agent.map(|agent| (agent.to_owned(), number));
+            found.extend(cited.filter(|cited| !found.contains(cited)));
+        }
+    }
+    found
 }
 
 /// Each tool's results with the numbers of their events, in order.
@@ -42,12 +92,12 @@ fn numbers(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
     found
 }
 
-fn cite(text: &str, results: &[(String, u32)]) -> String {
+fn cite(text: &str, shown: &Shown) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("[[") {
         let Some((names, after)) = after.split_once("]]") else { break };
-        let sources: Vec<String> = names.split(',').map(|name| source(name.trim(), results)).collect();
+        let sources: Vec<String> = names.split(',').map(|name| shown.source(name.trim())).collect();
         out.push_str(&format!("{before}[{}]", sources.join(", ")));
         rest = after;
     }
@@ -55,23 +105,10 @@ fn cite(text: &str, results: &[(String, u32)]) -> String {
     out
 }
 
-/// The number, or the tool's name where no number is shown.
-fn source(name: &str, results: &[(String, u32)]) -> String {
-    let (tool, place) = match name.split_once('#') {
-        Some((tool, place)) => (tool, place.parse::<usize>().ok()),
-        None => (name, None),
-    };
-    let mut of_tool = results.iter().filter(|(name, _)| name == tool).map(|(_, number)| number);
-    let number = match place {
-        Some(place) => of_tool.nth(place.saturating_sub(1)),
-        None => of_tool.next_back(),
-    };
-    number.map_or_else(|| tool.to_owned(), ToString::to_string)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::prompt::with_context;
 
     fn message(role: &str, tool_name: &str, content: &str) -> ConversationMessage {
         ConversationMessage {
@@ -80,6 +117,13 @@ mod tests {
             content: content.into(),
             ..ConversationMessage::default()
         }
+    }
+
+    fn said(text: &str, messages: &[ConversationMessage]) -> String {
+        let answer = Answer { chunks: vec![Chunk::Text(text.into())], ..Answer::default() };
+        let request = GenerateRequest { messages: messages.to_vec(), ..GenerateRequest::default() };
+        let Some(Chunk::Text(text)) = filled(&answer, &request).chunks.pop() else { panic!() };
+        text
     }
 
     #[test]
@@ -93,12 +137,20 @@ mod tests {
             message("user", "", "Observation: [event 9]\n[event 7]\nstill full"),
             message("user", "", "Observation: [event 11]\nof nobody"),
         ];
-        let answer = Answer {
-            chunks: vec![Chunk::Text("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]] [[".into())],
-            ..Answer::default()
-        };
-        let request = GenerateRequest { messages: messages.to_vec(), ..GenerateRequest::default() };
-        let Some(Chunk::Text(text)) = filled(&answer, &request).chunks.pop() else { panic!() };
-        assert_eq!(text, "Full [9], [5, 9], [a.log], [a.look] [[");
+        assert_eq!(
+            said("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[", &messages),
+            "Full [9], [5, 9], [a.log], [a.look], [a.look] [["
+        );
+    }
+
+    #[test]
+    fn a_synthesis_cites_what_the_analyses_cite() {
+        let context =
+            "### changes\n\nCause: new pool [31], rolled out [29, 31]\n\n### runtime\n\nFull [40]\n## Open\n[44]";
+        let user = with_context("The alert says [3].\n### changes\n[4]", context);
+        assert_eq!(
+            said("[[changes:1, changes:2]] [[runtime:2]] [[changes:3]] [[nobody:1]]", &[message("user", "", &user)]),
+            "[31, 29] [44] [changes] [nobody]"
+        );
     }
 }
