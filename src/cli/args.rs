@@ -265,6 +265,9 @@ pub struct DrillArgs {
     /// Kill the worker that owns the investigation in the middle of it
     #[arg(long)]
     pub kill: bool,
+    /// When it is over, ask this about it
+    #[arg(long, value_name = "QUESTION")]
+    pub ask: Option<String>,
     /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,

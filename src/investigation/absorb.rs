@@ -20,7 +20,7 @@ pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
     let last = state.next_is_last();
     let mut answer = answer;
     if last || !strategy.binds_tools() {
-        answer.calls.clear();
+        drop_calls(&mut answer);
     }
     if state.says_nothing(&answer) {
         return empty(state, answer);
@@ -31,6 +31,15 @@ pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
         Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
             called(state, answer)
         }
+    }
+}
+
+/// Calls that get no result. The provider's own form of the answer asks for them, too, and no provider takes it back
+/// without their results.
+fn drop_calls(answer: &mut Answer) {
+    if !answer.calls.is_empty() {
+        answer.calls.clear();
+        answer.provider_data = None;
     }
 }
 

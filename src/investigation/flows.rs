@@ -1,9 +1,10 @@
 //! What becomes of an investigation, script by script: its outcome, the calls that were made, what the model reads.
 
-use super::absorb::failed;
+use super::absorb::{absorb, failed};
 use super::decide::Purpose;
-use super::entry::{Entry, Outcome, Role, StopReason};
+use super::entry::{Answer, Entry, FailureSource, Outcome, ProviderData, Role, StopReason};
 use super::plan::Strategy;
+use super::results::{answered, unanswered};
 use super::testing::{Turn, World, Written};
 
 const REACT: Strategy = Strategy::React;
@@ -91,7 +92,7 @@ fn two_timeouts_in_a_row_end_it_and_any_success_between_them_does_not_let_them_b
         }),
     ]);
     let world = World::new(NATIVE, 9, vec![]);
-    let told = failed(&world.replay(vec![]), "max_retries", "upstream request timed out", false);
+    let told = failed(&world.replay(Vec::<Entry>::new()), "max_retries", "upstream request timed out", false);
     assert!(matches!(told.first(), Some(Entry::Failed { timeout: true, .. })), "{told:?}");
 }
 
@@ -233,4 +234,70 @@ fn every_call_has_its_purpose_and_the_conclusion_comes_last() {
         [Iteration, Conclusion, Synthesis].map(Purpose::as_str),
         ["iteration", "forced_conclusion", "synthesis"]
     );
+}
+
+/// The last answers that an execution writes, with what its provider wants back.
+fn with_provider_data(strategy: Strategy, concluding: bool, text: &str, tools: &[&str]) -> Answer {
+    let world = World::new(strategy, 9, vec![]);
+    let mut state = world.replay(Vec::<Entry>::new());
+    if concluding {
+        state.apply(Entry::Concluding { reason: StopReason::Budget });
+    }
+    let Turn::Says(mut answer) = Turn::says(text, "", tools) else { unreachable!() };
+    let data = ProviderData { provider: "p".into(), model: "m".into(), format: "f".into(), payload: vec![1] };
+    answer.provider_data = Some(Box::new(data));
+    let Some(Entry::Answer(answer)) = absorb(&state, *answer).into_iter().next() else { panic!("no answer") };
+    answer
+}
+
+#[test]
+fn a_call_that_gets_no_result_does_not_go_back_in_the_providers_own_form_either() {
+    for (strategy, concluding, text, tools, kept) in [
+        (NATIVE, false, "t", &["k8s.get"][..], true),
+        (NATIVE, true, "", &["k8s.get"], false),
+        (NATIVE, true, "", &[], true),
+        (REACT, false, "Thought: hm", &["k8s.get"], false),
+        (REACT, false, "Thought: hm", &[], true),
+        (SYNTHESIS, false, "", &["k8s.get"], false),
+    ] {
+        let answer = with_provider_data(strategy, concluding, text, tools);
+        assert_eq!(answer.provider_data.is_some(), kept, "{strategy:?} {concluding} {text:?} {tools:?}");
+    }
+}
+
+#[test]
+fn room_that_is_made_for_no_refusal_forgives_no_failure() {
+    let world = World::new(NATIVE, 9, vec![]);
+    let failed = |code: &str| Entry::Failed {
+        error: code.to_owned(),
+        timeout: false,
+        source: FailureSource::Model,
+        code: code.to_owned(),
+    };
+    let mut state = world.replay(vec![failed("context_window_exceeded"), Entry::Elided { up_to: 1 }]);
+    assert_eq!((state.model_failure(), state.model_failures()), (None, 0));
+    state.apply(failed("max_retries"));
+    state.apply(Entry::Elided { up_to: 2 });
+    assert_eq!((state.model_failure(), state.model_failures()), (Some("max_retries"), 1));
+}
+
+#[test]
+fn a_result_that_was_removed_may_be_fetched_again() {
+    let mut journal = Vec::new();
+    for n in 1..=4 {
+        let Turn::Says(mut answer) = Turn::says("t", "", &["k8s.get"]) else { unreachable!() };
+        answer.calls[0].id = format!("c{n}");
+        let call = answer.calls[0].clone();
+        journal.extend([Entry::Answer(*answer), answered(NATIVE, &call, "pods".into(), false)]);
+        journal.push(Entry::Elided { up_to: u32::try_from(journal.len()).unwrap() });
+    }
+    let state = World::new(NATIVE, 9, vec![]).replay(journal);
+    assert!(!state.has_refused() && !state.is_to_be_told_of_repeats());
+}
+
+#[test]
+fn what_a_tool_failed_with_is_said_as_it_is_stored() {
+    let Turn::Says(answer) = Turn::says("t", "", &["k8s.get"]) else { unreachable!() };
+    let entries = unanswered(NATIVE, &answer.calls[0], "re\0set", false);
+    assert!(!format!("{entries:?}").contains("\\0"), "{entries:?}");
 }

@@ -3,7 +3,7 @@
 //! An entry is written before anybody knows the number of the event that tells it; the store draws it in the same
 //! statement. So the number stands beside the entry and never inside of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::entry::Entry;
 use super::timeline::{EventDraft, EventType};
@@ -57,7 +57,7 @@ pub fn told_by(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
 
 /// The event numbers that a text cites, `[7]` or `[7, 9]`, in order, each once. The text of a link is no citation.
 pub fn cited(text: &str) -> Vec<u32> {
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for part in text.split('[').skip(1) {
         let Some((inside, after)) = part.split_once(']') else { continue };
         let numbers: Option<Vec<u32>> = inside.split(',').map(|number| number.trim().parse().ok()).collect();
@@ -65,7 +65,7 @@ pub fn cited(text: &str) -> Vec<u32> {
             continue;
         }
         for number in numbers.unwrap_or_default() {
-            if !found.contains(&number) {
+            if seen.insert(number) {
                 found.push(number);
             }
         }

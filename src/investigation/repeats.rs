@@ -1,7 +1,8 @@
 //! Calls that a model makes again and again, as if it had not seen their results.
 //!
 //! An answer repeats the one before it when it asks for the same calls with the same arguments, in whatever order.
-//! Answers without a call are passed over: they bring nothing new.
+//! Answers without a call are passed over: they bring nothing new. Calls whose results were removed from the
+//! conversation may be made again.
 
 use serde_json::Value;
 
@@ -17,15 +18,24 @@ const REFUSED_AT: u32 = 4;
 pub(super) struct Repeats {
     calls: Vec<String>,
     times: u32,
+    /// Number of that answer's entry.
+    number: u32,
 }
 
 impl Repeats {
-    /// Takes the calls of an answer in.
-    pub(super) fn add(&mut self, calls: &[ToolCall]) {
+    /// Takes the calls of an answer in; `number` is that of its entry.
+    pub(super) fn add(&mut self, calls: &[ToolCall], number: u32) {
         if !calls.is_empty() {
             let calls = canonical(calls);
             self.times = if calls == self.calls { self.times.saturating_add(1) } else { 1 };
-            self.calls = calls;
+            (self.calls, self.number) = (calls, number);
+        }
+    }
+
+    /// Takes in that results up to this entry number are removed.
+    pub(super) fn blank(&mut self, up_to: u32) {
+        if up_to > self.number {
+            *self = Self::default();
         }
     }
 
@@ -79,12 +89,12 @@ mod tests {
         let mut repeats = Repeats::default();
         for calls in &same {
             assert!(!repeats.are_to_be_told());
-            repeats.add(calls);
+            repeats.add(calls, 1);
         }
         assert!(repeats.are_to_be_told() && !repeats.are_refused());
-        repeats.add(&[]);
+        repeats.add(&[], 1);
         assert!(repeats.are_to_be_told(), "an answer without a call is passed over");
-        repeats.add(&same[1]);
+        repeats.add(&same[1], 1);
         assert!(repeats.are_refused());
     }
 
@@ -100,10 +110,24 @@ mod tests {
         for other in others {
             let mut repeats = Repeats::default();
             for calls in [&first, &first, &first, &other, &first, &first] {
-                repeats.add(calls);
+                repeats.add(calls, 1);
                 assert!(!repeats.are_refused(), "{other:?}");
             }
             assert!(!repeats.are_to_be_told(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn calls_whose_results_were_removed_may_be_made_again() {
+        let (same, mut repeats) = (calls(&[("k8s.get", "{}")]), Repeats::default());
+        for number in [3, 5, 7] {
+            repeats.add(&same, number);
+        }
+        repeats.blank(6);
+        assert!(repeats.are_to_be_told(), "the last result is still there");
+        repeats.blank(8);
+        assert!(!repeats.are_to_be_told());
+        repeats.add(&same, 11);
+        assert!(!repeats.are_refused());
     }
 }

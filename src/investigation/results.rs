@@ -29,6 +29,8 @@ pub fn answered(strategy: Strategy, call: &ToolCall, content: String, is_error: 
 
 /// The entries for a call without an answer: the model is told, and the failure counts.
 pub fn unanswered(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
+    // The store has no NUL, and a resume has to read what this run has said.
+    let error = &error.replace('\0', "");
     let told = format!("Tool execution failed: {error}");
     let failed = Entry::Failed {
         error: format!("{}: {error}", call.tool),

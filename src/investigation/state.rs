@@ -108,6 +108,7 @@ impl State {
     pub fn apply(&mut self, entry: impl Into<Recorded>) {
         let Recorded { entry, event } = entry.into();
         let shown = Shown { event, effect: self.may_have_changed_something(&entry) };
+        let owed_room = self.window.owes_room();
         self.window.take(&entry, shown, self.tools_go_along());
         match &entry {
             Entry::Prompt { .. } => {}
@@ -132,9 +133,10 @@ impl State {
                 self.failures = Failures::default();
                 self.empty_answers = 0;
             }
-            // Blanked because the provider asked for it: that failure is dealt with.
-            Entry::Elided { .. } => {
-                if self.window.was_refused() {
+            Entry::Elided { up_to } => {
+                self.repeats.blank(*up_to);
+                // Blanked because the provider asked for it: that failure is dealt with.
+                if owed_room {
                     self.failures.last = None;
                     self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
                 }
@@ -177,7 +179,7 @@ impl State {
         self.timeouts = Timeouts::default();
         self.told = false;
         self.usage = self.usage.plus(answer.usage);
-        self.repeats.add(&answer.calls);
+        self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
         self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
     }

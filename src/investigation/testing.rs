@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use super::absorb::{absorb, failed};
+use super::conversation::Message;
 use super::decide::{Decision, Purpose, decide};
 use super::entry::{Answer, Entry, StopReason, ToolCall, Usage};
 use super::narrate::{Measured, narrate};
+use super::numbers::{Recorded, told_by};
 use super::plan::{AgentPlan, Limits, ProviderPlan, Strategy, ToolSpec};
 use super::results::{answered, lost, unanswered};
 use super::state::State;
 use super::timeline::EventDraft;
+use super::window::EXCEEDED;
 
 /// What the model does in one iteration.
 #[derive(Clone, Debug)]
@@ -53,6 +56,26 @@ pub(super) struct World {
     pub(super) context: Option<String>,
     /// After so many entries something wants the execution to stop.
     pub(super) stop: Option<(usize, StopReason)>,
+    pub(super) room: Room,
+}
+
+/// How much fits, and how much the tools say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Tokens of the window as the plan tells them; 0 when nobody knows.
+    pub(super) told: u64,
+    /// Bytes of messages that the model really takes.
+    pub(super) takes_bytes: usize,
+    /// Bytes of each result.
+    pub(super) result_bytes: usize,
+}
+
+impl Room {
+    pub(super) const ENOUGH: Self = Self { told: 0, takes_bytes: usize::MAX, result_bytes: 8 };
+
+    pub(super) fn is_little(self) -> bool {
+        self.told > 0 || self.takes_bytes < usize::MAX
+    }
 }
 
 /// What one checkpoint writes, and what for it asked the model.
@@ -61,6 +84,17 @@ pub(super) struct Written {
     pub(super) entries: Vec<Entry>,
     pub(super) events: Vec<EventDraft>,
     pub(super) asked: Option<Purpose>,
+    /// For each entry the number of its event, as a store draws them.
+    pub(super) numbers: Vec<Option<u32>>,
+    /// What the model was shown.
+    pub(super) shown: Vec<Message>,
+}
+
+impl Written {
+    /// As the store keeps it.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = Recorded> {
+        Recorded::all(self.entries.clone(), self.numbers.clone())
+    }
 }
 
 /// With whether they are read-only. One that is `silent` never answers.
@@ -101,29 +135,38 @@ pub(super) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
 impl World {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let limits = Limits { max_iterations, ..Limits::default() };
-        Self { strategy, limits, turns, context: Some("found before".to_owned()), stop: None }
+        Self { strategy, limits, turns, context: Some("found before".to_owned()), stop: None, room: Room::ENOUGH }
     }
 
     fn plan(&self) -> Arc<AgentPlan> {
-        let plan = agent_plan(self.strategy, TOOLS.map(|(name, read_only)| tool(name, read_only)).to_vec());
+        let mut plan = agent_plan(self.strategy, TOOLS.map(|(name, read_only)| tool(name, read_only)).to_vec());
+        plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.told);
         Arc::new(AgentPlan { limits: self.limits, ..plan })
     }
 
     /// The state that a journal leads to.
-    pub(super) fn replay(&self, journal: Vec<Entry>) -> State {
+    pub(super) fn replay(&self, journal: impl IntoIterator<Item = impl Into<Recorded>>) -> State {
         State::replay(self.plan(), self.context.clone(), journal)
     }
 
     /// Goes on from a journal to its end.
     pub(super) fn run(&self, journal: Vec<Entry>) -> Vec<Written> {
+        self.go_on(journal, 0)
+    }
+
+    /// The same behind so many events.
+    pub(super) fn go_on(&self, journal: Vec<impl Into<Recorded>>, events: usize) -> Vec<Written> {
         let mut state = self.replay(journal);
-        let mut checkpoints = Vec::new();
-        let mut write = |state: &mut State, entries: Vec<Entry>, asked| {
+        let mut checkpoints: Vec<Written> = Vec::new();
+        let mut last_event = u32::try_from(events).unwrap();
+        let mut write = |state: &mut State, entries: Vec<Entry>, asked: Option<Purpose>| {
+            let shown = asked.map(|_| state.messages()).unwrap_or_default();
             let events = narrate(state, &entries, &Measured::default());
-            for entry in &entries {
-                state.apply(entry.clone());
-            }
-            checkpoints.push(Written { entries, events, asked });
+            let numbers = told_by(&entries, &events).into_iter().map(|told| Some(told? + last_event)).collect();
+            last_event += u32::try_from(events.len()).unwrap();
+            let written = Written { entries, events, asked, numbers, shown };
+            written.recorded().for_each(|recorded| state.apply(recorded));
+            checkpoints.push(written);
         };
         loop {
             if let Some((after, reason)) = self.stop
@@ -154,6 +197,9 @@ impl World {
     }
 
     fn answer(&self, state: &State) -> Vec<Entry> {
+        if state.messages().iter().map(|message| message.content.len()).sum::<usize>() > self.room.takes_bytes {
+            return failed(state, EXCEEDED, "the prompt is too long", false);
+        }
         let turn = usize::try_from(state.iteration()).ok().and_then(|at| self.turns.get(at)).cloned();
         match turn.unwrap_or_else(|| Turn::says("Final Answer: Cause: x", "", &[])) {
             Turn::Fails { code, timeout } => failed(state, code, "broke", timeout),
@@ -161,9 +207,13 @@ impl World {
         }
     }
 
+    fn said(&self) -> String {
+        "so it is".chars().cycle().take(self.room.result_bytes).collect()
+    }
+
     fn result(&self, call: &ToolCall) -> Vec<Entry> {
         match (call.tool.ends_with("silent"), call.read_only) {
-            (false, _) => vec![answered(self.strategy, call, "so it is".to_owned(), false)],
+            (false, _) => vec![answered(self.strategy, call, self.said(), false)],
             (true, false) => lost(self.strategy, call),
             (true, true) => unanswered(self.strategy, call, "no answer within 3 s", true),
         }

@@ -172,8 +172,13 @@ impl Window {
         window - window / RESERVE
     }
 
+    /// Whether the last refusal has had no consequence yet.
+    pub(super) fn owes_room(&self) -> bool {
+        self.owes_room
+    }
+
     /// Whether the provider has refused a request since the last answer.
-    pub(super) fn was_refused(&self) -> bool {
+    fn was_refused(&self) -> bool {
         self.refusals > 0
     }
 

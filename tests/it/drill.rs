@@ -169,6 +169,15 @@ async fn five_hundred_turns_with_large_results_end_well_in_a_window_that_a_tenth
     assert_eq!(database.number(cited), 1, "what is cited was removed long before");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drill_is_asked_about_when_it_is_over() {
+    let question = "Would 768Mi be enough?";
+    let shown = shown(&["--kill", "--ask", question]).await;
+    let answered = shown.split_once(question).map(|(_, answered)| answered).unwrap_or_default();
+    assert!(shown.contains("resumed") && answered.contains("drill.query_range"), "{shown}");
+    assert!(answered.contains("768Mi") && answered.contains("completed"), "{shown}");
+}
+
 #[tokio::test]
 async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use tarsy::investigation::decide::{Decision, decide};
 use tarsy::investigation::entry::{Entry, Outcome, Role, StopReason, Usage};
+use tarsy::investigation::numbers::Recorded;
 use tarsy::investigation::plan::AgentPlan;
 use tarsy::investigation::state::State;
 
 const V1: &str = include_str!("../fixtures/journals/v1.json");
 const V2: &str = include_str!("../fixtures/journals/v2.json");
+const V3: &str = include_str!("../fixtures/journals/v3.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -18,7 +20,9 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 
 #[test]
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
-    for entry in [V1, V2].into_iter().flat_map(|file| journal(file).1) {
+    let other_ends: Value = serde_json::from_str(V3).unwrap();
+    let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
+    for entry in [V1, V2, V3].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
         let read: Entry = serde_json::from_value(entry.clone()).unwrap();
         assert_eq!(read.kind(), entry["kind"]);
         assert_eq!(serde_json::to_value(&read).unwrap(), entry);
@@ -79,4 +83,71 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
     let cut = State::replay(plan, None, entries.into_iter().take(10));
     assert!(matches!(decide(&cut), Decision::Append(entries) if matches!(entries.as_slice(),
         [Entry::Lost { .. }, Entry::Observation { is_error: true, .. }])));
+}
+
+#[test]
+fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_that_of_version_3_is_written_unchanged() {
+    for file in [V1, V2] {
+        let (plan, _) = journal(file);
+        assert_eq!(plan.limits.max_tokens, 0);
+        assert!(plan.providers.iter().all(|provider| provider.context_window == 0 && !provider.keep_search_widget));
+    }
+    let file: Value = serde_json::from_str(V3).unwrap();
+    assert_eq!(serde_json::to_value(journal(V3).0).unwrap(), file["agent"]);
+}
+
+/// The journal of version 3 with the numbers of its events.
+fn recorded() -> (Arc<AgentPlan>, Vec<Recorded>) {
+    let file: Value = serde_json::from_str(V3).unwrap();
+    let (plan, entries) = journal(V3);
+    let entries = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
+    (Arc::new(plan), Recorded::all(entries, serde_json::from_value(file["events"].clone()).unwrap()).collect())
+}
+
+#[test]
+fn a_journal_of_version_3_leads_to_the_same_state() {
+    let (plan, entries) = recorded();
+    let state = State::replay(plan, None, entries);
+    let outcome = Outcome::Completed { analysis: "Cause: logs [9]".to_owned(), reason: StopReason::ContextWindow };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.iterations_used(), state.tool_calls()), (6, 5, 2));
+    assert_eq!((state.model_failures(), state.empty_answers(), state.window().elided()), (0, 0, 9));
+    assert_eq!(state.usage().total(), 504 + 29 + 12);
+    let shown: Vec<_> = state.messages().iter().map(|m| (m.role, m.content.clone())).collect();
+    let nudge = "Your previous response was empty. Call a tool, or give your final answer as text.";
+    let expected = [
+        (Role::System, "You are an SRE."),
+        (Role::User, "The disk is full."),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, nudge),
+        (Role::Assistant, "looking"),
+        (Role::Tool, "[event 9]\n[this result was removed to save space; call the tool again if you need it]"),
+        (Role::Tool, "[this result was removed to save space; do not repeat the call to see it again]"),
+        (Role::Tool, "[event 11]\n[this result was removed to save space; do not repeat the call to see it again]"),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, nudge),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, "Error from previous attempt: the model gave an empty answer again. Please try again."),
+        (Role::User, "Conclude now."),
+        (Role::Assistant, "Cause: logs [9]"),
+    ];
+    assert_eq!(shown, expected.map(|(role, text)| (role, text.to_owned())));
+}
+
+#[test]
+fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
+    let (plan, entries) = recorded();
+    let after = |kept: usize| decide(&State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()));
+    let tools = |decision: Decision| match decision {
+        Decision::RunTools(calls) => calls.into_iter().map(|call| call.id).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((tools(after(5)), tools(after(7))), (vec!["a".to_owned()], vec!["w".to_owned()]));
+    assert!(matches!(after(8), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Lost { .. }, Entry::ToolResult { is_error: true, .. }])));
+    // The last answer's results stay: there is no room to be made but by the conclusion.
+    assert!(matches!(after(10), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }])));
+    assert!([4, 11, 13, 16].map(after).iter().all(|next| matches!(next, Decision::CallModel(call) if call.with_tools)));
+    assert!(matches!(after(18), Decision::CallModel(call) if !call.with_tools));
 }

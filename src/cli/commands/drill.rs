@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::feed::Sources;
 use super::reach::{note, print, print_json};
 use super::{addresses, write_error};
-use crate::bus::{FINGERPRINT, NewAlert, Priority, SESSION_ID};
+use crate::bus::{FINGERPRINT, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::Surroundings;
@@ -115,7 +115,7 @@ async fn perform(
     let mut kill = args.kill;
     let options = Options { ends_with_us: true, ..args.view.options(&Surroundings::of_process()) };
     let sources = Sources { nats, store: Some(store.into()) };
-    let exit = sources.show(session, options, |item| {
+    let exit = sources.show(session, options.clone(), |item| {
         if let Followed::Event(event) = item {
             seen.push(event.clone());
             if kill && is_time_to_kill(event) {
@@ -126,7 +126,35 @@ async fn perform(
         Ok(())
     });
     let exit = exit.await?;
-    Ok(if exit == Exit::Done { judge(drill, &seen, args.kill)? } else { exit })
+    let exit = if exit == Exit::Done { judge(drill, &seen, args.kill)? } else { exit };
+    match &args.ask {
+        Some(question) if exit == Exit::Done => ask(&sources, (session, question), options).await,
+        Some(_) | None => Ok(exit),
+    }
+}
+
+/// Asks about the investigation, shows how that is answered, and says whether it was.
+async fn ask(sources: &Sources, (parent, question): (SessionId, &str), options: Options) -> anyhow::Result<Exit> {
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
+    let (priority, suffix) = (Priority::Critical, Some("drill".to_owned()));
+    let body = question.as_bytes().to_vec();
+    sources.nats.publish_alert(NewAlert { priority, suffix, body, headers }).await?;
+    note(&format!("\nA question: {question}\n"))?;
+    let mut seen = Vec::new();
+    let exit = sources.show(session, options, |item| {
+        if let Followed::Event(event) = item {
+            seen.push(event.event_type.clone());
+        }
+        Ok(())
+    });
+    let exit = exit.await?;
+    let wanted = [EventType::UserQuestion, EventType::FinalAnalysis];
+    let missing: Vec<_> = wanted.iter().filter(|wanted| !seen.contains(wanted)).collect();
+    for event in &missing {
+        write_error(&format!("the question: no event {event}"));
+    }
+    Ok(if exit == Exit::Done && !missing.is_empty() { Exit::Failed } else { exit })
 }
 
 /// A fingerprint of its own: a drill that joined what another one has left behind would show nothing.

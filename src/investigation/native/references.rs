@@ -18,7 +18,7 @@ pub enum Reference<'a> {
     },
     /// Pages that the provider read.
     Pages {
-        /// Never empty.
+        /// Empty where the provider says only which text rests on something.
         sources: &'a [Source],
         /// Which text rests on which of `sources`.
         supports: &'a [Support],
@@ -38,7 +38,7 @@ pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
 pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
-    for grounding in groundings.iter().filter(|grounding| has_queries(grounding) || has_sources(&grounding.sources)) {
+    for grounding in groundings.iter().filter(|grounding| says_something(grounding)) {
         if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports)) {
             continue;
         }
@@ -57,6 +57,10 @@ fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
         && later.queries.starts_with(&earlier.queries)
         && later.sources.starts_with(&earlier.sources)
         && later.supports.starts_with(&earlier.supports)
+}
+
+fn says_something(grounding: &Grounding) -> bool {
+    has_queries(grounding) || has_sources(&grounding.sources) || !grounding.supports.is_empty()
 }
 
 fn has_queries(grounding: &Grounding) -> bool {
@@ -97,7 +101,8 @@ impl Reference<'_> {
                 let found = if has_sources(sources) { format!(" → {}", listed(sources)) } else { String::new() };
                 format!("Google Search: {}{found}", queries.join(", "))
             }
-            Self::Pages { sources, .. } => format!("URL Context → {}", listed(sources)),
+            Self::Pages { sources, .. } if has_sources(sources) => format!("URL Context → {}", listed(sources)),
+            Self::Pages { .. } => "URL Context".to_owned(),
         }
     }
 }
@@ -143,6 +148,7 @@ mod tests {
 
     #[test]
     fn queries_make_a_search_and_sources_alone_are_pages() {
+        let supported = Grounding { supports: vec![Support::default()], ..Grounding::default() };
         for (groundings, expected) in [
             (vec![], vec![]),
             (vec![grounding(&[], &[])], vec![]),
@@ -153,6 +159,7 @@ mod tests {
             ),
             (vec![grounding(&["only asked"], &[])], vec!["Google Search: 'only asked'"]),
             (vec![grounding(&[""], &[("", "book")])], vec!["URL Context → Sources: book"]),
+            (vec![supported], vec!["URL Context"]),
             (
                 vec![grounding(&[], &[("https://a", "a"), ("", "")]), grounding(&["q"], &[("https://b", "b")])],
                 vec!["URL Context → Sources: a (https://a)", "Google Search: 'q' → Sources: b (https://b)"],
