@@ -45,7 +45,8 @@ pub(super) fn of(text: &str) -> Sections {
         if !reader.line(line, below) {
             break;
         }
-        rest = below;
+        // Lines without a character say nothing, and there may be a million of them.
+        rest = below.trim_start_matches('\n');
     }
     reader.close(text.len() - rest.len());
     let Found { thought, action, action_input, final_answer } = reader.found;
