@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     /// A header behind the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
         // Most lines have none, and there may be many.
-        if line.len() <= ACTION.len() || !line.contains(':') {
+        if !line.rsplit_once(':').is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?'])) {
             return None;
         }
         if !self.has_answer()
