@@ -1,9 +1,9 @@
 //! A megabyte of text, made to be read slowly, is read in no time: no reader of answers looks at anything twice for
 //! each time that it occurs.
 //!
-//! `cargo test --release --test it hostile` holds every shape to 50 ms for a megabyte. Without optimisation the same code
-//! is ten to forty times slower: there the texts are as long as an input is looked into with patience, and what takes
-//! the square of their length misses the limit all the same.
+//! `cargo test --release --manifest-path fuzz/Cargo.toml -- --nocapture` holds every shape to 50 ms for a megabyte and
+//! prints the slowest. Without optimisation the same code is ten to forty times slower: there the texts are as long as
+//! an input is looked into with patience, and what takes the square of their length misses the limit all the same.
 
 use std::time::{Duration, Instant};
 
@@ -152,8 +152,7 @@ fn on_processor() -> Option<Duration> {
 
 #[test]
 fn a_hostile_megabyte_is_read_at_once() {
-    let mut slow = Vec::new();
-    let mut slowest = (Duration::ZERO, String::new());
+    let mut figures = Vec::new();
     for (name, text) in LENGTHS.iter().flat_map(|length| shapes(*length)) {
         let mut best = took(&text);
         for _ in 1..RUNS {
@@ -162,10 +161,12 @@ fn a_hostile_megabyte_is_read_at_once() {
             }
             best = best.min(took(&text));
         }
-        if best >= LIMIT {
-            slow.push(format!("{name}: {best:?}"));
-        }
-        slowest = slowest.max((best, name));
+        figures.push((best, name));
     }
-    assert_eq!(slow, Vec::<String>::new(), "the slowest: {slowest:?}");
+    figures.sort_unstable_by(|a, b| b.cmp(a));
+    for (best, name) in figures.iter().take(10) {
+        println!("{best:>12.2?}  {name}");
+    }
+    let slow: Vec<_> = figures.into_iter().filter(|(best, _)| *best >= LIMIT).collect();
+    assert_eq!(slow, Vec::new());
 }

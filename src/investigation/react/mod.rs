@@ -83,7 +83,10 @@ pub struct Reply {
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     let mut sections = sections::of(text);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
-        sections.action = marks::recovered_action(text).map(str::to_owned).or(sections.action);
+        sections.action = marks::recovered_action(text)
+            .filter(|name| name.matches('.').count() == 1 || is_offered(name, tools))
+            .map(str::to_owned)
+            .or(sections.action);
     }
     let found = sections.found();
     let Sections { thought, action, action_input, final_answer } = sections;
@@ -114,9 +117,13 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     }
 }
 
+fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {
+    tools.is_some_and(|tools| tools.iter().any(|tool| tool.name == name))
+}
+
 fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>) -> Reply {
     let known = match tools {
-        Some(tools) => tools.iter().any(|tool| tool.name == action),
+        Some(_) => is_offered(&action, tools),
         None => marks::tool_name(&action).is_some(),
     };
     let arguments = arguments::of(&input);

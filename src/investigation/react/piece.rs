@@ -29,9 +29,17 @@ impl<'a> Piece<'a> {
         let (first, below) = self.first();
         let mut text = String::with_capacity(self.text.len());
         text.push_str(first.trim_end());
-        for line in below.unwrap_or_default().trim_end().lines() {
+        let mut rest = below.unwrap_or_default().trim_end();
+        if !rest.is_empty() {
             text.push('\n');
+        }
+        while !rest.is_empty() {
+            // Empty lines at once: there may be a million of them.
+            let filled = rest.trim_start_matches('\n');
+            text.push_str(rest.get(..rest.len() - filled.len()).unwrap_or_default());
+            let (line, more) = filled.split_at_checked(filled.find('\n').unwrap_or(filled.len())).unwrap_or_default();
             text.push_str(line.trim_end());
+            rest = more;
         }
         trimmed(text)
     }

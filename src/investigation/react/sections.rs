@@ -45,7 +45,8 @@ pub(super) fn of(text: &str) -> Sections {
         if !reader.line(line, below) {
             break;
         }
-        rest = below;
+        // Lines without a character say nothing, and there may be a million of them.
+        rest = below.trim_start_matches('\n');
     }
     reader.close(text.len() - rest.len());
     let Found { thought, action, action_input, final_answer } = reader.found;
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
     /// A header behind the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
         // Most lines have none, and there may be many.
-        if line.len() <= ACTION.len() || !line.contains(':') {
+        if !line.rsplit_once(':').is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?'])) {
             return None;
         }
         if !self.has_answer()

@@ -61,6 +61,20 @@ fn headers_are_found_where_models_put_them() {
 }
 
 #[test]
+fn a_recovered_name_of_three_parts_is_one_of_the_tools() {
+    let text = "Thought: Look.\nI take action db.top.tables\nAction Input: {}";
+    let tool = ToolSpec {
+        name: "db.top.tables".to_owned(),
+        description: String::new(),
+        parameters_schema: "{}".to_owned(),
+        read_only: true,
+    };
+    assert_eq!(read(text, None).kind, ReplyKind::Malformed);
+    assert_eq!(read(text, Some(&[])).kind, ReplyKind::Malformed);
+    assert_eq!(read(text, Some(&[tool])).action.as_deref(), Some("db.top.tables"));
+}
+
+#[test]
 fn an_action_that_is_not_marked_as_one_is_recovered_before_its_input() {
     for text in [
         "Thought: Look.\nAction host.df\nAction Input: {}",

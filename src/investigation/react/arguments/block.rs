@@ -186,6 +186,8 @@ impl<'a> Reader<'a, '_> {
                 Value::Array(items)
             }
             Some(line) if line.indent > indent => Value::String(self.text_below(indent, " ")),
+            // As in a line of `key=value`; deeper down, as in YAML.
+            Some(_) | None if depth == 0 => Value::String(String::new()),
             Some(_) | None => Value::Null,
         }
     }

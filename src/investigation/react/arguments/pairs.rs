@@ -28,6 +28,9 @@ enum Place {
 
 /// The pairs of a line, in order. `None` when it does not begin with one.
 pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
+    if let Some(pairs) = assignments(line) {
+        return Some(pairs);
+    }
     let mut last = pair(line, Place::Start)?;
     // `host:db-3, port:80`
     let behind = if last.is_touched() { Place::BehindTouched } else { Place::Behind };
@@ -38,6 +41,20 @@ pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
     }
     pairs.push((last.key, last.rest.trim()));
     Some(pairs)
+}
+
+/// `a = 1, b = 2`: nothing but words, all of them alike. Anything else in the line makes it part of a query.
+fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
+    if !line.contains(" = ") {
+        return None;
+    }
+    let assignment = |part| {
+        let (key, behind) = key(str::trim(part))?;
+        let value = behind.strip_prefix(" = ")?.trim();
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+        (!value.is_empty() && value.chars().all(is_word)).then_some((key, value))
+    };
+    line.split(',').map(assignment).collect()
 }
 
 /// Whether an item of a list is a mapping: its separator is a plain colon.

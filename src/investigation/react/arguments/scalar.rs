@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 /// The value of a word. No whole number becomes a fraction, and what JSON cannot hold (`nan`, `inf`, an integer of
-/// thirty digits, one that begins with a zero) is text.
+/// thirty digits) is text. So is an integer that begins with a zero, which is a name, and `~`, which is a folder.
 pub(super) fn value(word: &str) -> Value {
     let word = word.trim();
     if let Some(text) = quoted(word) {
@@ -13,7 +13,7 @@ pub(super) fn value(word: &str) -> Value {
     if is("true") || is("false") {
         return Value::Bool(is("true"));
     }
-    if is("null") || is("none") || is("~") {
+    if is("null") || is("none") {
         return Value::Null;
     }
     number(word).map_or_else(|| Value::String(word.to_owned()), Value::Number)
@@ -71,8 +71,8 @@ fn single(inner: &str) -> Option<String> {
 }
 
 fn number(word: &str) -> Option<Number> {
-    let digits = word.strip_prefix('-').unwrap_or(word);
-    let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let is_plain = digits.strip_prefix('.').unwrap_or(digits).starts_with(|c: char| c.is_ascii_digit())
         && digits.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'e' | b'E' | b'+' | b'-'));
     let padded = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
     if !is_plain || padded {
