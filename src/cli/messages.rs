@@ -79,6 +79,11 @@ pub fn once_more(session: SessionId) -> String {
     format!("To watch it again: tarsy watch {}", session.short())
 }
 
+/// How to see an investigation and the questions about it again.
+pub fn thread_again(session: SessionId) -> String {
+    format!("Again: tarsy watch {} --thread      all thinking: -t      for programs: --json", session.short())
+}
+
 /// The last eight characters of an id that may be none.
 pub fn short(id: &str) -> String {
     let id = text::one_line(id, false);

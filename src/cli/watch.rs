@@ -73,13 +73,21 @@ pub struct Watch<W, N> {
     notes: N,
     options: Options,
     deadline: Option<Instant>,
+    /// Each timeline that ends is followed by how to see it again.
+    hints: bool,
 }
 
 impl<W: Write, N: Write> Watch<W, N> {
     /// A watcher whose time begins to run now.
     pub fn new(out: W, notes: N, options: Options) -> Self {
         let deadline = options.timeout.map(|timeout| Instant::now() + timeout);
-        Self { printer: Printer::new(out, options.live), notes, options, deadline }
+        Self { printer: Printer::new(out, options.live), notes, options, deadline, hints: true }
+    }
+
+    /// The same for timelines of which none is the last word: whoever follows them says how to see them again.
+    #[must_use]
+    pub fn one_of_several(self) -> Self {
+        Self { hints: false, ..self }
     }
 
     /// Follows one session until its end, the time limit, or until `interrupt` resolves.
@@ -197,7 +205,7 @@ impl<W: Write, N: Write> Watch<W, N> {
     fn end(&mut self, timeline: &Timeline, watched: Watched) -> anyhow::Result<()> {
         self.printer.clear()?;
         match watched {
-            Watched::Over(_) if !self.options.json && !self.options.ends_with_us => {
+            Watched::Over(_) if self.hints && !self.options.json && !self.options.ends_with_us => {
                 self.note(&timeline.finish().join("\n"))
             }
             Watched::Over(_) | Watched::Follow(_) => Ok(()),

@@ -42,6 +42,7 @@ pub enum InspectCommand {
     #[command(after_help = REPLY_EXAMPLE)]
     Reply(InspectReplyArgs),
     /// What the timeline tells of a model's answer, as JSON, one event a line
+    #[command(after_help = STREAM_EXAMPLE)]
     Stream(InspectStreamArgs),
 }
 
@@ -51,13 +52,19 @@ Example:
 
 kind is final, action, unknown_tool or malformed. What is absent is null; feedback is what the model would be told.";
 
+const STREAM_EXAMPLE: &str = "\
+Example:
+  echo '{\"text\": {\"content\": \"The disk is full.\"}}' | tarsy inspect stream --controller synthesis
+
+A chunk is a GenerateResponse of proto/llm/v1/llm_service.proto with the names that its fields have there.";
+
 /// Arguments of `inspect reply`.
 #[derive(Args, Clone, Debug)]
 pub struct InspectReplyArgs {
     /// The answer, any text; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// The tools that are offered [default: whatever has the form server.tool]
+    /// The tools that are offered, separated by commas [default: whatever has the form server.tool]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
 }
@@ -68,8 +75,8 @@ pub struct InspectStreamArgs {
     /// The answer, one chunk as JSON on every line; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// How the agent that gets it iterates
-    #[arg(long, value_enum)]
+    /// How the agent that gets it iterates: native-thinking, synthesis or react
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "STRATEGY")]
     pub controller: Controller,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::cli::messages;
 use crate::cli::view::Surroundings;
 use crate::investigation::follow_up::MAX_QUESTION_BYTES;
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake;
+use crate::investigation::intake::{self, IntakeError};
 use crate::store::AlertReport;
 
 /// The rest of the subject, for whoever looks at the queue.
@@ -59,8 +59,11 @@ fn words(question: &str) -> anyhow::Result<Vec<u8>> {
         bytes <= MAX_QUESTION_BYTES,
         "a question has at most {MAX_QUESTION_BYTES} bytes, this one {bytes}: nothing was published"
     );
-    intake::question(&body, "", None).context("this is no question: nothing was published")?;
-    Ok(body)
+    match intake::question(&body, "", None) {
+        Ok(_) => Ok(body),
+        Err(IntakeError::Empty) => bail!("the question is empty: nothing was published"),
+        Err(IntakeError::Undecodable) => bail!("the question is not UTF-8 text: nothing was published"),
+    }
 }
 
 /// The investigation that a question about `report` belongs to: of a question, the one that it asks about.
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn a_question_is_read_before_anything_is_published() {
         assert_eq!(words("why?").unwrap(), b"why?");
-        for (wrong, why) in [("  \n", "no content"), ("\u{7}", "no content"), (&"a".repeat(20_000), "at most 16384")] {
+        for (wrong, why) in [("  \n", "is empty"), ("\u{7}", "is empty"), (&"a".repeat(20_000), "at most 16384")] {
             let error = format!("{:#}", words(wrong).unwrap_err());
             assert!(error.contains(why) && error.contains("nothing was published"), "{error}");
         }

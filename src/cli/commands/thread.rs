@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::ensure;
+use anyhow::Context as _;
 
 use super::feed::Sources;
 use super::reach::Database;
 use crate::cli::exit::Exit;
+use crate::cli::messages;
 use crate::cli::watch::{Options, Watch};
 use crate::investigation::ids::SessionId;
 
@@ -17,17 +18,19 @@ pub(super) async fn run(
     session: SessionId,
     options: Options,
 ) -> anyhow::Result<Exit> {
-    let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options);
+    let json = options.json;
+    let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options).one_of_several();
     let (mut shown, mut exit) = (BTreeSet::new(), Exit::Done);
     loop {
         let thread = database.ask(database.store.thread_sessions(session)).await?;
-        ensure!(
-            !thread.is_empty(),
-            "{} has opened no session: tarsy sessions show {} says where it is",
-            session.short(),
-            session.short()
-        );
+        let root = *thread.first().with_context(|| {
+            let short = session.short();
+            format!("{short} has opened no session: tarsy sessions show {short} says where it is")
+        })?;
         let Some(next) = thread.into_iter().find(|session| !shown.contains(session)) else {
+            if !json {
+                watch.note(&messages::thread_again(root))?;
+            }
             return Ok(exit);
         };
         if !shown.is_empty() {

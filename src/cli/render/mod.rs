@@ -106,7 +106,7 @@ impl Timeline {
                 *limit = Some(PART_LINES);
             }
         }
-        let columns = Columns::new(&self.style, self.agent_column);
+        let columns = Columns::new(&self.style, self.agent_column).numbered(event.session_seq);
         lines.extend(columns.lines(&self.place(event, started_at), row));
         self.ended |= event.event_type.is_end();
         lines

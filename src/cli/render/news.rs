@@ -23,8 +23,12 @@ pub fn news(event: &TimelineEvent, style: &Style) -> String {
     // The first line of a session says what it is about; who investigates it is on its timeline.
     let said = if event.event_type == EventType::SessionStarted {
         let title = meta.text("title").or_else(|| meta.text("alert_type"));
-        let about = meta.text("parent_id").map(|parent| format!("question about {}", messages::short(&parent)));
-        let facts = [about, title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))];
+        // As the list of sessions has it.
+        let title = match meta.text("parent_id") {
+            Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
+            None => title,
+        };
+        let facts = [title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))];
         facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
     } else if event.event_type == EventType::Joined {
         messages::short(&meta.text("joined_session_id").unwrap_or_default())

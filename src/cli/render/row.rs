@@ -100,6 +100,12 @@ impl<'a> Columns<'a> {
         Self { style, time, agent, what, detail }
     }
 
+    /// The columns of a row with this number: what a long one takes more than its own, the detail has less.
+    pub(super) fn numbered(mut self, seq: u32) -> Self {
+        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ));
+        self
+    }
+
     /// The names of the columns.
     pub(super) fn head(&self) -> String {
         let mut line = Line::default();
@@ -262,4 +268,21 @@ fn pad(text: &str, columns: usize) -> String {
 
 fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text::width(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
+        let style = Style { width: 80, ..Style::default() };
+        for seq in [7, 1481, 123_456] {
+            let mut row = Row::new(Symbol::Result, "k8s.get_logs", Body::Line("line ".repeat(40)));
+            row.marks.push(Mark::new("3.7 kB", Paint::Dim));
+            let place = Place { time: "+1.0".to_owned(), seq, agent: String::new() };
+            let lines = Columns::new(&style, None).numbered(seq).lines(&place, row);
+            assert!(lines.iter().all(|line| line.ends_with("…  3.7 kB") && text::width(line) == 80), "{lines:#?}");
+        }
+    }
 }

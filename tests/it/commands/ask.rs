@@ -102,6 +102,8 @@ async fn thread_is_watched(stage: &Stage, session: SessionId, [question, second]
     let places = [&format!("session {}", session.short()), ENOUGH, "before the weekend?"]
         .map(|part| shown.out.find(part).unwrap_or_else(|| panic!("{part}: {shown:?}")));
     assert!(places.is_sorted(), "{shown:?}");
+    let again = format!("Again: tarsy watch {} --thread", session.short());
+    assert!(shown.err.starts_with(&again) && shown.err.lines().count() == 1, "one hint, at the end: {shown:?}");
     let alone = run(stage, &["watch", &question.short(), "--json"]).await.exits(0);
     assert_eq!(alone.out.lines().count(), stored(stage, question).await.len());
 
@@ -184,8 +186,8 @@ async fn what_cannot_be_asked_is_said_before_anything_is_published() {
         (&over.to_string(), "why?", "was not investigated"),
         (&Uuid::now_v7().to_string(), "why?", "no worker has seen"),
         ("ffffffff", "why?", "no session has ffffffff"),
-        (&session, " ", "no content"),
-        (&session, "-", "no content"),
+        (&session, " ", "the question is empty"),
+        (&session, "-", "the question is empty"),
         (&session, &long, "at most 16384 bytes"),
     ] {
         let refused = run(&stage, &["ask", id, question]).await.exits(1);
