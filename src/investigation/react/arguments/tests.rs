@@ -65,6 +65,15 @@ fn arguments_are_understood_in_every_form_that_models_use() {
         ("up == 0", json!({"input": "up == 0"})),
         ("x: nan", json!({"x": "nan"})),
         ("{not really", json!({"input": "{not really"})),
+    ];
+    for (input, expected) in table {
+        assert_eq!(arguments(input), expected, "{input}");
+    }
+}
+
+#[test]
+fn the_earliest_separator_divides_and_the_rest_is_value() {
+    let table = [
         ("a: b: c", json!({"a": "b: c"})),
         ("key = value", json!({"key": "value"})),
         ("a = 1, b = on", json!({"a": 1, "b": "on"})),
