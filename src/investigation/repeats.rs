@@ -67,7 +67,15 @@ fn canonical(calls: &[ToolCall]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::investigation::decide::{Decision, decide};
+    use crate::investigation::entry::{Answer, Entry};
+    use crate::investigation::plan::Strategy;
+    use crate::investigation::results::{answered, repeats_itself};
+    use crate::investigation::state::State;
+    use crate::investigation::testing::{agent_plan, tool};
 
     fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
         let call = |(tool, arguments): &(&str, &str)| ToolCall {
@@ -129,5 +137,22 @@ mod tests {
         assert!(!repeats.are_to_be_told());
         repeats.add(&same, 11);
         assert!(!repeats.are_refused());
+    }
+
+    #[test]
+    fn a_model_that_repeats_itself_is_told_once_whatever_it_was_told_before() {
+        let plan = Arc::new(agent_plan(Strategy::React, vec![tool("k8s.get", true)]));
+        let mut state = State::replay(plan, None, Vec::<Entry>::new());
+        let Decision::Append(opening) = decide(&state) else { panic!() };
+        opening.into_iter().for_each(|entry| state.apply(entry));
+        state.apply(Entry::Feedback { content: "keep to the form".to_owned() });
+        for id in ["a", "b", "c"] {
+            let call = ToolCall { id: id.to_owned(), ..calls(&[("k8s.get", "{}")]).remove(0) };
+            state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
+            state.apply(answered(Strategy::React, &call, "94 %".to_owned(), false));
+        }
+        assert_eq!(decide(&state), Decision::Append(vec![repeats_itself()]));
+        state.apply(repeats_itself());
+        assert!(matches!(decide(&state), Decision::CallModel(_)));
     }
 }

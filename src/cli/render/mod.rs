@@ -38,7 +38,7 @@ use meta::Meta;
 use row::{Body, Columns, Place};
 
 /// Lines of one agent's analysis while others work beside it; a synthesis follows.
-const PART_LINES: usize = 8;
+const PART_LINES: usize = 14;
 
 /// The rendering of one session.
 #[derive(Debug)]

@@ -204,6 +204,65 @@ fn a_second_refusal_forces_the_conclusion() {
     );
 }
 
+/// An execution that has read so many pages of 500 bytes each.
+fn reader(pages: u32) -> State {
+    let mut state = State::replay(plan(Strategy::React, 100_000, 50), None, Vec::<Entry>::new());
+    let Decision::Append(opening) = decide(&state) else { panic!() };
+    opening.into_iter().for_each(|entry| state.apply(entry));
+    (0..pages).for_each(|page| read_page(&mut state, page));
+    state
+}
+
+fn read_page(state: &mut State, page: u32) {
+    let arguments = format!("{{\"page\": {page}}}");
+    let call = ToolCall { id: format!("c{page}"), tool: "log.page".into(), arguments, read_only: true };
+    state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
+    state.apply(answered(Strategy::React, &call, "x".repeat(500), false));
+}
+
+/// The model refuses the next request; what is written then.
+fn refuse(state: &mut State) -> Vec<Entry> {
+    assert!(matches!(decide(state), Decision::CallModel(_)));
+    failed(state, EXCEEDED, "prompt is too long", false).into_iter().for_each(|entry| state.apply(entry));
+    let Decision::Append(entries) = decide(state) else { panic!("no room is made") };
+    entries.iter().for_each(|entry| state.apply(entry.clone()));
+    entries
+}
+
+fn blanked_up_to(entries: &[Entry]) -> u32 {
+    let [Entry::Elided { up_to }] = entries else { panic!("{entries:?}") };
+    *up_to
+}
+
+#[test]
+fn a_second_refusal_in_a_row_concludes_although_there_is_more_to_blank_and_then_spares_what_fits() {
+    let mut state = reader(12);
+    let (last_old, last) = (24, 26);
+    assert!(blanked_up_to(&refuse(&mut state)) < last_old);
+    let entries = refuse(&mut state);
+    assert!(matches!(&entries[..], [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }]));
+    let Decision::Append(entries) = decide(&state) else { panic!("it does not fit yet") };
+    assert!(blanked_up_to(&entries) < last, "only what has to go");
+    entries.into_iter().for_each(|entry| state.apply(entry));
+    assert_eq!(blanked_up_to(&refuse(&mut state)), last, "now there is nothing left to be careful with");
+}
+
+#[test]
+fn a_refusal_after_an_answer_is_the_first_one_again() {
+    let mut state = reader(12);
+    let first = blanked_up_to(&refuse(&mut state));
+    read_page(&mut state, 12);
+    assert!(blanked_up_to(&refuse(&mut state)) > first);
+}
+
+#[test]
+fn a_refusal_with_nothing_to_blank_is_forgiven_to_the_conclusion() {
+    let mut state = reader(0);
+    let entries = refuse(&mut state);
+    assert!(matches!(&entries[..], [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }]));
+    assert!(matches!(decide(&state), Decision::CallModel(call) if !call.with_tools));
+}
+
 #[test]
 fn a_strategy_without_tools_has_nothing_to_give_up() {
     for strategy in [Strategy::SingleCall, Strategy::Synthesis] {
