@@ -1,7 +1,7 @@
 //! What the tools of the provider itself did while the model answered: code that it ran, pages that it searched or read.
 //!
 //! These parts come with the answer and are stored with it, as they arrived. Owns their meaning; the names follow the
-//! provider's protocol. What is told of them is worked out when it is told: [`runs`], [`references`], [`citations`].
+//! provider's protocol. What is told of them is worked out when it is told: `runs`, `references`, `citations`.
 
 mod citations;
 mod references;
