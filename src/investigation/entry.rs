@@ -330,6 +330,24 @@ impl Entry {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
+    /// The call that this is the result of; `None` for all that is no result.
+    pub fn result_of(&self) -> Option<&str> {
+        match self {
+            Self::ToolResult { call_id, .. } | Self::Observation { call_id, .. } => Some(call_id),
+            Self::Prompt { .. }
+            | Self::Answer(_)
+            | Self::Feedback { .. }
+            | Self::Failed { .. }
+            | Self::Started { .. }
+            | Self::Lost { .. }
+            | Self::Switched { .. }
+            | Self::Concluding { .. }
+            | Self::Elided { .. }
+            | Self::Stopped { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
     /// The word of the row's `kind` column.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -38,21 +38,7 @@ pub fn told_by(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
     let of_call =
         |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
     let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
-    let number = |entry: &Entry| match entry {
-        Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. } => by_call.get(call_id).copied(),
-        Entry::Prompt { .. }
-        | Entry::Answer(_)
-        | Entry::Feedback { .. }
-        | Entry::Failed { .. }
-        | Entry::Started { .. }
-        | Entry::Lost { .. }
-        | Entry::Switched { .. }
-        | Entry::Concluding { .. }
-        | Entry::Elided { .. }
-        | Entry::Stopped { .. }
-        | Entry::Ended { .. } => None,
-    };
-    entries.iter().map(number).collect()
+    entries.iter().map(|entry| by_call.get(entry.result_of()?).copied()).collect()
 }
 
 /// The event numbers that a text cites, `[7]` or `[7, 9]`, in order, each once. The text of a link is no citation.

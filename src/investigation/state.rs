@@ -149,22 +149,8 @@ impl State {
     }
 
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
-        match entry {
-            Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. } => {
-                self.open.iter().any(|open| open.call.id == *call_id && !open.call.read_only)
-            }
-            Entry::Prompt { .. }
-            | Entry::Answer(_)
-            | Entry::Feedback { .. }
-            | Entry::Failed { .. }
-            | Entry::Started { .. }
-            | Entry::Lost { .. }
-            | Entry::Switched { .. }
-            | Entry::Concluding { .. }
-            | Entry::Elided { .. }
-            | Entry::Stopped { .. }
-            | Entry::Ended { .. } => false,
-        }
+        let call_id = entry.result_of();
+        self.open.iter().any(|open| Some(open.call.id.as_str()) == call_id && !open.call.read_only)
     }
 
     fn answered(&mut self, answer: &Answer) {
