@@ -56,5 +56,5 @@ pub use presence::WorkerPresence;
 pub use queue::JetStreamQueue;
 pub use server::ServerInfo;
 pub use stored_letters::{MOST_DEAD_LETTERS, StoredDeadLetter};
-pub use topology::{Difference, Ensured, Examined, TopologySettings, Verdict};
+pub use topology::{Bound, Difference, Ensured, Examined, TopologySettings, Verdict, Weakness};
 pub use wire::MAX_EVENT_BYTES;

@@ -12,6 +12,7 @@ mod reader;
 mod servers;
 mod settings;
 mod show;
+mod streams;
 mod synthesis;
 mod template;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use providers::{Backend, LlmProvider, Price};
 pub use servers::McpServer;
 pub use settings::Settings;
 pub use show::{describe, show};
+pub use streams::{Kept, Streams};
 pub use synthesis::Synthesis;
 pub use template::{Template, TemplateError};
 pub use worker::{Dedupe, Masking, Worker};
@@ -69,6 +71,8 @@ pub struct Config {
     pub defaults: Defaults,
     /// How a worker works.
     pub worker: Worker,
+    /// Copies, ages and sizes of the streams.
+    pub streams: Streams,
     /// When an alert is taken for one that was investigated before.
     pub dedupe: Dedupe,
     /// What nobody may see.

@@ -7,8 +7,8 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
 use super::units::{show_bytes, show_duration, show_tokens};
 use super::{
-    Agent, AgentChain, Config, Defaults, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Synthesis,
-    Template,
+    Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Streams,
+    Synthesis, Template,
 };
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
@@ -34,9 +34,27 @@ pub fn show(config: &Config) -> String {
                 .put("max_alert_bytes", text(&show_bytes(worker.max_alert_bytes)))
                 .yaml(),
         )
+        .put("streams", streams(&config.streams))
         .put("dedupe", Section::default().put("cooldown", duration(config.dedupe.cooldown)).yaml())
         .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
     emit(&root.yaml())
+}
+
+/// Only what was said: what is left out may be larger than its default.
+fn streams(streams: &Streams) -> Yaml<'static> {
+    let bytes = |bytes: Option<u64>| bytes.map(|bytes| text(&show_bytes(bytes)));
+    let kept = |kept: &Kept| {
+        let age = Section::default().put_if("max_age", kept.max_age.map(duration));
+        age.put_if("max_bytes", bytes(kept.max_bytes)).some()
+    };
+    let alerts = Section::default().put_if("max_bytes", bytes(streams.alerts_max_bytes)).some();
+    Section::default()
+        .put_if("replicas", streams.replicas.map(integer))
+        .put_if("alerts", alerts)
+        .put_if("timeline", kept(&streams.timeline))
+        .put_if("dead_letters", kept(&streams.dead_letters))
+        .put_if("control", kept(&streams.control))
+        .yaml()
 }
 
 /// What is defined, in one line: `3 chains, 4 agents, 2 providers, 1 MCP server`.
@@ -205,6 +223,11 @@ impl Section {
 
     fn put_some(self, key: &'static str, value: &str) -> Self {
         if value.is_empty() { self } else { self.put(key, text(value)) }
+    }
+
+    /// `None` without any key.
+    fn some(self) -> Option<Yaml<'static>> {
+        (!self.0.is_empty()).then(|| self.yaml())
     }
 
     fn yaml(self) -> Yaml<'static> {

@@ -65,6 +65,7 @@ fn what_is_shown_loads_to_the_same_configuration() {
         EXAMPLE,
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
+        "streams: {replicas: 3, alerts: {max_bytes: 1536MiB}, timeline: {max_age: 1h, max_bytes: 2GiB}, control: {max_age: 25h}}",
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
         let config = Config::parse("first", text, &env).unwrap();
@@ -164,6 +165,7 @@ fn each_section_says_what_it_accepts() {
         "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h}",
         "masking: {variables: ['hunter2!']}",
         "worker: {lease: '${LEASE'}",
+        "streams: {replicas: 6, alerts: {max_age: 1h, max_bytes: 1KiB}, timeline: 3d, dead_letter: {}, control: {max_age: 1m}}",
         "wroker: {}",
     ];
     let told: Vec<String> = cases.iter().map(|text| faults(text)).collect();
@@ -183,6 +185,26 @@ fn the_cooldown_can_be_off_or_last_for_a_month() {
         assert_eq!(config.dedupe, Dedupe { cooldown: Duration::from_hours(hours) });
     }
     assert_eq!(Config::parse("f", "", &env).unwrap().dedupe.cooldown, Duration::from_hours(1));
+}
+
+#[test]
+fn what_is_said_of_the_streams_is_kept_apart_from_what_is_not() {
+    let text =
+        "streams: {replicas: 3, alerts: {max_bytes: 2GiB}, timeline: {max_age: 48h}, dead_letters: {max_bytes: 1GiB}}";
+    let expected = Streams {
+        replicas: Some(3),
+        alerts_max_bytes: Some(2 << 30),
+        timeline: Kept { max_age: Some(Duration::from_hours(48)), max_bytes: None },
+        dead_letters: Kept { max_age: None, max_bytes: Some(1 << 30) },
+        control: Kept::default(),
+    };
+    assert_eq!(Config::parse("f", text, &env).unwrap().streams, expected);
+    assert_eq!(Config::parse("f", "", &env).unwrap().streams, Streams::default());
+    assert_eq!(
+        Config::parse("example", EXAMPLE, &env).unwrap().streams,
+        Streams::default(),
+        "the example sets nothing"
+    );
 }
 
 #[test]

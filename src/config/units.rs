@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 const DURATIONS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-const SIZES: [(&str, u64); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
 
 /// A whole number with a unit; `0` needs none.
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn sizes_read_back_as_they_are_shown() {
-        for (text, bytes) in [("0B", 0), ("1023B", 1_023), ("512KiB", 524_288), ("8MiB", 8 << 20)] {
+        for (text, bytes) in [("0B", 0), ("1023B", 1_023), ("512KiB", 524_288), ("8MiB", 8 << 20), ("3GiB", 3 << 30)] {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
             assert_eq!(show_bytes(bytes), text);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{self, Nats, Options, Patience, TopologySettings};
+use crate::bus::{self, Bound, Nats, Options, Patience, TopologySettings};
 use crate::config::Config;
 use crate::store::{ConnectOptions, Error, check_schema};
 
@@ -99,5 +99,21 @@ fn one_line(error: &Error) -> String {
 
 /// The streams and consumers that fit a configuration.
 pub fn topology(config: &Config) -> TopologySettings {
-    TopologySettings { ack_wait: config.worker.lease, ..TopologySettings::default() }
+    let (streams, least) = (&config.streams, TopologySettings::default());
+    let bytes = |said: Option<u64>, least| match said {
+        Some(bytes) => Bound::Exactly(i64::try_from(bytes).unwrap_or(i64::MAX)),
+        None => least,
+    };
+    let age = |said: Option<Duration>, least| said.map_or(least, Bound::Exactly);
+    TopologySettings {
+        replicas: streams.replicas.and_then(|count| usize::try_from(count).ok()).unwrap_or(least.replicas),
+        alerts_max_bytes: bytes(streams.alerts_max_bytes, least.alerts_max_bytes),
+        ack_wait: config.worker.lease,
+        timeline_max_age: age(streams.timeline.max_age, least.timeline_max_age),
+        timeline_max_bytes: bytes(streams.timeline.max_bytes, least.timeline_max_bytes),
+        dead_letters_max_age: age(streams.dead_letters.max_age, least.dead_letters_max_age),
+        dead_letters_max_bytes: bytes(streams.dead_letters.max_bytes, least.dead_letters_max_bytes),
+        control_max_age: age(streams.control.max_age, least.control_max_age),
+        control_max_bytes: bytes(streams.control.max_bytes, least.control_max_bytes),
+    }
 }

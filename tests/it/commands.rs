@@ -2,6 +2,7 @@
 
 mod ask;
 mod away;
+mod cluster;
 mod doctor;
 mod inputs;
 mod inspect_reply;

@@ -1,5 +1,7 @@
 //! The comparison of `verify`, object by object, for `doctor`.
 
+use async_nats::jetstream::stream;
+
 use super::{TopologySettings, consumers, streams};
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
@@ -23,10 +25,21 @@ pub enum Verdict {
     Fine,
     /// It is not there.
     Missing,
+    /// It works, and could be safer.
+    Weak(Weakness),
     /// It is there and not as it must be.
     Differs(Vec<Difference>),
     /// The server did not show it; its words.
     Unreadable(String),
+}
+
+/// What could be safer about a stream that works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weakness {
+    /// One copy of each message, although the servers form a cluster.
+    OneCopy,
+    /// Nothing bounds its bytes.
+    Unbounded,
 }
 
 impl Nats {
@@ -40,7 +53,7 @@ impl Nats {
         let streams = streams::expected(settings, self.max_payload());
         let consumers = consumers::expected(settings);
         let streams = streams.iter().map(|expected| async {
-            Examined { name: expected.name.clone(), verdict: verdict(self.compare_stream(expected).await) }
+            Examined { name: expected.name.clone(), verdict: self.examine_stream(expected).await }
         });
         let consumers = consumers.iter().map(|expected| async {
             let name = format!("{ALERTS}/{}", consumers::name(expected));
@@ -50,6 +63,20 @@ impl Nats {
         let (streams, consumers) =
             tokio::join!(futures_util::future::join_all(streams), futures_util::future::join_all(consumers));
         Ok(streams.into_iter().chain(consumers).collect())
+    }
+
+    async fn examine_stream(&self, expected: &stream::Config) -> Verdict {
+        let found = match self.find_stream(&expected.name).await {
+            Ok(Some(found)) => found.config,
+            Ok(None) => return Verdict::Missing,
+            Err(error) => return Verdict::Unreadable(error.to_string()),
+        };
+        let is_cluster = self.client().server_info().cluster.is_some_and(|name| !name.is_empty());
+        match verdict(Ok(streams::differences(&found, &streams::at_least(&found, expected)))) {
+            Verdict::Fine if is_cluster && found.num_replicas <= 1 => Verdict::Weak(Weakness::OneCopy),
+            Verdict::Fine if found.max_bytes <= 0 && expected.max_bytes > 0 => Verdict::Weak(Weakness::Unbounded),
+            verdict => verdict,
+        }
     }
 }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// Fields of which more than is expected is accepted.
+const AT_LEAST: [&str; 3] = ["num_replicas", "max_bytes", "max_age"];
+
 /// A field that must be as expected, and why.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
@@ -45,7 +48,9 @@ impl fmt::Display for Difference {
         match &self.field {
             None => write!(f, "{}: missing", self.object),
             Some(FieldDifference { name, found, expected, why }) => {
-                write!(f, "{}: {name} is {found}, must be {expected} ({why})", self.object)
+                let is_bound = AT_LEAST.contains(name) && !["not set", "-1"].contains(&expected.as_str());
+                let least = if is_bound { "at least " } else { "" };
+                write!(f, "{}: {name} is {found}, must be {least}{expected} ({why})", self.object)
             }
         }
     }

@@ -1,55 +1,25 @@
 //! The streams and consumers: created by `tarsy migrate`, compared field by field by everything else.
 //!
 //! A server ignores settings it does not know, and people edit streams. Both would break a promise silently, so what
-//! the server says it has is compared with what tarsy needs before anything is claimed.
+//! the server says it has is compared with what tarsy needs before anything is claimed. Copies, ages and sizes are
+//! the operator's: more than what is asked for is accepted, and never taken away without being asked.
 
 mod consumers;
 mod examine;
 mod fields;
+mod found;
+mod settings;
 mod streams;
 
-use std::time::Duration;
-
-use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind};
-use async_nats::jetstream::{ErrorCode, consumer, stream};
+use async_nats::jetstream::{consumer, stream};
 
 use super::connection::Nats;
 use super::error::Error;
 use super::names::ALERTS;
 
-pub use examine::{Examined, Verdict};
+pub use examine::{Examined, Verdict, Weakness};
 pub use fields::Difference;
-
-/// What an operator may choose about the streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopologySettings {
-    /// Copies of each message, 1 to 5. Three in production.
-    pub replicas: usize,
-    /// Where the queue of alerts is full.
-    pub alerts_max_bytes: i64,
-    /// How long a claimed alert may be silent: the lease.
-    pub ack_wait: Duration,
-    /// How long timeline events stay on the stream.
-    pub timeline_max_age: Duration,
-    /// How long dead letters are kept.
-    pub dead_letters_max_age: Duration,
-    /// How long a request to a session is kept.
-    pub control_max_age: Duration,
-}
-
-impl Default for TopologySettings {
-    fn default() -> Self {
-        const HOUR: Duration = Duration::from_secs(60 * 60);
-        Self {
-            replicas: 1,
-            alerts_max_bytes: 1024 * 1024 * 1024,
-            ack_wait: Duration::from_secs(30),
-            timeline_max_age: 72 * HOUR,
-            dead_letters_max_age: 30 * 24 * HOUR,
-            control_max_age: 24 * HOUR,
-        }
-    }
-}
+pub use settings::{Bound, TopologySettings};
 
 /// What `ensure` did, counting streams and consumers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +33,8 @@ pub struct Ensured {
 }
 
 impl Nats {
-    /// Creates what is missing, changes what differs, and verifies the result.
+    /// Creates what is missing, changes what differs, and verifies the result. A stream keeps the copies that it has
+    /// beyond the wanted ones, and every bound that is larger than a [`Bound::AtLeast`].
     ///
     /// # Errors
     ///
@@ -77,9 +48,17 @@ impl Nats {
                     self.jetstream().create_stream(expected).await.map_err(|error| admin(&name, "create", &error))?;
                     ensured.created += 1;
                 }
-                Some(found) if streams::differences(&found, &expected).is_empty() => ensured.unchanged += 1,
                 Some(found) => {
-                    let merged = streams::merged(found, expected);
+                    let target = streams::target(&found, expected, settings);
+                    let differences = streams::differences(&found.config, &target);
+                    if differences.is_empty() {
+                        ensured.unchanged += 1;
+                        continue;
+                    }
+                    for difference in &differences {
+                        tracing::info!("stream is changed: {difference}");
+                    }
+                    let merged = streams::merged(found.config, target);
                     let updated = self.jetstream().update_stream(&merged).await;
                     updated.map_err(|error| admin(&merged.name, "update", &error))?;
                     ensured.updated += 1;
@@ -105,7 +84,7 @@ impl Nats {
         Ok(ensured)
     }
 
-    /// Compares every field that matters.
+    /// Compares every field that matters; copies, ages and sizes may be larger.
     ///
     /// # Errors
     ///
@@ -124,7 +103,7 @@ impl Nats {
     async fn compare_stream(&self, expected: &stream::Config) -> Result<Vec<Difference>, Error> {
         Ok(match self.find_stream(&expected.name).await? {
             None => vec![Difference::missing(&expected.name)],
-            Some(found) => streams::differences(&found, expected),
+            Some(found) => streams::differences(&found.config, &streams::at_least(&found.config, expected)),
         })
     }
 
@@ -147,36 +126,6 @@ impl Nats {
     /// When the server does not answer.
     pub async fn has_topology(&self) -> Result<bool, Error> {
         Ok(self.find_stream(ALERTS).await?.is_some())
-    }
-
-    async fn find_stream(&self, name: &str) -> Result<Option<stream::Config>, Error> {
-        match self.jetstream().get_stream(name).await {
-            Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
-            Err(error) => {
-                let code = match error.kind() {
-                    GetStreamErrorKind::JetStream(reason) => Some(reason.error_code()),
-                    GetStreamErrorKind::EmptyName
-                    | GetStreamErrorKind::Request
-                    | GetStreamErrorKind::InvalidStreamName => None,
-                };
-                if code == Some(ErrorCode::STREAM_NOT_FOUND) { Ok(None) } else { Err(admin(name, "read", &error)) }
-            }
-        }
-    }
-
-    async fn find_consumer(&self, name: &str) -> Result<Option<consumer::Config>, Error> {
-        let object = format!("{ALERTS}/{name}");
-        let stream = self.jetstream().get_stream_no_info(ALERTS).await;
-        let stream = stream.map_err(|error| admin(&object, "read", &error))?;
-        match stream.consumer_info(name).await {
-            Ok(info) => Ok(Some(info.config)),
-            Err(error)
-                if matches!(error.kind(), ConsumerInfoErrorKind::NotFound | ConsumerInfoErrorKind::StreamNotFound) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(admin(&object, "read", &error)),
-        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
 
-use super::TopologySettings;
 use super::fields::{Difference, Field, differences as field_differences};
+use super::{Bound, TopologySettings};
 use crate::bus::names::{
     ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
 };
@@ -26,13 +26,13 @@ const FIELDS: [Field; 21] = [
     Field { name: "storage", why: "a restarted server must find its messages" },
     Field { name: "discard", why: "a full queue must refuse new alerts, never drop old ones" },
     Field { name: "discard_new_per_subject", why: "a second alert on a subject must be stored" },
-    Field { name: "max_bytes", why: "the configured bound" },
+    Field { name: "max_bytes", why: "the bound of `streams` in the configuration" },
     Field { name: "max_msgs", why: "only bytes and age bound a stream" },
     Field { name: "max_msgs_per_subject", why: "all of a session's events are kept, one control request a session" },
     Field { name: "max_msg_size", why: "64 KiB under the server's max_payload, so that every dead letter fits" },
     Field { name: "max_age", why: "how long messages are kept" },
     Field { name: "max_consumers", why: "every watcher needs one" },
-    Field { name: "num_replicas", why: "the configured number of copies" },
+    Field { name: "num_replicas", why: "the copies of `streams.replicas` in the configuration" },
     Field { name: "no_ack", why: "published means acknowledged" },
     Field { name: "sealed", why: "a sealed stream takes no message" },
     Field { name: "duplicate_window", why: "a producer may repeat a publish" },
@@ -66,7 +66,7 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
         subjects: Priority::ALL.into_iter().flat_map(Priority::filters).collect(),
         retention: RetentionPolicy::WorkQueue,
         discard: DiscardPolicy::New,
-        max_bytes: settings.alerts_max_bytes,
+        max_bytes: settings.alerts_max_bytes.value(),
         max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES)).unwrap_or(i32::MAX),
         ..base.clone()
     };
@@ -74,14 +74,16 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
         name: TIMELINE.to_owned(),
         description: Some("events of investigations; the store has all of them".to_owned()),
         subjects: vec![ALL_TIMELINES.to_owned()],
-        max_age: settings.timeline_max_age,
+        max_age: settings.timeline_max_age.value(),
+        max_bytes: settings.timeline_max_bytes.value(),
         ..base.clone()
     };
     let dead_letters = Config {
         name: DEAD_LETTERS.to_owned(),
         description: Some("alerts that were given up, with the reason".to_owned()),
         subjects: vec![ALL_DEAD_LETTERS.to_owned()],
-        max_age: settings.dead_letters_max_age,
+        max_age: settings.dead_letters_max_age.value(),
+        max_bytes: settings.dead_letters_max_bytes.value(),
         ..base.clone()
     };
     let control = Config {
@@ -89,10 +91,53 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
         description: Some("requests to sessions".to_owned()),
         subjects: vec![ALL_CONTROL.to_owned()],
         max_messages_per_subject: 1,
-        max_age: settings.control_max_age,
+        max_age: settings.control_max_age.value(),
+        max_bytes: settings.control_max_bytes.value(),
         ..base
     };
     [alerts, timeline, dead_letters, control]
+}
+
+/// What is expected, with what the server keeps beyond it accepted.
+pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
+    Config {
+        num_replicas: found.num_replicas.max(expected.num_replicas),
+        max_bytes: larger(found.max_bytes, expected.max_bytes),
+        max_age: longer(found.max_age, expected.max_age),
+        ..expected.clone()
+    }
+}
+
+/// What `tarsy migrate` makes of a stream that is there. Copies are never taken away. A bound that nobody chose may be
+/// larger, but has to be there; one that is new lets no message go that the stream holds already.
+pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
+    let (bytes, age) = match expected.name.as_str() {
+        ALERTS => (settings.alerts_max_bytes, Bound::Exactly(expected.max_age)),
+        TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
+        DEAD_LETTERS => (settings.dead_letters_max_bytes, settings.dead_letters_max_age),
+        _ => (settings.control_max_bytes, settings.control_max_age),
+    };
+    let held = i64::try_from(found.state.bytes).unwrap_or(i64::MAX);
+    let max_bytes = match bytes {
+        Bound::AtLeast(least) if found.config.max_bytes <= 0 => least.max(held),
+        Bound::AtLeast(least) => least.max(found.config.max_bytes),
+        Bound::Exactly(bytes) => bytes,
+    };
+    let max_age = match age {
+        Bound::AtLeast(least) => longer(found.config.max_age, least),
+        Bound::Exactly(age) => age,
+    };
+    Config { num_replicas: found.config.num_replicas.max(expected.num_replicas), max_bytes, max_age, ..expected }
+}
+
+/// NATS writes -1, and sometimes 0, for no bound.
+fn larger(one: i64, other: i64) -> i64 {
+    if one <= 0 || other <= 0 { -1 } else { one.max(other) }
+}
+
+/// No age at all is the longest.
+fn longer(one: Duration, other: Duration) -> Duration {
+    if one.is_zero() || other.is_zero() { Duration::ZERO } else { one.max(other) }
 }
 
 pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> {

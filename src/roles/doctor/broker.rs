@@ -69,15 +69,28 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         return faults;
     }
     let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
-    let streams = examined.len() - consumers;
-    vec![Check::new("streams", Verdict::Ok, format!("{streams} streams, {consumers} consumers"))]
+    let detail = format!("{} streams, {consumers} consumers", examined.len() - consumers);
+    let weak = |weakness| {
+        let names = examined.iter().filter(|object| object.verdict == bus::Verdict::Weak(weakness));
+        names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (single, unbounded) = (weak(bus::Weakness::OneCopy), weak(bus::Weakness::Unbounded));
+    vec![if !single.is_empty() {
+        let detail = format!("{detail}; one copy on a cluster, which a lost disk takes along: {single}");
+        Check::new("streams", Verdict::Warn, detail).fix("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate")
+    } else if !unbounded.is_empty() {
+        let detail = format!("{detail}; no max_bytes, so that they may fill the disk: {unbounded}");
+        Check::new("streams", Verdict::Warn, detail).fix("tarsy migrate")
+    } else {
+        Check::new("streams", Verdict::Ok, detail)
+    }]
 }
 
 fn fault(object: &bus::Examined) -> Option<Check> {
     let kind = if object.name.contains('/') { "consumer" } else { "stream" };
     let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
     match &object.verdict {
-        bus::Verdict::Fine => None,
+        bus::Verdict::Fine | bus::Verdict::Weak(_) => None,
         bus::Verdict::Missing => Some(failed(format!("{}: missing", object.name))),
         bus::Verdict::Differs(differences) => {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tarsy::bus::{
-    CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority, Published, RETRY_OF,
-    SESSION_ID, StoredDeadLetter, TopologySettings,
+    Bound, CHAIN, Error, FINGERPRINT, FORCE, FeedSettings, JetStreamFeed, Nats, NewAlert, Priority, Published,
+    RETRY_OF, SESSION_ID, StoredDeadLetter, TopologySettings,
 };
 use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
 
@@ -123,7 +123,7 @@ async fn without_another_chain_a_retry_keeps_its_own() {
 async fn a_letter_that_cannot_be_queued_stays() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let small = TopologySettings { alerts_max_bytes: 1000, ..TopologySettings::default() };
+    let small = TopologySettings { alerts_max_bytes: Bound::Exactly(1000), ..TopologySettings::default() };
     nats.ensure_topology(&small).await.unwrap();
     let too_large = DeadLetter { reason: DeadReason::TooLarge, body: Vec::new(), ..letter(1) };
     let too_much = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };

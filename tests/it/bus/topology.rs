@@ -1,7 +1,9 @@
 //! Streams and consumers: created, verified field by field, repaired.
 
 use serde_json::{Value, json};
-use tarsy::bus::{Difference, Ensured, Error, Examined, Nats, NewAlert, Priority, TopologySettings, Verdict};
+use tarsy::bus::{
+    Bound, Difference, Ensured, Error, Examined, Nats, NewAlert, Priority, TopologySettings, Verdict, Weakness,
+};
 
 use super::{connect, outsider, prepared};
 use crate::support::nats::NatsServer;
@@ -139,7 +141,7 @@ async fn what_may_not_be_read_does_not_hide_the_rest() {
             Verdict::Unreadable(reason) => {
                 assert!([1, 5].contains(&index) && reason.contains(": cannot read: "), "{name}: {reason}");
             }
-            Verdict::Missing | Verdict::Differs(_) => panic!("{name}: {verdict:?}"),
+            Verdict::Missing | Verdict::Weak(_) | Verdict::Differs(_) => panic!("{name}: {verdict:?}"),
         }
     }
     server.kill();
@@ -194,7 +196,7 @@ async fn every_edited_field_of_a_stream_is_found() {
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     let three = TopologySettings { replicas: 3, ..TopologySettings::default() };
     let message = nats.verify_topology(&three).await.unwrap_err().to_string();
-    assert!(message.contains("TARSY_CONTROL: num_replicas is 1, must be 3 "), "{message}");
+    assert!(message.contains("TARSY_CONTROL: num_replicas is 1, must be at least 3 "), "{message}");
 }
 
 #[tokio::test]
@@ -270,7 +272,7 @@ async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
     let error = nats.publish_alert(alert(10)).await.unwrap_err();
     assert!(matches!(error, Error::NoStream(_)), "{error}");
 
-    let small = TopologySettings { alerts_max_bytes: 100_000, ..TopologySettings::default() };
+    let small = TopologySettings { alerts_max_bytes: Bound::Exactly(100_000), ..TopologySettings::default() };
     nats.ensure_topology(&small).await.unwrap();
     let published = nats.publish_alert(alert(60_000)).await.unwrap();
     assert_eq!((published.subject.as_str(), published.sequence), ("tarsy.alerts.normal.disk-full", 1));
@@ -280,4 +282,74 @@ async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     let error = nats.publish_alert(alert(2_000_000)).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn more_copies_ages_and_bytes_than_are_asked_for_are_accepted_and_kept() {
+    let (server, nats) = prepared().await;
+    let (_, jetstream) = outsider(&server).await;
+    let config = async |name: &str| jetstream.get_stream(name).await.unwrap().cached_info().config.clone();
+    let hours = |hours: u64| std::time::Duration::from_secs(hours * 3600);
+    let mut timeline = config("TARSY_TIMELINE").await;
+    (timeline.max_age, timeline.max_bytes) = (hours(100), 1_100_000_000);
+    jetstream.update_stream(&timeline).await.unwrap();
+    let mut letters = config("TARSY_DEAD_LETTERS").await;
+    (letters.max_age, letters.max_bytes) = (std::time::Duration::ZERO, 1000);
+    jetstream.update_stream(&letters).await.unwrap();
+
+    let lines: Vec<String> = differences(&nats).await.iter().map(ToString::to_string).collect();
+    let least = "TARSY_DEAD_LETTERS: max_bytes is 1000, must be at least 536870912 (the bound of `streams` in the configuration)";
+    assert_eq!(lines, [least], "only what is smaller differs");
+    let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    assert_eq!(ensured, Ensured { created: 0, updated: 1, unchanged: 7 });
+    let kept = config("TARSY_TIMELINE").await;
+    assert_eq!((kept.max_age, kept.max_bytes), (hours(100), 1_100_000_000), "an operator's own bounds stay");
+    let kept = config("TARSY_DEAD_LETTERS").await;
+    assert_eq!((kept.max_age, kept.max_bytes), (std::time::Duration::ZERO, 536_870_912));
+
+    let told = TopologySettings {
+        timeline_max_age: Bound::Exactly(hours(2)),
+        timeline_max_bytes: Bound::Exactly(1 << 20),
+        ..TopologySettings::default()
+    };
+    nats.verify_topology(&told).await.expect("a worker accepts what is larger than its configuration says");
+    nats.ensure_topology(&told).await.unwrap();
+    let shrunk = config("TARSY_TIMELINE").await;
+    assert_eq!((shrunk.max_age, shrunk.max_bytes), (hours(2), 1 << 20), "a value that is said is set");
+}
+
+#[tokio::test]
+async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    let (client, jetstream) = outsider(&server).await;
+    for name in ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"] {
+        let info = api(&client, format!("STREAM.INFO.{name}"), &json!({})).await.unwrap();
+        let config = edited(&info["config"], &json!({"max_bytes": -1}));
+        api(&client, format!("STREAM.UPDATE.{name}"), &config).await.unwrap();
+    }
+    for number in 0..4 {
+        let subject = format!("tarsy.dead.empty.{number}");
+        jetstream.publish(subject, vec![b'x'; 500_000].into()).await.unwrap().await.unwrap();
+    }
+    let settings =
+        TopologySettings { dead_letters_max_bytes: Bound::AtLeast(1_000_000), ..TopologySettings::default() };
+    nats.verify_topology(&settings).await.expect("a worker does not need the bound");
+    let examined = nats.examine_topology(&settings).await.unwrap();
+    let weak: Vec<&str> = examined
+        .iter()
+        .filter(|object| object.verdict == Verdict::Weak(Weakness::Unbounded))
+        .map(|object| object.name.as_str())
+        .collect();
+    assert_eq!(weak, ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"], "doctor tells of it");
+
+    let ensured = nats.ensure_topology(&settings).await.unwrap();
+    assert_eq!(ensured, Ensured { created: 0, updated: 2, unchanged: 6 });
+    let letters = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
+    let (state, bound) = (&letters.cached_info().state, letters.cached_info().config.max_bytes);
+    assert_eq!(state.messages, 4, "no dead letter is lost");
+    assert!((2_000_000..3_000_000).contains(&bound), "{bound}");
+    let timeline = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
+    assert_eq!(timeline.cached_info().config.max_bytes, 1 << 30);
 }

@@ -1,6 +1,6 @@
 //! A queue that is full, and a broker that is away.
 
-use tarsy::bus::TopologySettings;
+use tarsy::bus::{Bound, TopologySettings};
 
 use super::{Door, make_streams};
 use crate::support::http;
@@ -8,7 +8,7 @@ use crate::support::nats::NatsServer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_is_answered_with_503_until_there_is_room() {
-    let settings = TopologySettings { alerts_max_bytes: 16 * 1024, ..TopologySettings::default() };
+    let settings = TopologySettings { alerts_max_bytes: Bound::Exactly(16 * 1024), ..TopologySettings::default() };
     let door = Door::open_with(&settings, &[]).await;
     let body = [b'x'; 1024];
     let mut taken = 0;

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests fail the test")]
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -94,6 +95,46 @@ impl NatsServer {
         std::thread::spawn(move || read_log(BufReader::new(log), ready));
         let waited = tokio::time::timeout(READY_WITHIN, became_ready).await;
         self.port = waited.expect("nats-server was ready in time").unwrap_or_else(|_| panic!("nats-server ended"));
+    }
+}
+
+/// Three servers on loopback that keep streams together.
+#[derive(Debug)]
+pub(crate) struct NatsCluster {
+    servers: Vec<NatsServer>,
+}
+
+impl NatsCluster {
+    /// Starts them and waits until they have a leader.
+    pub(crate) async fn start() -> Self {
+        // Held until all are known, so that no two are the same.
+        let listeners: Vec<TcpListener> =
+            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+        let ports: Vec<u16> = listeners.iter().map(|held| held.local_addr().expect("a port").port()).collect();
+        drop(listeners);
+        let routes: Vec<String> = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let routes = routes.join(", ");
+        let mut servers = Vec::new();
+        for (number, port) in ports.iter().enumerate() {
+            let cluster = format!("name: tarsy-test, listen: \"127.0.0.1:{port}\", routes: [{routes}]");
+            servers.push(NatsServer::start_with(&format!("server_name: n{number}\ncluster {{ {cluster} }}")).await);
+        }
+        let cluster = Self { servers };
+        let client = async_nats::connect(cluster.url()).await.expect("a connection");
+        let jetstream = async_nats::jetstream::new(client);
+        let led = async {
+            // The server answers this once there is a leader, and with an error before.
+            while jetstream.query_account().await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(READY_WITHIN, led).await.expect("the servers found a leader in time");
+        cluster
+    }
+
+    /// Where clients connect to the first server.
+    pub(crate) fn url(&self) -> String {
+        self.servers[0].url()
     }
 }
 
