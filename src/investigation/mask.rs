@@ -4,14 +4,20 @@
 //! doubt is masked, except where the value plainly is none (`null`, `true`, `<set to the key …>`): an investigation
 //! needs to see that a password is missing.
 
+#[cfg(test)]
+mod corpus;
 mod words;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use serde_json::Value;
+
 /// What stands in place of a secret.
 pub const MASKED: &str = "[masked]";
+/// What stands in place of a whole text when the search for secrets in it failed.
+pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 
 /// Literal values shorter than this are not masked: they would blot out ordinary words.
 const SHORTEST_LITERAL: usize = 6;
@@ -50,6 +56,15 @@ impl Mask {
         url_passwords(text, &mut spans);
         words::find(text, &mut spans);
         replace(text, spans)
+    }
+
+    /// The value without its secrets, in the same shape; a masked number becomes the text `[masked]`. The text
+    /// [`HIDDEN`] when the search fails.
+    pub fn json(&self, value: &Value) -> Value {
+        match self.apply(&value.to_string()) {
+            Cow::Borrowed(_) => value.clone(),
+            Cow::Owned(masked) => serde_json::from_str(&masked).unwrap_or_else(|_| HIDDEN.into()),
+        }
     }
 }
 
@@ -178,6 +193,13 @@ mod tests {
         let mask = Mask::new(["s3same-open".to_owned(), "abc".to_owned()]);
         assert_eq!(mask.apply("xs3same-openx abc s3same-open"), "x[masked]x abc [masked]");
         assert_eq!(format!("{mask:?}"), "Mask { literals: 1 }");
+    }
+
+    #[test]
+    fn a_masked_json_value_keeps_its_shape() {
+        let value = serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
+        let expected = serde_json::json!({"password": "[masked]", "nested": {"note": "used token=[masked]", "n": 1}});
+        assert_eq!(Mask::default().json(&value), expected);
     }
 
     #[test]
