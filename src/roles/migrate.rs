@@ -21,6 +21,6 @@ pub struct Migrated {
 pub async fn run(addresses: &Addresses, config: &Config) -> anyhow::Result<Migrated> {
     let migrations = migrate(&addresses.database_for_command("migrate")?).await?;
     let nats = addresses.nats_for_command("migrate").await?;
-    let ensured = nats.ensure_topology(&topology(config)).await?;
+    let ensured = Box::pin(nats.ensure_topology(&topology(config))).await?;
     Ok(Migrated { migrations, ensured })
 }

@@ -72,11 +72,17 @@ impl Nats {
             Err(error) => return Verdict::Unreadable(error.to_string()),
         };
         let is_cluster = self.client().server_info().cluster.is_some_and(|name| !name.is_empty());
-        match verdict(Ok(streams::differences(&found, &streams::at_least(&found, expected)))) {
-            Verdict::Fine if is_cluster && found.num_replicas <= 1 => Verdict::Weak(Weakness::OneCopy),
-            Verdict::Fine if found.max_bytes <= 0 && expected.max_bytes > 0 => Verdict::Weak(Weakness::Unbounded),
-            verdict => verdict,
+        let differences = streams::differences(&found, &streams::at_least(&found, expected));
+        if !differences.is_empty() {
+            return Verdict::Differs(differences);
         }
+        if is_cluster && found.num_replicas <= 1 {
+            return Verdict::Weak(Weakness::OneCopy);
+        }
+        if found.max_bytes <= 0 && expected.max_bytes > 0 {
+            return Verdict::Weak(Weakness::Unbounded);
+        }
+        Verdict::Fine
     }
 }
 
