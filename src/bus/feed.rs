@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 use super::connection::Nats;
 use super::dead_letters;
 use super::deltas;
-use super::publisher::Publisher;
+use super::publisher::{Publisher, Stuck};
+use super::refusals::Refusals;
 use crate::engine::ports::{BrokerAway, DeadLetter, Feed, Outbox};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
@@ -35,7 +36,7 @@ pub struct FeedSettings {
 
 impl Default for FeedSettings {
     fn default() -> Self {
-        Self { drain_timeout: Duration::from_secs(15), idle: Duration::from_secs(60), most_sessions: 10_000 }
+        Self { drain_timeout: Duration::from_secs(5), idle: Duration::from_secs(60), most_sessions: 10_000 }
     }
 }
 
@@ -56,6 +57,7 @@ struct Inner<O> {
     settings: FeedSettings,
     sessions: Mutex<HashMap<SessionId, Arc<Running>>>,
     deltas: mpsc::Sender<Delta>,
+    refusals: Refusals,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -74,7 +76,16 @@ impl<O: Outbox> JetStreamFeed<O> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(deltas::show(nats.clone(), receiver, stop.clone()));
         let sessions = Mutex::default();
-        Self(Arc::new(Inner { nats: nats.clone(), outbox, settings, sessions, deltas: sender, tasks, stop }))
+        Self(Arc::new(Inner {
+            nats: nats.clone(),
+            outbox,
+            settings,
+            sessions,
+            deltas: sender,
+            refusals: Refusals::default(),
+            tasks,
+            stop,
+        }))
     }
 
     /// Ends every task; what is not published yet is published by the next poke anywhere.
@@ -122,7 +133,7 @@ impl<O: Outbox> JetStreamFeed<O> {
         let mut pause = FIRST_PAUSE;
         let mut failed = false;
         loop {
-            match publisher.catch_up().await {
+            match self.catch_up(publisher).await {
                 Ok(session_seq) if failed => {
                     tracing::info!(session_id = %session, session_seq, "events are published again");
                     return;
@@ -137,12 +148,25 @@ impl<O: Outbox> JetStreamFeed<O> {
         }
     }
 
+    /// Notes whether the stream took what there was.
+    async fn catch_up(&self, publisher: &mut Publisher<O>) -> Result<u32, Stuck> {
+        let before = publisher.reached();
+        let reached = publisher.catch_up().await;
+        match &reached {
+            Ok(session_seq) if Some(*session_seq) != before => self.0.refusals.none(),
+            Err(Stuck::Broker(reason)) => self.0.refusals.note(reason),
+            // Nothing was published.
+            Ok(_) | Err(Stuck::Store(_) | Stuck::Gap { .. }) => {}
+        }
+        reached
+    }
+
     /// Publishes up to `last_seq`; leaves the last trouble in `trouble`.
     async fn reach(&self, session: SessionId, last_seq: u32, trouble: &mut String) {
         let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
         let mut pause = FIRST_PAUSE;
         loop {
-            *trouble = match publisher.catch_up().await {
+            *trouble = match self.catch_up(&mut publisher).await {
                 Ok(session_seq) if session_seq >= last_seq => return,
                 Ok(session_seq) => format!("the table ends at event {session_seq}"),
                 Err(error) => error.to_string(),
@@ -189,6 +213,10 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
                 Err(BrokerAway(format!("events up to {last_seq} are not all published after {limit:?}: {trouble}")))
             }
         }
+    }
+
+    async fn accepting(&self) -> Result<(), BrokerAway> {
+        self.0.refusals.accepting(&self.0.nats).await
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), BrokerAway> {

@@ -28,6 +28,7 @@ mod publisher;
 mod pull;
 mod queue;
 mod reader;
+mod refusals;
 mod server;
 mod stored_letters;
 mod tail;

@@ -58,6 +58,11 @@ impl<O: Outbox> Publisher<O> {
         Self { nats: nats.clone(), outbox, session, subject, tail: None }
     }
 
+    /// The number of the last event that this publisher saw on the stream; `None` when it has to look first.
+    pub(super) fn reached(&self) -> Option<u32> {
+        self.tail.map(|tail| tail.session_seq)
+    }
+
     /// Publishes every row that the table has; returns the number of the last event on the stream.
     ///
     /// After an error or when dropped, the next call looks at the subject again.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -12,7 +13,9 @@ use super::dispatch::{Dispatcher, Intake, Job, Misread, Settings, Understood};
 use super::hesitation::Hesitation;
 use super::ports::*;
 use super::running::Running;
+use super::settler::Settler;
 use super::testing::{Fakes, Scene, Turn, lock};
+use super::timeline_probe::Timeline;
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::{Plan, Strategy};
@@ -237,6 +240,8 @@ pub(super) struct Desk {
     pub(super) sessions: Arc<FakeSessions>,
     pub(super) dispatcher: Dispatcher<Fakes, FakeSessions, Plain, Told>,
     pub(super) told: Told,
+    /// What the probe of the timeline stream says.
+    pub(super) timeline: watch::Sender<Timeline>,
 }
 
 pub(super) const SETTLED: Standing = Standing { over: true, settled: false, last_seq: 3, owes: None };
@@ -269,6 +274,9 @@ impl Desk {
             cooldown: Duration::from_hours(1),
             drain_timeout: Duration::from_secs(45),
         };
+        let (timeline, drain) = (watch::Sender::new(Timeline::Accepting), CancellationToken::new());
+        let parts = (Arc::clone(&sessions), Arc::clone(&scene.ports.feed));
+        let settler = Settler::new(parts, LEASE, timeline.subscribe(), drain.clone());
         let dispatcher = Dispatcher {
             ports: scene.ports.clone(),
             sessions: Arc::clone(&sessions),
@@ -277,13 +285,21 @@ impl Desk {
             settings: Arc::new(settings),
             hesitation: Arc::new(Hesitation::default()),
             outages: Arc::default(),
-            drain: CancellationToken::new(),
+            settler: Arc::new(settler),
+            drain,
             hurry: CancellationToken::new(),
         };
-        Self { scene, sessions, dispatcher, told: Told::default() }
+        Self { scene, sessions, dispatcher, told: Told::default(), timeline }
     }
 
+    /// Delivers and waits for the settler, too.
     pub(super) async fn deliver(&self, body: &[u8]) {
+        self.handle(body).await;
+        self.dispatcher.settler.finished().await;
+    }
+
+    /// Delivers: when it is over, the slot is free.
+    pub(super) async fn handle(&self, body: &[u8]) {
         let received = Received {
             alert_id: self.scene.session,
             body_sha256: [0; 32],

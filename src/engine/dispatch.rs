@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::attention::attended;
 use super::hesitation::Hesitation;
 use super::measure;
 use super::outage::Outages;
 use super::ports::{Claim, ClaimRequest, DeadReason, Delivery, JournalError, Place, Received, Refusal, Sessions};
 use super::reading::Decision;
 use super::running::Running;
-use super::settle::{Settled, Trouble, settle};
+use super::settle::Trouble;
+use super::settler::Settler;
 use super::world::{Ports, World};
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -114,6 +114,8 @@ pub struct Dispatcher<W: World, S, I, D> {
     pub hesitation: Arc<Hesitation>,
     /// When the store was away.
     pub outages: Arc<Outages>,
+    /// Where what is over waits until everything is on the stream.
+    pub settler: Arc<Settler<S, W::Feed, D>>,
     /// The process shuts down.
     pub drain: CancellationToken,
     /// It does so at once: what still runs is handed back in the middle of its call.
@@ -130,6 +132,7 @@ impl<W: World, S, I, D> Clone for Dispatcher<W, S, I, D> {
             settings: Arc::clone(&self.settings),
             hesitation: Arc::clone(&self.hesitation),
             outages: Arc::clone(&self.outages),
+            settler: Arc::clone(&self.settler),
             drain: self.drain.clone(),
             hurry: self.hurry.clone(),
         }
@@ -142,7 +145,7 @@ pub(super) enum Answer {
     Ack,
     Term(DeadReason),
     Nak(Duration),
-    /// Somebody else answers, or nobody does.
+    /// The settler answers, somebody else, or nobody.
     Nothing,
 }
 
@@ -151,8 +154,9 @@ pub(super) enum Answer {
 const MAX_RACES: u32 = 3;
 
 impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
-    /// Brings one message to its answer; returns when it is given. Run in a task of its own: dropping the future in
-    /// the middle is safe for the session, but leaves the message to the broker's patience.
+    /// Brings one message to its answer, or to the settler, which answers it when everything is on the stream. Run in a
+    /// task of its own: dropping the future in the middle is safe for the session, but leaves the message to the
+    /// broker's patience.
     pub async fn handle(&self, job: Job<D>) {
         let Job { received, fault, derived_id, delivery } = job;
         let (id, delivery) = (received.alert_id, Arc::new(delivery));
@@ -160,20 +164,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             tracing::warn!(session_id = %id, "message goes back to the queue: {trouble}");
             Answer::Nak(jittered(Duration::from_secs(2)))
         });
-        self.answer(id, &delivery, answer).await;
-    }
-
-    pub(super) async fn answer(&self, id: SessionId, delivery: &D, answer: Answer) {
-        let told = match answer {
-            Answer::Ack => delivery.ack().await,
-            Answer::Term(reason) => delivery.term(reason.as_str()).await,
-            Answer::Nak(delay) => delivery.nak(delay).await,
-            Answer::Nothing => Ok(()),
-        };
-        if let Err(error) = told {
-            // It comes again and finds its place.
-            tracing::warn!(session_id = %id, "message was not answered: {error}");
-        }
+        answer_with(id, &*delivery, answer).await;
     }
 
     async fn place(
@@ -192,14 +183,14 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 }
                 Place::UsedId => return Ok(Answer::Term(DeadReason::UsedId)),
                 Place::Opened => return self.take_over(id, received.stream_sequence, delivery).await,
-                Place::Joined(_) | Place::Ended | Place::Dead(_) => return self.settle(id, delivery).await,
+                Place::Joined(_) | Place::Ended | Place::Dead(_) => return Ok(self.settler.take(id, delivery)),
                 Place::Undecided { attempts } => {
                     match self.decide(&received, (fault.clone(), attempts), delivery).await {
                         Ok(Decision::Session(claimed, asked_at)) => {
                             measure::opened(derived_id);
                             return Ok(self.run((claimed, asked_at), delivery).await);
                         }
-                        Ok(Decision::Placed) => return self.settle(id, delivery).await,
+                        Ok(Decision::Placed) => return Ok(self.settler.take(id, delivery)),
                         // It was an attempt, as if the worker had died.
                         Ok(Decision::Died) => return Ok(Answer::Nak(jittered(self.settings.lease))),
                         Ok(Decision::Later(delay)) => {
@@ -246,25 +237,23 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 Ok(self.run((claimed, asked_at), delivery).await)
             }
             Claim::Busy(remaining) => Ok(Answer::Nak(jittered(remaining))),
-            Claim::Over { .. } => self.settle(id, delivery).await,
+            Claim::Over { .. } => Ok(self.settler.take(id, delivery)),
             Claim::TooNew | Claim::Unknown => Ok(Answer::Nak(jittered(Duration::from_secs(30)))),
         }
     }
+}
 
-    pub(super) async fn settle_or_later(&self, id: SessionId, delivery: &D) -> Answer {
-        self.settle(id, delivery).await.unwrap_or_else(|trouble| {
-            tracing::warn!(session_id = %id, "session is not settled yet: {trouble}");
-            Answer::Nak(jittered(Duration::from_secs(2)))
-        })
-    }
-
-    /// Everything that is owed to the world is on the stream; only then is the message done.
-    async fn settle(&self, id: SessionId, delivery: &D) -> Result<Answer, Trouble> {
-        let settling = settle(&*self.sessions, &*self.ports.feed, id);
-        Ok(match attended(delivery, self.settings.lease, settling).await? {
-            Settled::NotOver => Answer::Nak(jittered(Duration::from_secs(2))),
-            Settled::Done(dead) => dead.map_or(Answer::Ack, Answer::Term),
-        })
+/// Gives the broker its answer.
+pub(super) async fn answer_with<D: Delivery>(id: SessionId, delivery: &D, answer: Answer) {
+    let told = match answer {
+        Answer::Ack => delivery.ack().await,
+        Answer::Term(reason) => delivery.term(reason.as_str()).await,
+        Answer::Nak(delay) => delivery.nak(delay).await,
+        Answer::Nothing => Ok(()),
+    };
+    if let Err(error) = told {
+        // It comes again and finds its place.
+        tracing::warn!(session_id = %id, "message was not answered: {error}");
     }
 }
 

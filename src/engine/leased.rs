@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::control::{Broken, Control, HandBack, Stop};
-use super::dispatch::{Answer, Dispatcher, Intake, jittered};
+use super::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
 use super::measure;
 use super::ports::{Claimed, Delivery, Feed, JournalError, Sessions};
 use super::running::Run;
@@ -35,7 +35,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let answer = match ended {
             Ok(()) => {
                 measure::ended(&claimed, self.settings.session_timeout, asked_at.elapsed());
-                self.settle_or_later(session, &latest).await
+                // The slot is free for the next alert: what is owed to the world is not its business.
+                self.settler.take(session, &latest)
             }
             Err(Broken::LeaseLost) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
@@ -46,7 +47,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             Err(Broken::Panicked) => Answer::Nak(jittered(self.settings.lease)),
             Err(Broken::HandBack(reason)) => self.hand_back((&claimed, &control), &reason, &latest).await,
         };
-        self.answer(session, &latest, answer).await;
+        answer_with(session, &*latest, answer).await;
         Answer::Nothing
     }
 
@@ -88,7 +89,12 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     }
 
     /// The store first: whoever gets the message next must find the session free.
-    async fn hand_back(&self, (claimed, control): (&Claimed, &Control), reason: &HandBack, delivery: &D) -> Answer {
+    async fn hand_back(
+        &self,
+        (claimed, control): (&Claimed, &Control),
+        reason: &HandBack,
+        delivery: &Arc<D>,
+    ) -> Answer {
         let session_id = claimed.lease.session_id;
         match self.sessions.release(claimed.lease).await {
             Ok(()) => {
@@ -102,7 +108,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 return Answer::Nothing;
             }
             // The end was committed, only the answer to it was lost.
-            Err(JournalError::Ended) => return self.settle_or_later(session_id, delivery).await,
+            Err(JournalError::Ended) => return self.settler.take(session_id, delivery),
             Err(error @ (JournalError::Conflict(_) | JournalError::Away(_))) => {
                 tracing::warn!(%session_id, "session was to be handed back ({reason}), its lease has to run out: {error}");
                 return Answer::Nak(jittered(self.settings.lease));

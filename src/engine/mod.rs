@@ -21,8 +21,10 @@ pub mod requests;
 pub mod running;
 pub mod session;
 mod settle;
+pub mod settler;
 mod staffing;
 pub mod sweeper;
+pub mod timeline_probe;
 mod toolbatch;
 pub mod world;
 

@@ -16,11 +16,12 @@ use uuid::Uuid;
 use super::control::Broken;
 use super::dispatch::Settings;
 use super::ports::{
-    Claim, ClaimRequest, Claimed, DeadReason, IdleAlert, JournalError, Queue, Refusal, Sessions, Sweep, Swept,
+    Claim, ClaimRequest, Claimed, DeadReason, Delivery, IdleAlert, JournalError, Queue, Refusal, Sessions, Sweep, Swept,
 };
 use super::running::Running;
 use super::session::end_now;
 use super::settle::{Trouble, settle};
+use super::settler::Settler;
 use super::world::{Ports, World};
 use crate::investigation::entry::StopReason;
 use crate::investigation::ids::SessionId;
@@ -48,13 +49,15 @@ pub struct Sweeper<W: World, S, Q, D> {
     pub queue: Arc<Q>,
     /// What runs here.
     pub running: Arc<Running<D>>,
+    /// What waits here until everything is on the stream.
+    pub settler: Arc<Settler<S, W::Feed, D>>,
     /// How the worker deals with sessions.
     pub settings: Arc<Settings>,
     /// Time between two sweeps.
     pub interval: Duration,
 }
 
-impl<W: World, S: Sessions, Q: Queue, D: Send + Sync + 'static> Sweeper<W, S, Q, D> {
+impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
     /// Sweeps until `end` is cancelled; the first time after a part of the interval, so that workers that start
     /// together do not sweep together.
     pub async fn run(self, end: CancellationToken) {
@@ -86,8 +89,12 @@ impl<W: World, S: Sessions, Q: Queue, D: Send + Sync + 'static> Sweeper<W, S, Q,
                 return matches!(error, JournalError::Away(_));
             }
         };
+        // What is only not published yet goes last: it must not hold up the search for lost jobs.
+        let (unsettled, first): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|swept| matches!(swept, Swept::Unsettled(_)));
+        let all = first.into_iter().chain(unsettled);
         let mut troubles = Vec::new();
-        let mut taken = stream::iter(found).map(|swept| self.take_care(swept)).buffer_unordered(AT_ONCE);
+        let mut taken = stream::iter(all).map(|swept| self.take_care(swept)).buffer_unordered(AT_ONCE);
         let all = async {
             while let Some(done) = taken.next().await {
                 troubles.extend(done.err());
@@ -107,6 +114,7 @@ impl<W: World, S: Sessions, Q: Queue, D: Send + Sync + 'static> Sweeper<W, S, Q,
             Swept::Overdue(session) => self.end(session).await,
             Swept::Idle(alert) if self.running.get(alert.alert_id).is_some() => Ok(()),
             Swept::Idle(alert) => self.look_after(alert).await,
+            Swept::Unsettled(id) if self.settler.holds(id) => Ok(()),
             Swept::Unsettled(id) => {
                 if settle(&*self.sessions, &*self.ports.feed, id).await? != super::settle::Settled::NotOver {
                     metrics::counter!("tarsy_sweeps_total", "found" => "settled").increment(1);

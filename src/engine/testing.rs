@@ -1,6 +1,7 @@
 //! Fakes of the ports: a model that answers as a function of the journal, hands that count, a disk that dies.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -264,6 +265,10 @@ fn analysis(entry: &Entry) -> Option<String> {
 #[derive(Debug, Default)]
 pub(super) struct FakeFeed {
     pub(super) deltas: Mutex<Vec<Delta>>,
+    /// The timeline stream takes no events.
+    pub(super) refuses: AtomicBool,
+    /// When everything of a session was to be published.
+    pub(super) drained_at: Mutex<Vec<tokio::time::Instant>>,
 }
 
 impl Feed for FakeFeed {
@@ -274,7 +279,12 @@ impl Feed for FakeFeed {
     }
 
     async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerAway> {
-        Ok(())
+        lock(&self.drained_at).push(tokio::time::Instant::now());
+        self.accepting().await
+    }
+
+    async fn accepting(&self) -> Result<(), BrokerAway> {
+        if self.refuses.load(Ordering::Relaxed) { Err(BrokerAway("no stream".to_owned())) } else { Ok(()) }
     }
 
     async fn bury(&self, _letter: DeadLetter) -> Result<(), BrokerAway> {

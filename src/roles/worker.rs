@@ -32,7 +32,9 @@ use crate::engine::probes::{Probes, State, probe};
 use crate::engine::renewal::renew_leases;
 use crate::engine::requests::hear_requests;
 use crate::engine::running::Running;
+use crate::engine::settler::Settler;
 use crate::engine::sweeper::Sweeper;
+use crate::engine::timeline_probe::{Timeline, watch_timeline};
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
 use crate::llm::client::Client;
@@ -127,7 +129,9 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let drain = signals.end.child_token();
         let Self { name, reached, reader } = self;
         let intake = Arc::new(reader(intake(&name, &reached, &config)));
-        let dispatcher = dispatcher(&name, &reached, (&config, intake), (drain.clone(), signals.now.clone()));
+        let (timeline, timelines) = watch::channel(Timeline::Accepting);
+        let ends = (drain.clone(), signals.now.clone());
+        let dispatcher = dispatcher(&name, &reached, (&config, intake), (ends, timelines.clone()));
         let Reached { nats, requests, store, feed, model, tools } = reached;
         let background = Background::default();
         let (flow, flows) = watch::channel(Flow::Pause);
@@ -143,6 +147,7 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
             sessions: Arc::clone(&store),
             queue: Arc::new(JetStreamQueue::new(&nats)),
             running: Arc::clone(running),
+            settler: Arc::clone(&dispatcher.settler),
             settings: Arc::clone(&dispatcher.settings),
             interval: worker.sweep_interval,
         };
@@ -152,7 +157,8 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let outages = Arc::clone(&dispatcher.outages);
         let probes = Probes { sessions: store, model, broker: move || link.link().connected, outages };
         background.spawn("probe", probe(probes, state, (drain.clone(), end.clone())));
-        background.spawn("state", obey(states.clone(), (flow, ready), end.clone()));
+        background.spawn("timeline probe", watch_timeline(Arc::clone(&feed), timeline, end.clone()));
+        background.spawn("state", obey((states.clone(), timelines), (flow, ready), end.clone()));
         let identity = Identity {
             worker: dispatcher.settings.worker,
             name: name.clone(),
@@ -169,7 +175,7 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let jobs = TaskTracker::new();
         let broken = take_jobs(&mut claims, &jobs, (&dispatcher, &background)).await;
         drain.cancel();
-        drained(claims, jobs, (worker.drain_timeout, &signals.now)).await;
+        drained(claims, (jobs, &dispatcher), (worker.drain_timeout, &signals.now)).await;
         let broken = background.finish().await.or(broken);
         feed.close().await;
         if let Err(error) = nats.flush().await {
@@ -203,8 +209,13 @@ async fn take_jobs<I: Intake>(
     }
 }
 
-/// Waits for the sessions, while what still comes out of the queue is given back beside them.
-async fn drained(claims: Claims, jobs: TaskTracker, (drain_timeout, now): (Duration, &CancellationToken)) {
+/// Waits for the sessions and for what is being settled, while what still comes out of the queue is given back beside
+/// them.
+async fn drained<I: Intake>(
+    claims: Claims,
+    (jobs, dispatcher): (TaskTracker, &WorkerDispatcher<I>),
+    (drain_timeout, now): (Duration, &CancellationToken),
+) {
     let began = Instant::now();
     metrics::gauge!("tarsy_draining").set(1.0);
     jobs.close();
@@ -217,7 +228,7 @@ async fn drained(claims: Claims, jobs: TaskTracker, (drain_timeout, now): (Durat
     };
     let waited = async {
         tokio::select! {
-            () = jobs.wait() => {}
+            () = async { jobs.wait().await; dispatcher.settler.finished().await } => {}
             () = patience => tracing::warn!("sessions are left to their leases: {}", jobs.len()),
         }
     };
@@ -235,7 +246,7 @@ fn dispatcher<I: Intake>(
     name: &str,
     reached: &Reached,
     (config, intake): (&Config, Arc<I>),
-    (drain, hurry): (CancellationToken, CancellationToken),
+    ((drain, hurry), timeline): ((CancellationToken, CancellationToken), watch::Receiver<Timeline>),
 ) -> WorkerDispatcher<I> {
     let worker = &config.worker;
     let settings = Settings {
@@ -253,6 +264,7 @@ fn dispatcher<I: Intake>(
         journal: Arc::clone(&reached.store),
         feed: Arc::clone(&reached.feed),
     };
+    let parts = (Arc::clone(&reached.store), Arc::clone(&reached.feed));
     Dispatcher {
         ports,
         sessions: Arc::clone(&reached.store),
@@ -261,6 +273,7 @@ fn dispatcher<I: Intake>(
         settings: Arc::new(settings),
         hesitation: Arc::new(Hesitation::default()),
         outages: Arc::default(),
+        settler: Arc::new(Settler::new(parts, worker.lease, timeline, drain.clone())),
         drain,
         hurry,
     }
@@ -277,13 +290,13 @@ async fn handle<I: Intake>(dispatcher: WorkerDispatcher<I>, claimed: Claimed) {
 
 /// Tells the claim loop and the readiness probe what the worker does.
 async fn obey(
-    mut states: watch::Receiver<State>,
+    (mut states, mut timeline): (watch::Receiver<State>, watch::Receiver<Timeline>),
     (flow, ready): (watch::Sender<Flow>, watch::Sender<Readiness>),
     end: CancellationToken,
 ) {
     loop {
         let (wanted, readiness) = match &*states.borrow_and_update() {
-            State::Claiming => (Flow::Claim, Readiness::Ready),
+            State::Claiming => (Flow::Claim, claiming(&timeline.borrow_and_update())),
             State::Paused(away) if away.is_empty() => (Flow::Pause, Readiness::NotReady("starting".to_owned())),
             State::Paused(away) => (Flow::Pause, Readiness::NotReady(format!("{} away", away.join(", ")))),
             State::Draining => (Flow::Pause, Readiness::NotReady("draining".to_owned())),
@@ -292,6 +305,7 @@ async fn obey(
         ready.send_replace(readiness);
         tokio::select! {
             () = end.cancelled() => return,
+            Ok(()) = timeline.changed() => {}
             changed = states.changed() => if changed.is_err() {
                 // The probe is gone, and with it the worker's right to claim.
                 flow.send_replace(Flow::Pause);
@@ -299,6 +313,14 @@ async fn obey(
                 return;
             },
         }
+    }
+}
+
+/// Without the timeline stream investigations go on: a worker that is not ready would be no help.
+fn claiming(timeline: &Timeline) -> Readiness {
+    match timeline {
+        Timeline::Accepting => Readiness::Ready,
+        Timeline::Unavailable(_) => Readiness::Impaired("the timeline stream is unavailable".to_owned()),
     }
 }
 

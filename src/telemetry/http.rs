@@ -30,6 +30,8 @@ const REFUSED: Duration = Duration::from_millis(200);
 pub enum Readiness {
     /// It does.
     Ready,
+    /// It does, and something is wrong all the same.
+    Impaired(String),
     /// It does not, and why.
     NotReady(String),
 }
@@ -95,6 +97,7 @@ fn answer(method: &Method, path: &str, metrics: &Metrics, readiness: &Readiness)
     match (path, readiness) {
         ("/metrics", _) => text(StatusCode::OK, metrics.render()),
         ("/healthz", _) | (_, Readiness::Ready) => text(StatusCode::OK, "ok\n".to_owned()),
+        (_, Readiness::Impaired(what)) => text(StatusCode::OK, format!("ok, but {what}\n")),
         (_, Readiness::NotReady(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }

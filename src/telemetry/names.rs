@@ -165,6 +165,8 @@ const WORKER: &[Metric] = &[
     seconds("tarsy_session_wait_seconds", SESSION_BUCKETS, "from the stream's taking of an alert to its investigation"),
     seconds("tarsy_session_duration_seconds", SESSION_BUCKETS, "from the opening of an investigation to its end"),
     gauge("tarsy_sessions_running", "investigations that this worker owns now"),
+    gauge("tarsy_settling", "ended investigations and placed alerts of which this worker still publishes something"),
+    gauge("tarsy_timeline_available", "1 while the timeline stream takes events; investigations go on without it"),
     gauge("tarsy_worker_slots", "investigations that this worker can own at once"),
     gauge("tarsy_worker_slot_utilization_ratio", "running investigations to slots, 0 to 1"),
     gauge("tarsy_queue_pending", "alerts that nobody has taken yet; the same from every worker")

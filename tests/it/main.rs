@@ -31,6 +31,7 @@ mod proof;
 mod protocol;
 mod python;
 mod receive;
+mod settling;
 mod start;
 mod store;
 mod support;

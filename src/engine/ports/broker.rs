@@ -25,6 +25,10 @@ pub trait Feed: Send + Sync + 'static {
     /// Returns when every event up to `last_seq` is on the stream; then the session's publisher ends.
     fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerAway>> + Send;
 
+    /// Whether the timeline stream takes events: it is there, has a leader, and has refused none since the last one
+    /// that it took. Bounded by a few seconds.
+    fn accepting(&self) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+
     /// Stores a dead letter once, however often it is called.
     fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerAway>> + Send;
 }

@@ -43,6 +43,7 @@ fn sweeper(desk: &Desk, queue: FakeQueue) -> FakeSweeper {
         sessions: Arc::clone(&desk.sessions),
         queue: Arc::new(queue),
         running: Arc::clone(&desk.dispatcher.running),
+        settler: Arc::clone(&desk.dispatcher.settler),
         settings: Arc::clone(&desk.dispatcher.settings),
         interval: Duration::from_secs(15),
     }

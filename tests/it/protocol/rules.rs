@@ -3,7 +3,7 @@
 use super::state::{Faults, Id};
 
 /// What the protocol relies on. Rules whose absence costs nothing but time (NAK after the hand-back's commit, adoption
-/// of a second delivery, jitter) are followed by the model, but there is nothing to be seen when they are off.
+/// of a second delivery, settling beside the slots, jitter) are followed by the model, but there is nothing to be seen when they are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// A delivery is counted before its body is read. `store/sql/receive.sql`
@@ -32,11 +32,11 @@ pub(super) enum Rule {
     PublishFromTable,
     /// A refused publish says nothing about ownership. `bus/publisher.rs`
     RefusalIsNoVerdict,
-    /// What is over is settled before it is acknowledged. `engine/dispatch.rs`
+    /// What is over is settled before it is acknowledged. `engine/settler.rs`
     SettleBeforeAck,
-    /// It is settled only when everything is published. `engine/dispatch.rs`
+    /// It is settled only when everything is published. `engine/settle.rs`
     PublishBeforeSettled,
-    /// It is settled only when its dead letter is stored. `engine/dispatch.rs`
+    /// It is settled only when its dead letter is stored. `engine/settle.rs`
     DeadLetterBeforeSettled,
     /// The sweeper queues an alert again whose job is gone. `Sessions::sweep`, `Queue::requeue`
     SweepLostJobs,
