@@ -50,6 +50,8 @@ diesel::table! {
         error -> Nullable<Text>,
         retry_of -> Nullable<Uuid>,
         parent_id -> Nullable<Uuid>,
+        joined_alerts -> Int4,
+        resolved_alerts -> Int4,
     }
 }
 

@@ -86,7 +86,9 @@ fn who(meta: &Meta<'_>) -> String {
 
 /// Another alert of the same fingerprint was linked.
 pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
-    let alert = meta.text("alert_id").map(|id| format!("alert {}: same fingerprint", messages::short(&id)));
+    let count = meta.number("count").map(|count| format!(", the {count}th so far; not every one is shown"));
+    let count = count.unwrap_or_default();
+    let alert = meta.text("alert_id").map(|id| format!("alert {}: same fingerprint{count}", messages::short(&id)));
     line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
 }
 

@@ -12,10 +12,16 @@ WITH alert AS (
   WHERE s.fingerprint = $2 AND s.status = 'running'
   FOR NO KEY UPDATE OF s
 ), joined AS (
-  UPDATE alert_sessions s SET event_seq = s.event_seq + 1
+  -- Each is counted. The first nine have an event, then those with the numbers 10, 20, 50, 100, 200, 500 and so on: an
+  -- alert without one takes no number. The row is locked, so that no two have the same count.
+  UPDATE alert_sessions s
+  SET joined_alerts = s.joined_alerts + $3::integer, resolved_alerts = s.resolved_alerts + (NOT $3)::integer,
+      event_seq = s.event_seq
+        + ((CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text ~ '^([1-9]|[125]0+)$')::integer
   FROM target t
   WHERE s.session_id = t.session_id AND NOT t.closing
-  RETURNING s.session_id, s.event_seq, s.lease_epoch
+  RETURNING s.session_id, s.event_seq, s.lease_epoch,
+            CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
 ), cooling AS (
   SELECT newest.session_id, newest.finished_at
   FROM alert, (
@@ -63,7 +69,8 @@ WITH alert AS (
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
          CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $17,
          jsonb_build_object('alert_id', $1, 'severity', $5)
-  FROM joined
+           || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
+  FROM joined WHERE count::text ~ '^([1-9]|[125]0+)$'
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed', 'joined an open investigation',
          jsonb_build_object('joined_session_id', session_id)

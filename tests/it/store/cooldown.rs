@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::fixture::{completed, investigated, new_id, open_request, open_session, received, until_blocked};
 use crate::support::postgres::TestDatabase;
+use crate::support::stream::join_events;
 
 const COOLDOWN: Duration = Duration::from_secs(3600);
 
@@ -259,7 +260,7 @@ async fn an_alert_at_the_end_of_a_session_is_joined_or_answered_and_never_invest
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
              FROM timeline_events WHERE session_id = '{ending}'",
-            to_the_old + 2
+            join_events(to_the_old) + 2
         )));
         assert!(database.holds(
             "SELECT bool_and(place IN ('opened', 'joined')) AND bool_and(events = 1 OR place = 'opened') \

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::engine::ports::{
@@ -16,7 +17,7 @@ use tarsy::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy,
 };
 use tarsy::investigation::timeline::{EventDraft, EventType};
-use tarsy::store::Store;
+use tarsy::store::{MIGRATIONS, Store};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;
@@ -25,6 +26,15 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 pub(crate) fn new_id() -> SessionId {
     SessionId(Uuid::now_v7())
+}
+
+/// Takes back this migration and all behind it.
+pub(crate) fn revert_through(database: &TestDatabase, version: &str) {
+    let mut connection = database.connection();
+    let later = format!("SELECT count(*) FROM __diesel_schema_migrations WHERE version >= '{version}'");
+    for _ in 0..database.number(&later) {
+        connection.revert_last_migration(MIGRATIONS).unwrap();
+    }
 }
 
 pub(crate) fn now() -> DateTime<Utc> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use tarsy::engine::ports::{
     Journal, OpenRequest, Opened, Outbox, Place, SessionEnd, Sessions, Standing, Sweep, Swept, Threads,
@@ -13,10 +12,10 @@ use tarsy::investigation::alert::Alert;
 use tarsy::investigation::follow_up::{Exchange, PastCall};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventDraft, EventType};
-use tarsy::store::{MIGRATIONS, SessionFilter, Store};
+use tarsy::store::{SessionFilter, Store};
 
 use super::fixture::{
-    alert, checkpoint, completed, investigated, new_id, open_request, received, running_session, steal,
+    alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through, running_session, steal,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -179,7 +178,7 @@ async fn the_schema_refuses_a_question_with_a_fingerprint_and_the_way_back_keeps
             .unwrap_err();
         assert!(refused.to_string().contains("alert_sessions_question"), "{refused}");
     }
-    database.connection().revert_last_migration(MIGRATIONS).unwrap();
+    revert_through(&database, "20261122000200");
     assert_eq!(
         database.text(&format!("SELECT fingerprint FROM alert_sessions WHERE session_id = '{id}'")),
         format!("question:{id}")

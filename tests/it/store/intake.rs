@@ -80,6 +80,41 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
 }
 
 #[tokio::test]
+async fn from_the_tenth_on_joins_are_counted_and_an_alert_without_an_event_takes_no_number() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let open = new_id();
+    open_session(&store, open, "fp").await;
+    let mut joined = Vec::new();
+    for firing in [true; 60].into_iter().chain([false; 11]) {
+        let id = new_id();
+        store.receive(received(id, b"storm")).await.unwrap();
+        let request = open_request(id, "fp");
+        let request = if firing { request } else { resolved("fp", request) };
+        assert_eq!(store.open(request.clone()).await, Ok(Opened::Joined(open)));
+        assert_eq!(store.open(request).await, Ok(Opened::Joined(open)), "sent again it is not counted again");
+        joined.push(id);
+    }
+    let events = store.events(open, 1, 100).await.unwrap();
+    let numbers: Vec<u32> = events.iter().map(|event| event.session_seq).collect();
+    assert_eq!(numbers, (2..=23).collect::<Vec<_>>(), "without a gap");
+    let counts = (1..10).chain([10, 20, 50]).map(|n| ("alert_joined", n, joined[n - 1]));
+    let counts = counts.chain((1..=10).map(|n| ("alert_resolved", n, joined[59 + n])));
+    let expected: Vec<(&str, serde_json::Value)> = counts
+        .map(|(kind, count, id)| match count {
+            10.. => (kind, json!({"alert_id": id, "severity": "high", "count": count})),
+            _ => (kind, json!({"alert_id": id, "severity": "high"})),
+        })
+        .collect();
+    let found: Vec<_> = told(&events).into_iter().map(|(_, kind, metadata)| (kind, metadata)).collect();
+    assert_eq!(found, expected);
+    assert!(
+        database.holds("SELECT event_seq = 23 AND joined_alerts = 60 AND resolved_alerts = 11 FROM alert_sessions")
+    );
+    assert_eq!(database.number("SELECT count(*) FROM alerts WHERE place = 'joined'"), 71, "every alert has its place");
+}
+
+#[tokio::test]
 async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
     let database = TestDatabase::create().await;
     let store = database.store();

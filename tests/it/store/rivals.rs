@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{claim_request, completed, new_id, open_request, open_session, received};
 use crate::support::postgres::TestDatabase;
+use crate::support::stream::join_events;
 
 fn wide_store(database: &TestDatabase, connections: usize) -> Store {
     let options = ConnectOptions { pool_size: connections, ..ConnectOptions::new(database.url()) };
@@ -47,7 +48,8 @@ async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
         let joined = places.iter().filter(|(_, place)| *place == Opened::Joined(opened[0])).count();
         assert_eq!(joined, 63);
         assert!(database.holds(&format!(
-            "SELECT count(*) = 64 AND max(session_seq) = 64 FROM timeline_events WHERE session_id = '{}'",
+            "SELECT count(*) = {0} AND max(session_seq) = {0} FROM timeline_events WHERE session_id = '{1}'",
+            1 + join_events(63),
             opened[0]
         )));
     }
@@ -102,7 +104,7 @@ async fn an_alert_at_the_end_of_a_session_joins_before_the_end_or_opens_anew() {
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
              FROM timeline_events WHERE session_id = '{ending}'",
-            to_the_old + 2
+            join_events(to_the_old) + 2
         )));
     }
     assert!(joined_before > 0);

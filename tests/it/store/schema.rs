@@ -6,16 +6,17 @@ use diesel_migrations::MigrationHarness;
 use tarsy::investigation::timeline::EventType;
 use tarsy::store::{ConnectOptions, Error, MIGRATIONS, check_schema, migrate, schema_version};
 
+use super::fixture::revert_through;
 use crate::support::postgres::TestDatabase;
 
-const CURRENT: &str = "20261122000200";
+const CURRENT: &str = "20261122000700";
 
 #[tokio::test]
 async fn migrations_go_up_and_down_and_up_again() {
     let database = TestDatabase::empty();
     let options = ConnectOptions::new(database.url());
     assert_eq!(schema_version(&options).await.unwrap(), None);
-    assert_eq!(migrate(&options).await.unwrap().len(), 6);
+    assert_eq!(migrate(&options).await.unwrap().len(), 7);
     assert_eq!(schema_version(&options).await.unwrap().as_deref(), Some(CURRENT));
     check_schema(&options).await.unwrap();
     assert_eq!(migrate(&options).await.unwrap(), Vec::<String>::new());
@@ -24,7 +25,7 @@ async fn migrations_go_up_and_down_and_up_again() {
     let left = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') \
                 AND relname <> '__diesel_schema_migrations'";
     assert_eq!(database.number(left), 0);
-    assert_eq!(migrate(&options).await.unwrap().len(), 6);
+    assert_eq!(migrate(&options).await.unwrap().len(), 7);
 }
 
 #[tokio::test]
@@ -34,9 +35,7 @@ async fn the_way_back_from_the_native_tool_events_keeps_their_rows() {
         "INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content) \
          VALUES ('019ab000-0000-7000-8000-000000000000', now(), 1, 1, 'code_execution', 'completed', 'print(1)')",
     );
-    for _ in 0..5 {
-        database.connection().revert_last_migration(MIGRATIONS).unwrap();
-    }
+    revert_through(&database, "20261121000001");
     assert_eq!(database.number("SELECT count(*) FROM timeline_events WHERE event_type = 'code_execution'"), 1);
     let refused = diesel::sql_query(
         "INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content) \
@@ -55,7 +54,7 @@ async fn many_migrators_at_once_apply_each_migration_once() {
     let (a, b, c, d) = tokio::join!(migrate(&options), migrate(&options), migrate(&options), migrate(&options));
     let mut applied: Vec<usize> = [a, b, c, d].into_iter().map(|result| result.unwrap().len()).collect();
     applied.sort_unstable();
-    assert_eq!(applied, [0, 0, 0, 6]);
+    assert_eq!(applied, [0, 0, 0, 7]);
 }
 
 #[tokio::test]

@@ -80,3 +80,12 @@ impl Stage {
         .await;
     }
 }
+
+/// So many of the alerts that joined have an event: the first nine, then the 10th, 20th, 50th, 100th and so on.
+pub(crate) fn join_events(joined: usize) -> usize {
+    let shown = |count: &usize| {
+        let digits = count.to_string();
+        digits.len() == 1 || (digits.starts_with(['1', '2', '5']) && digits[1..].chars().all(|digit| digit == '0'))
+    };
+    (1..=joined).filter(shown).count()
+}
