@@ -4,6 +4,7 @@
 //! environment and are never printed with the help.
 
 mod checks;
+mod database;
 mod hidden;
 mod sessions;
 mod values;
@@ -27,6 +28,7 @@ pub use checks::{
     CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
     ToolsArgs,
 };
+pub use database::MigrateArgs;
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
@@ -113,7 +115,7 @@ pub enum Command {
     /// Take alerts over HTTP from Alertmanager, Grafana and others, and queue them
     Receive(ReceiveArgs),
     /// Bring the database and the streams to this version; safe to run again
-    Migrate(JsonArgs),
+    Migrate(MigrateArgs),
     /// Publish an alert
     Submit(SubmitArgs),
     /// Show an investigation from its first event, then live

@@ -145,7 +145,7 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let _entered = running.insert(Run { lease: desk.scene.lease(), control, delivery: Arc::new(Silent) });
     let (began, end) = (Instant::now(), CancellationToken::new());
     let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
-    let renewing = renew_leases(sessions, Arc::clone(&running), feed, (lease, end.clone()));
+    let renewing = renew_leases((sessions, Arc::default()), Arc::clone(&running), feed, (lease, end.clone()));
     let ending = async {
         tokio::time::sleep(Duration::from_millis(3100)).await; // paused time
         end.cancel();
@@ -239,9 +239,10 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     let desk = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
     *lock(&desk.sessions.renewal) = None;
     let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
-    let renewing =
-        renew_leases(sessions, Arc::clone(&desk.dispatcher.running), feed, (LEASE, CancellationToken::new()));
+    let renewed = (sessions, Arc::clone(&desk.dispatcher.outages));
+    let renewing = renew_leases(renewed, Arc::clone(&desk.dispatcher.running), feed, (LEASE, CancellationToken::new()));
     tokio::select! {
+        biased;
         () = renewing => {}
         () = desk.deliver(b"x") => {}
     }
@@ -249,6 +250,8 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     assert_eq!(*lock(&desk.scene.ports.model.calls), 1);
     assert!(lock(&desk.scene.ports.tools.calls).is_empty(), "no tool call begins");
     assert!(desk.scene.journal().iter().any(|entry| format!("{entry:?}").contains("look")), "the answer is kept");
+    let excuse = desk.dispatcher.outages.excuse(LEASE);
+    assert_eq!(excuse.as_secs(), 25, "nobody died in this time: {excuse:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,7 +281,8 @@ async fn a_run_that_is_stuck_in_a_step_is_neither_renewed_nor_progressed_and_los
     let delivery = Arc::new(desk.told.clone());
     let _entered = running.insert(Run { lease: desk.scene.lease(), control: control.clone(), delivery });
     let (sessions, feed) = (Arc::clone(&desk.sessions), Arc::clone(&desk.scene.ports.feed));
-    let renewing = renew_leases(sessions, Arc::clone(&running), feed, (LEASE, CancellationToken::new()));
+    let renewing =
+        renew_leases((sessions, Arc::default()), Arc::clone(&running), feed, (LEASE, CancellationToken::new()));
     let began = Instant::now();
     let stuck = control.within(Duration::from_secs(25), control.lost());
     tokio::select! {

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What the probe has seen of the store.
+/// What was seen of the store: by the probe, and by the renewals. Renewals can fail while the probe is answered: one
+/// table may be locked.
 #[derive(Debug, Default)]
 pub struct Outages {
-    seen: Mutex<Seen>,
+    probes: Mutex<Seen>,
+    renewals: Mutex<Seen>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,34 +27,48 @@ struct Outage {
     until: Option<Instant>,
 }
 
-impl Outages {
+impl Seen {
     /// The store was asked now.
-    pub(super) fn look(&self, answers: bool) {
+    fn look(&mut self, answers: bool) {
         let now = Instant::now();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match (answers, seen.up_at, seen.last) {
+        match (answers, self.up_at, self.last) {
             (true, _, Some(Outage { after, until: None })) => {
-                seen.last = Some(Outage { after, until: Some(now) });
+                self.last = Some(Outage { after, until: Some(now) });
             }
             (false, Some(up_at), None | Some(Outage { until: Some(_), .. })) => {
-                seen.last = Some(Outage { after: up_at, until: None });
+                self.last = Some(Outage { after: up_at, until: None });
             }
             // Nothing new, or never seen answering: a worker that has just started knows nothing of the past.
             (true | false, _, _) => {}
         }
         if answers {
-            seen.up_at = Some(now);
+            self.up_at = Some(now);
         }
+    }
+
+    fn excuse(&self, lease: Duration) -> Duration {
+        let Some(outage) = self.last else { return Duration::ZERO };
+        let over_for = outage.until.map_or(Duration::ZERO, |until| until.elapsed());
+        if over_for < lease.saturating_mul(2) { outage.after.elapsed() } else { Duration::ZERO }
+    }
+}
+
+impl Outages {
+    /// The probe has asked the store now.
+    pub(super) fn look(&self, answers: bool) {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner).look(answers);
+    }
+
+    /// A renewal has succeeded or failed now. Without a lease to renew none can have failed.
+    pub(super) fn renewed(&self, succeeded: bool) {
+        self.renewals.lock().unwrap_or_else(PoisonError::into_inner).look(succeeded);
     }
 
     /// A lease that ran out less than this ago did so while nobody could renew it. Zero when there was no outage, or
     /// when it was over for longer than the owners of leases need to renew them or to die of something else.
     pub(super) fn excuse(&self, lease: Duration) -> Duration {
-        let Some(outage) = self.seen.lock().unwrap_or_else(PoisonError::into_inner).last else {
-            return Duration::ZERO;
-        };
-        let over_for = outage.until.map_or(Duration::ZERO, |until| until.elapsed());
-        if over_for < lease.saturating_mul(2) { outage.after.elapsed() } else { Duration::ZERO }
+        let of = |seen: &Mutex<Seen>| seen.lock().unwrap_or_else(PoisonError::into_inner).excuse(lease);
+        of(&self.probes).max(of(&self.renewals))
     }
 }
 
@@ -105,5 +121,23 @@ mod tests {
         outages.look(false);
         pass(3).await;
         assert_eq!(outages.excuse(LEASE), Duration::from_secs(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn renewals_that_fail_excuse_leases_although_the_probe_is_answered() {
+        let outages = Outages::default();
+        for second in 0..60 {
+            outages.look(true);
+            if second % 10 == 0 {
+                outages.renewed(second < 20);
+            }
+            pass(1).await;
+        }
+        assert_eq!(outages.excuse(LEASE), Duration::from_secs(50), "since the last one that succeeded");
+        outages.renewed(true);
+        pass(59).await;
+        assert_eq!(outages.excuse(LEASE), Duration::from_secs(109));
+        pass(1).await;
+        assert_eq!(outages.excuse(LEASE), Duration::ZERO);
     }
 }

@@ -7,6 +7,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::control::Stop;
+use super::outage::Outages;
 use super::ports::{Delivery, Feed, Renewal, Sessions};
 use super::running::{Run, Running};
 
@@ -15,7 +16,7 @@ use super::running::{Run, Running};
 /// A lost lease takes the reins of its run and says nothing to the broker. A failed renewal changes nothing: the runs
 /// find out by themselves when it was too long ago. A run whose present step has outlived its own bound is left out.
 pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
-    sessions: Arc<S>,
+    (sessions, outages): (Arc<S>, Arc<Outages>),
     running: Arc<Running<D>>,
     feed: Arc<F>,
     (lease, end): (Duration, CancellationToken),
@@ -25,7 +26,7 @@ pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
     let renewing = async {
         loop {
             ticks.tick().await;
-            renew(&*sessions, &running, &*feed, lease).await;
+            renew((&*sessions, &outages), &running, &*feed, lease).await;
         }
     };
     tokio::select! {
@@ -34,13 +35,21 @@ pub async fn renew_leases<S: Sessions, D: Delivery, F: Feed>(
     }
 }
 
-async fn renew<S: Sessions, D: Delivery, F: Feed>(sessions: &S, running: &Running<D>, feed: &F, lease: Duration) {
+async fn renew<S: Sessions, D: Delivery, F: Feed>(
+    (sessions, outages): (&S, &Outages),
+    running: &Running<D>,
+    feed: &F,
+    lease: Duration,
+) {
     let runs: Vec<Run<D>> = running.all().into_iter().filter(|run| may_live_on(run, lease)).collect();
     if runs.is_empty() {
+        outages.renewed(true);
         return;
     }
     let asked_at = Instant::now();
-    let answers = match sessions.renew(runs.iter().map(|run| run.lease).collect(), lease).await {
+    let answers = sessions.renew(runs.iter().map(|run| run.lease).collect(), lease).await;
+    outages.renewed(answers.is_ok());
+    let answers = match answers {
         Ok(answers) => answers,
         Err(error) => {
             tracing::warn!("leases were not renewed: {error}");

@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use crate::bus::{self, Bound, Nats, Options, Patience, TopologySettings};
 use crate::config::Config;
-use crate::store::{ConnectOptions, Error, check_schema};
+use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
 /// Where everything is.
 #[derive(Clone)]
@@ -76,20 +76,37 @@ impl Addresses {
     }
 }
 
-/// Waits until the database answers with the schema of this version.
+/// Waits until the database answers with a schema that this version may use.
 ///
 /// # Errors
-/// When the schema is another version's; [`BadAddress`] when the address cannot be read.
+/// When the schema is another version's, or the role lacks rights; [`BadAddress`] when the address cannot be read, or
+/// the server refuses it.
 pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
     loop {
-        match check_schema(options).await {
-            Ok(()) => return Ok(()),
-            Err(error @ (Error::SchemaBehind(_) | Error::SchemaTooNew(_))) => bail!(error),
-            Err(error @ Error::BadUrl(_)) => bail!(BadAddress(error.to_string())),
+        match check_for_worker(options).await {
+            Ok(Schema::Current) => return Ok(()),
+            Ok(Schema::Newer(version)) => {
+                tracing::info!(version, "the database schema is newer and may be used with this version");
+                return Ok(());
+            }
+            Err(error @ (Error::BadUrl(_) | Error::Refused { .. })) => bail!(BadAddress(one_line(&error))),
+            Err(error) if is_final(&error) => bail!(error),
             Err(error) => tracing::warn!(error = one_line(&error), "waiting for the database"),
         }
         tokio::time::sleep(DATABASE_RETRY).await; // pacing of retries
     }
+}
+
+/// What no waiting mends.
+fn is_final(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::SchemaBehind(_)
+            | Error::SchemaTooNew(_)
+            | Error::NoMigrations
+            | Error::NotAllowed(_)
+            | Error::SettingsLost
+    )
 }
 
 /// libpq wraps its messages and ends them with a line break.

@@ -15,6 +15,7 @@ impl Addresses {
             pool_size: 2,
             connect_timeout: COMMAND_PATIENCE,
             patience: Duration::from_secs(1),
+            may_be_read_only: true,
             ..self.database(&format!("tarsy {command}"))?
         })
     }

@@ -138,7 +138,8 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let mut claims = Claims::start(&nats, claiming, Arc::new(Semaphore::new(slots)), flows);
 
         let (lease, running, end) = (worker.lease, &dispatcher.running, background.end());
-        let renewing = renew_leases(Arc::clone(&store), Arc::clone(running), Arc::clone(&feed), (lease, end.clone()));
+        let renewed = (Arc::clone(&store), Arc::clone(&dispatcher.outages));
+        let renewing = renew_leases(renewed, Arc::clone(running), Arc::clone(&feed), (lease, end.clone()));
         background.spawn("renewal", renewing);
         let hearing = hear_requests(Arc::new(requests), Arc::clone(&store), Arc::clone(running), (lease, end.clone()));
         background.spawn("requests", hearing);

@@ -5,7 +5,14 @@ use std::time::Duration;
 use deadpool_diesel::postgres::{Hook, HookError, Manager, Pool, Runtime};
 use diesel::connection::SimpleConnection;
 
+use super::address;
 use super::error::Error;
+
+/// A server without lz4 keeps its own compression: large texts are then stored at half the rate.
+const COMPRESSION: &str = "SELECT set_config(name, 'lz4', false) FROM pg_settings \
+                           WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
+/// Rows that probes write to.
+const PROBE_SLOTS: i16 = 64;
 
 /// How to reach the database and how long to wait for it. Its `Debug` form leaves the address out, which may hold a
 /// password.
@@ -25,6 +32,9 @@ pub struct ConnectOptions {
     pub connect_timeout: Duration,
     /// How long a call whose outcome is unknown is sent again.
     pub patience: Duration,
+    /// A server that takes no writes will do, unless the address names several. Else a connection to one is refused
+    /// (`target_session_attrs=read-write`), unless the address says otherwise.
+    pub may_be_read_only: bool,
 }
 
 impl std::fmt::Debug for ConnectOptions {
@@ -47,53 +57,38 @@ impl ConnectOptions {
             lock_timeout: Duration::from_secs(8),
             connect_timeout: Duration::from_secs(5),
             patience: Duration::from_secs(20),
+            may_be_read_only: false,
         }
     }
 
-    /// The connection string with the timeouts that only libpq can keep.
+    /// The connection string with everything that holds from the first moment of a connection. A pooler that shares
+    /// connections refuses `options`, where it would lose what SET says or hand it on to others.
     pub(super) fn connection_string(&self) -> String {
-        let pairs = [
+        let mut parameters = vec![
             ("connect_timeout", self.connect_timeout.as_secs().max(2).to_string()),
             ("tcp_user_timeout", self.connect_timeout.as_millis().to_string()),
             ("keepalives", "1".to_owned()),
             ("keepalives_idle", "10".to_owned()),
             ("keepalives_interval", "5".to_owned()),
             ("keepalives_count", "3".to_owned()),
+            ("application_name", self.application_name.clone()),
         ];
-        let is_url = self.url.contains("://");
-        let mut all = self.url.clone();
-        for (key, value) in pairs {
-            all.push(match (is_url, all.contains('?')) {
-                (true, false) => '?',
-                (true, true) => '&',
-                (false, _) => ' ',
-            });
-            all.push_str(&format!("{key}={value}"));
+        let needs_primary = !self.may_be_read_only || address::names_several_servers(&self.url);
+        if needs_primary && !address::names_a_kind_of_server(&self.url) {
+            parameters.push(("target_session_attrs", "read-write".to_owned()));
         }
-        all
-    }
-
-    /// What every connection begins with. A server without lz4 keeps its own compression: large texts are then stored
-    /// at half the rate.
-    fn settings(&self) -> String {
-        format!(
-            "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-             SET application_name = '{}'; \
-             SELECT set_config(name, 'lz4', false) FROM pg_settings \
-             WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
-            self.statement_timeout.as_millis(),
+        let settings = format!(
+            "-c statement_timeout={statement} -c lock_timeout={} -c idle_in_transaction_session_timeout={statement}",
             self.lock_timeout.as_millis(),
-            self.statement_timeout.as_millis(),
-            self.application_name.replace('\'', "''"),
-        )
+            statement = self.statement_timeout.as_millis(),
+        );
+        address::with(&self.url, &parameters, &settings)
     }
 
     fn pool(&self, size: usize) -> Result<Pool, Error> {
-        let settings = self.settings();
         let prepare = Hook::async_fn(move |connection, _| {
-            let settings = settings.clone();
             Box::pin(async move {
-                match connection.interact(move |connection| connection.batch_execute(&settings)).await {
+                match connection.interact(|connection| connection.batch_execute(COMPRESSION)).await {
                     Ok(Ok(())) => Ok(()),
                     Ok(Err(error)) => Err(HookError::message(error.to_string())),
                     Err(error) => Err(HookError::message(error.to_string())),
@@ -119,6 +114,8 @@ pub struct Store {
     pub(super) renewals: Pool,
     pub(super) bound: Duration,
     pub(super) patience: Duration,
+    /// Where this process writes to see that the database takes writes.
+    pub(super) probe_slot: i16,
 }
 
 impl Store {
@@ -132,6 +129,7 @@ impl Store {
             renewals: options.pool(1)?,
             bound: options.statement_timeout + Duration::from_secs(10),
             patience: options.patience,
+            probe_slot: fastrand::i16(0..PROBE_SLOTS),
         })
     }
 }
@@ -163,7 +161,16 @@ impl std::fmt::Debug for Store {
 mod tests {
     use super::*;
 
-    const REST: &str = "tcp_user_timeout=5000 keepalives=1 keepalives_idle=10 keepalives_interval=5 keepalives_count=3";
+    const REST: [&str; 7] = [
+        "connect_timeout=5",
+        "tcp_user_timeout=5000",
+        "keepalives=1",
+        "keepalives_idle=10",
+        "keepalives_interval=5",
+        "keepalives_count=3",
+        "application_name=tarsy",
+    ];
+    const OPTIONS: &str = "options=-c%20statement_timeout%3D10000%20-c%20lock_timeout%3D8000%20-c%20idle_in_transaction_session_timeout%3D10000";
 
     #[test]
     fn options_show_no_password() {
@@ -172,12 +179,21 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_added_to_every_form_of_connection_string() {
-        let rest = format!("connect_timeout=5 {REST}");
-        let url_rest = rest.replace(' ', "&");
-        let made = |url: &str| ConnectOptions::new(url).connection_string();
-        assert_eq!(made("postgres://h/db"), format!("postgres://h/db?{url_rest}"));
-        assert_eq!(made("postgres://h/db?sslmode=require"), format!("postgres://h/db?sslmode=require&{url_rest}"));
-        assert_eq!(made("host=h dbname=db"), format!("host=h dbname=db {rest}"));
+    fn timeouts_are_added_to_the_connection_string_and_a_server_that_takes_writes_is_asked_for() {
+        let rest = REST.join("&");
+        let made = |url: &str, may_be_read_only| {
+            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.connection_string()
+        };
+        let primary = "target_session_attrs=read-write";
+        assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{rest}&{primary}&{OPTIONS}"));
+        assert_eq!(made("postgres://h/db", true), format!("postgres://h/db?{rest}&{OPTIONS}"));
+        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{rest}&{primary}&{OPTIONS}"));
+        let url = "postgres://h,i/db?target_session_attrs=any";
+        assert_eq!(made(url, false), format!("{url}&{rest}&{OPTIONS}"));
+        let words = made("host=h dbname=db", false);
+        assert!(
+            words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),
+            "{words}"
+        );
     }
 }

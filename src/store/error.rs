@@ -21,6 +21,24 @@ pub enum Error {
     /// The pool could not be set up.
     #[error("database pool: {0}")]
     Build(#[from] deadpool_diesel::postgres::BuildError),
+    /// The server, or a pooler before it, refuses this address: user, password, database or a setting. It goes on to do
+    /// so until something is configured. Says what to do.
+    #[error("database refuses the connection: {reason}: {said}")]
+    Refused {
+        /// What is wrong.
+        reason: &'static str,
+        /// What the server said.
+        said: String,
+    },
+    /// The role lacks these rights.
+    #[error("database role lacks {0}: GRANT that to it, or use another role")]
+    NotAllowed(String),
+    /// A connection does not have what was set when it began.
+    #[error(
+        "database connection does not keep its settings: there is a pooler (such as PgBouncer) between that shares \
+         connections; use the address of Postgres itself, or a pool of sessions that passes `options` on"
+    )]
+    SettingsLost,
     /// The server could not be reached.
     #[error("database connection: {0}")]
     Connect(ConnectionError),
@@ -36,11 +54,32 @@ pub enum Error {
     /// A migration failed.
     #[error("migration: {0}")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A migration did not get its locks in time. Nothing of it was applied.
+    #[error(
+        "migration {migration} found its tables in use for {} s: end what uses them (pg_stat_activity shows it) and \
+         run tarsy migrate again", .patience.as_secs()
+    )]
+    MigrationBlocked {
+        /// Its name.
+        migration: String,
+        /// How long it was tried.
+        patience: Duration,
+        /// Of the last try.
+        source: Box<Error>,
+    },
+    /// Another migrator was at work all the time.
+    #[error("another tarsy migrate has worked on this database for {} s", .0.as_secs())]
+    MigrationBusy(Duration),
+    /// No schema can be right for this program.
+    #[error("this program was built without migrations")]
+    NoMigrations,
     /// The schema is older than this program, or there is none.
     #[error("database schema lacks migration {0}: run tarsy migrate")]
     SchemaBehind(String),
     /// The schema is newer than this program.
-    #[error("database schema has migration {0}, which this version does not know: run a newer tarsy")]
+    #[error(
+        "database schema has migration {0}, which this version does not know and may not be used with: run a newer tarsy"
+    )]
     SchemaTooNew(String),
     /// A row that this version does not understand.
     #[error("{0}")]
@@ -52,7 +91,8 @@ impl Error {
     /// what it says: the same bytes would be refused again.
     pub(super) fn is_worth_another_try(&self) -> bool {
         match self {
-            Self::Pool(_) | Self::Connect(_) | Self::NoAnswer(_) | Self::Broken(_) => true,
+            // A password that was changed is a new one for the next start; until then this is as good as away.
+            Self::Pool(_) | Self::Connect(_) | Self::Refused { .. } | Self::NoAnswer(_) | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(kind, _)) => !matches!(
                 kind,
                 DatabaseErrorKind::UniqueViolation
@@ -66,6 +106,11 @@ impl Error {
             Self::BadUrl(_)
             | Self::Build(_)
             | Self::Migration(_)
+            | Self::MigrationBlocked { .. }
+            | Self::MigrationBusy(_)
+            | Self::NoMigrations
+            | Self::NotAllowed(_)
+            | Self::SettingsLost
             | Self::SchemaBehind(_)
             | Self::SchemaTooNew(_)
             | Self::Unreadable(_) => false,
@@ -104,9 +149,34 @@ fn bad_address(error: &ConnectionError) -> Option<&'static str> {
     BAD_ADDRESSES.iter().find(|(libpq, _)| said.contains(libpq)).map(|(_, reason)| *reason)
 }
 
+/// What a server says of a connection that it will not take until something is configured, and what we say of it. The
+/// server uses its own language; words in another one than English are waited for, as an outage is.
+const REFUSALS: [(&str, &str); 9] = [
+    ("unsupported startup parameter", "a pooler (such as PgBouncer) does not pass settings on: use Postgres itself"),
+    ("password authentication failed", "user or password is wrong"),
+    ("no password supplied", "a password is missing"),
+    ("authentication failed for user", "this user is not let in"),
+    ("no pg_hba.conf entry", "the server lets this user or machine not in"),
+    ("is not permitted to log in", "this role may not log in"),
+    ("permission denied for database", "this role may not connect to the database"),
+    ("role \"", "there is no such role"),
+    ("database \"", "there is no such database"),
+];
+
+fn refusal(error: &ConnectionError) -> Option<Error> {
+    let ConnectionError::BadConnection(said) = error else { return None };
+    let is_named = |words: &str| match words {
+        "role \"" | "database \"" => said.contains(&format!("FATAL:  {words}")) && said.contains("does not exist"),
+        words => said.contains(words),
+    };
+    let (_, reason) = REFUSALS.iter().find(|(words, _)| is_named(words))?;
+    Some(Error::Refused { reason, said: said.split_whitespace().collect::<Vec<_>>().join(" ") })
+}
+
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
-        bad_address(&error).map_or_else(|| Self::Connect(error), Self::BadUrl)
+        let bad = bad_address(&error).map(Self::BadUrl);
+        bad.or_else(|| refusal(&error)).unwrap_or(Self::Connect(error))
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use diesel::RunQueryDsl;
 use diesel::deserialize::QueryableByName;
-use diesel::sql_types::{Text, Timestamptz};
+use diesel::sql_types::{Bool, Text, Timestamptz};
 
+use super::compatibility::{Schema, check_for_worker, check_schema, schema_version};
 use super::connect::ConnectOptions;
 use super::error::Error;
-use super::migrate::{check_schema, schema_version, with_connection};
+use super::migrate::with_connection;
 
 /// What a database says of itself.
 #[derive(Debug)]
@@ -24,8 +25,12 @@ pub struct Examined {
     pub round_trip: Duration,
     /// The last migration that it has.
     pub schema: Option<String>,
-    /// What is wrong with the schema; `None` when it is this version's.
-    pub schema_fault: Option<Error>,
+    /// What the schema is to this program, or what is wrong with it.
+    pub fit: Result<Schema, Error>,
+    /// Why this role cannot be a worker's, although the schema fits.
+    pub lacks: Option<Error>,
+    /// It takes no writes: a standby, or set so.
+    pub is_read_only: bool,
 }
 
 #[derive(QueryableByName)]
@@ -36,6 +41,8 @@ struct Said {
     synchronous_commit: String,
     #[diesel(sql_type = Timestamptz)]
     now: DateTime<Utc>,
+    #[diesel(sql_type = Bool)]
+    is_read_only: bool,
 }
 
 /// Asks the database that `options` name. Writes nothing.
@@ -47,17 +54,21 @@ pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
         let (sent, begun) = (Utc::now(), Instant::now());
         let said: Said = diesel::sql_query(
             "SELECT current_setting('server_version') AS version, \
-             current_setting('synchronous_commit') AS synchronous_commit, clock_timestamp() AS now",
+             current_setting('synchronous_commit') AS synchronous_commit, clock_timestamp() AS now, \
+             pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
         )
         .get_result(connection)?;
         Ok((said, sent, begun.elapsed()))
     })
     .await?;
     let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
-    let schema_fault = match check_schema(options).await {
-        Ok(()) => None,
-        Err(fault @ (Error::SchemaBehind(_) | Error::SchemaTooNew(_))) => Some(fault),
-        Err(error) => return Err(error),
+    let fit = match check_schema(options).await {
+        Err(error) if !matches!(error, Error::SchemaBehind(_) | Error::SchemaTooNew(_)) => return Err(error),
+        fit => fit,
+    };
+    let lacks = match &fit {
+        Ok(_) => check_for_worker(options).await.err(),
+        Err(_) => None,
     };
     Ok(Examined {
         // Distributions add their own words: 15.18 (Debian 15.18-0+deb12u1).
@@ -66,6 +77,8 @@ pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
         clock_ahead_ms: (said.now - (sent + half)).num_milliseconds(),
         round_trip,
         schema: schema_version(options).await?,
-        schema_fault,
+        fit,
+        lacks,
+        is_read_only: said.is_read_only,
     })
 }

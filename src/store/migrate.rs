@@ -1,85 +1,194 @@
 //! The schema: versioned migrations, embedded in the program, are the only way to one.
+//!
+//! A migration that waits for a table makes every statement on that table wait behind it. So each try waits for two
+//! seconds at most, and pauses before the next one: leases are renewed in between.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use diesel::migration::{Migration, MigrationSource, MigrationVersion};
+use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::{Pg, PgConnection};
-use diesel::{Connection, RunQueryDsl, sql_query};
+use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::{Connection, RunQueryDsl};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use tokio::time::{Instant, sleep};
 
+use super::compatibility::{Schema, applied, fit};
 use super::connect::ConnectOptions;
 use super::error::Error;
 
 /// Every migration that this program knows.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
+/// How long a migration waits for tables that others use, and for other migrators.
+pub const MIGRATION_PATIENCE: Duration = Duration::from_secs(300);
+
 /// Diesel does not lock: of four that start at once, three crash. Any number that nobody else uses.
 const LOCK: i64 = 7_463_517_902_114;
+/// Of one try. Renewals wait for so long at most, a tenth of a lease.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// A try that failed sooner did not fail because of a lock: a deadlock is found after a second.
+const SOONEST: Duration = Duration::from_millis(900);
+/// Between two tries, so that everything that waited behind this one has its turn.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Between two looks at another migrator.
+const LOOK: Duration = Duration::from_millis(200);
 
-/// Brings the schema up to this program; returns the names of what was applied. Safe to run in many places at once.
+/// What a migration has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// Names of the migrations that were applied now.
+    pub applied: Vec<String>,
+    /// What the schema was to this program before.
+    pub schema: Schema,
+}
+
+/// Brings the schema up to this program. Safe to run in many places at once. A newer schema that this program may use
+/// is left as it is.
 ///
 /// # Errors
-/// When the database cannot be reached, a migration fails, or the schema is newer than this program.
-pub async fn migrate(options: &ConnectOptions) -> Result<Vec<String>, Error> {
-    with_connection(options, |connection| {
-        sql_query("SELECT pg_advisory_lock($1)").bind::<diesel::sql_types::BigInt, _>(LOCK).execute(connection)?;
-        connection.batch_execute("SET lock_timeout = '60s'")?;
-        if let Some(unknown) = unknown_version(connection)? {
-            return Err(Error::SchemaTooNew(unknown));
-        }
-        // The lock ends with the connection.
-        let applied = connection.run_pending_migrations(MIGRATIONS).map_err(Error::Migration)?;
-        Ok(applied.iter().map(ToString::to_string).collect())
-    })
-    .await
+/// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
+/// it, or `patience` is over: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
+pub async fn migrate(options: &ConnectOptions, patience: Duration) -> Result<Migrated, Error> {
+    let url = options.connection_string();
+    let connection = blocking(move || Ok(PgConnection::establish(&url)?)).await?;
+    let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + patience, patience };
+    migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;
+    migrator.lock().await?;
+    let migrated = migrator.bring_up().await;
+    // Explicitly: a connection that a pooler keeps would keep the lock, too.
+    let unlock = move |connection: &mut PgConnection| Ok(advisory(connection, "pg_advisory_unlock")?);
+    let unlocked = migrator.run(unlock).await;
+    let migrated = migrated?;
+    unlocked?;
+    Ok(migrated)
 }
 
-/// The last migration of the database; `None` for a database without a schema.
-///
-/// # Errors
-/// When the database cannot be reached.
-pub async fn schema_version(options: &ConnectOptions) -> Result<Option<String>, Error> {
-    with_connection(options, |connection| Ok(applied(connection)?.into_iter().max().map(|version| version.to_string())))
-        .await
+/// A connection that is lent to one thread after another.
+struct Migrator {
+    connection: Option<PgConnection>,
+    until: Instant,
+    patience: Duration,
 }
 
-/// Whether the schema is exactly the one of this program: what a worker asks before it starts.
-///
-/// # Errors
-/// [`Error::SchemaBehind`], [`Error::SchemaTooNew`], or when the database cannot be reached.
-pub async fn check_schema(options: &ConnectOptions) -> Result<(), Error> {
-    with_connection(options, |connection| {
-        if let Some(unknown) = unknown_version(connection)? {
-            return Err(Error::SchemaTooNew(unknown));
-        }
-        let applied = applied(connection)?;
-        match known()?.into_iter().find(|version| !applied.contains(version)) {
-            Some(missing) => Err(Error::SchemaBehind(missing.to_string())),
-            None => Ok(()),
-        }
-    })
-    .await
-}
-
-fn known() -> Result<Vec<MigrationVersion<'static>>, Error> {
-    let migrations: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(Error::Migration)?;
-    Ok(migrations.iter().map(|migration| migration.name().version().as_owned()).collect())
-}
-
-/// Reads only: a worker may have no right to create Diesel's table.
-fn applied(connection: &mut PgConnection) -> Result<Vec<MigrationVersion<'static>>, Error> {
-    let exists: bool = diesel::select(diesel::dsl::sql::<diesel::sql_types::Bool>(
-        "to_regclass('__diesel_schema_migrations') IS NOT NULL",
-    ))
-    .get_result(connection)?;
-    if !exists {
-        return Ok(Vec::new());
+impl Migrator {
+    async fn run<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let lent = self.connection.take();
+        let (connection, result) = blocking(move || {
+            let mut connection = lent.ok_or_else(|| Error::Broken("the connection is gone".to_owned()))?;
+            let result = work(&mut connection);
+            Ok((connection, result))
+        })
+        .await?;
+        self.connection = Some(connection);
+        result
     }
-    connection.applied_migrations().map_err(Error::Migration)
+
+    /// Asks again and again: a migrator that waited inside of a statement would keep CREATE INDEX CONCURRENTLY of another
+    /// one waiting for it.
+    async fn lock(&mut self) -> Result<(), Error> {
+        while !self.run(|connection| Ok(advisory(connection, "pg_try_advisory_lock")?)).await? {
+            if Instant::now() >= self.until {
+                return Err(Error::MigrationBusy(self.patience));
+            }
+            sleep(LOOK).await; // pacing of looks
+        }
+        Ok(())
+    }
+
+    async fn bring_up(&mut self) -> Result<Migrated, Error> {
+        let (schema, pending) = self
+            .run(|connection| {
+                let applied = applied(connection)?;
+                let schema = fit(connection, &applied)?;
+                // Creates Diesel's table in an empty database.
+                let pending =
+                    if applied.is_empty() { connection.pending_migrations(MIGRATIONS) } else { pending(&applied) };
+                let names = pending.map_err(Error::Migration)?.iter().map(|next| next.name().to_string()).collect();
+                Ok::<(Schema, Vec<String>), Error>((schema, names))
+            })
+            .await?;
+        for name in &pending {
+            self.apply(name).await?;
+        }
+        Ok(Migrated { applied: pending, schema })
+    }
+
+    /// Tries until the migration gets its locks. What a try that fails has done is undone.
+    async fn apply(&mut self, name: &str) -> Result<(), Error> {
+        loop {
+            let (wanted, began, left) = (name.to_owned(), Instant::now(), self.until - Instant::now());
+            let Err(error) = self.run(move |connection| try_one(connection, &wanted, left)).await else {
+                return Ok(());
+            };
+            if began.elapsed() < SOONEST {
+                return Err(error);
+            }
+            if Instant::now() + PAUSE >= self.until {
+                return Err(Error::MigrationBlocked {
+                    migration: name.to_owned(),
+                    patience: self.patience,
+                    source: Box::new(error),
+                });
+            }
+            tracing::info!(migration = name, "migration waits for its turn: {error}");
+            sleep(PAUSE).await; // pacing of tries
+        }
+    }
 }
 
-fn unknown_version(connection: &mut PgConnection) -> Result<Option<String>, Error> {
-    let known = known()?;
-    Ok(applied(connection)?.into_iter().find(|version| !known.contains(version)).map(|version| version.to_string()))
+type Found = diesel::migration::Result<Vec<Box<dyn Migration<Pg>>>>;
+
+fn pending(applied: &BTreeSet<String>) -> Found {
+    let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations()?;
+    all.retain(|migration| !applied.contains(&migration.name().version().to_string()));
+    all.sort_unstable_by_key(|migration| migration.name().version().as_owned());
+    Ok(all)
+}
+
+fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<(), Error> {
+    let all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(Error::Migration)?;
+    let Some(migration) = all.into_iter().find(|migration| migration.name().to_string() == name) else {
+        return Err(Error::NoMigrations);
+    };
+    let is_concurrent = !migration.metadata().run_in_transaction();
+    // What runs outside of a transaction builds or drops an index and keeps nobody waiting while it waits itself.
+    let timeout = if is_concurrent { left.max(LOCK_TIMEOUT) } else { LOCK_TIMEOUT };
+    connection.batch_execute(&format!("SET lock_timeout = {}", timeout.as_millis()))?;
+    if is_concurrent {
+        drop_half_built(connection, name)?;
+    }
+    connection.run_migration(&migration).map_err(Error::Migration)?;
+    Ok(())
+}
+
+/// An index that was being built when its migrator died is there and serves nobody, and IF NOT EXISTS would keep it. The
+/// name of such a migration ends with the name of its index.
+fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(), Error> {
+    let index = migration.split_once('_').map_or("", |(_, index)| index);
+    let is_half_built: bool = diesel::select(
+        diesel::dsl::sql::<Bool>("EXISTS (SELECT FROM pg_index WHERE NOT indisvalid AND indexrelid = to_regclass(")
+            .bind::<Text, _>(index)
+            .sql("))"),
+    )
+    .get_result(connection)?;
+    if is_half_built {
+        connection.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {index}"))?;
+    }
+    Ok(())
+}
+
+fn advisory(connection: &mut PgConnection, function: &'static str) -> diesel::QueryResult<bool> {
+    diesel::select(diesel::dsl::sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK).sql(")"))
+        .get_result(connection)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Broken(error.to_string()))?
 }
 
 pub(super) async fn with_connection<T: Send + 'static>(
@@ -87,7 +196,5 @@ pub(super) async fn with_connection<T: Send + 'static>(
     work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let url = options.connection_string();
-    tokio::task::spawn_blocking(move || work(&mut PgConnection::establish(&url)?))
-        .await
-        .map_err(|error| Error::Broken(error.to_string()))?
+    blocking(move || work(&mut PgConnection::establish(&url)?)).await
 }

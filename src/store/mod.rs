@@ -4,12 +4,14 @@
 //! epoch and token, sent again with the same bytes while its outcome is unknown. Knows no broker and no model; the
 //! engine calls it through [`crate::engine::ports`].
 
+mod address;
 mod call;
 mod cancel;
 mod checkpoint;
 mod claim;
 mod clean;
 mod columns;
+mod compatibility;
 mod connect;
 mod entry;
 mod error;
@@ -36,11 +38,12 @@ mod sweep;
 mod thread;
 
 pub use cancel::CancelAnswer;
+pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
 pub use error::Error;
 pub use examine::{Examined, examine};
 pub use list::{Found, SessionFilter, SessionLine, SessionSummary};
-pub use migrate::{MIGRATIONS, check_schema, migrate, schema_version};
+pub use migrate::{MIGRATION_PATIENCE, MIGRATIONS, Migrated, migrate};
 pub use report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
     ToolCallReport,

@@ -126,6 +126,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    schema_compatibility (only_row) {
+        only_row -> Bool,
+        oldest_program -> Text,
+    }
+}
+
+diesel::table! {
     session_plans (session_id) {
         session_id -> Uuid,
         format_version -> Int4,
@@ -143,6 +150,13 @@ diesel::table! {
         success_policy -> Text,
         status -> Text,
         error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    store_probes (slot) {
+        slot -> Int2,
+        written_at -> Timestamptz,
     }
 }
 
@@ -189,8 +203,10 @@ diesel::allow_tables_to_appear_in_same_query!(
     alerts,
     entries,
     llm_interactions,
+    schema_compatibility,
     session_plans,
     stages,
+    store_probes,
     timeline_events,
     tool_interactions,
 );

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::prelude::*;
+use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
 use crate::engine::ports::{
@@ -22,11 +23,19 @@ use super::open::Open;
 use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare};
 use super::renew::{Release, Renew};
 use super::standing::{self, ReadStanding, Settle, StandingRow};
+use super::statement::statement;
 use super::sweep::{self, FindForgotten, ForgottenRow};
 
 /// Less than the time between two renewals: a stuck one is given up before the next is due.
 const RENEWAL_BOUND: Duration = Duration::from_secs(8);
 const PROBE_BOUND: Duration = Duration::from_secs(5);
+
+/// Sees whether the database takes writes.
+pub(super) struct Probe {
+    slot: i16,
+}
+
+statement!(Probe, "probe.sql", (), [SmallInt: slot]);
 
 impl Sessions for Store {
     async fn receive(&self, received: Received) -> Result<Place, JournalError> {
@@ -116,7 +125,7 @@ impl Sessions for Store {
     }
 
     async fn reachable(&self) -> bool {
-        let probe = |connection: &mut _| diesel::sql_query("SELECT 1").execute(connection);
-        once(&self.pool, PROBE_BOUND, Arc::new(probe)).await.is_ok()
+        let probe = Probe { slot: self.probe_slot };
+        once(&self.pool, PROBE_BOUND, Arc::new(move |connection: &mut _| (&probe).execute(connection))).await.is_ok()
     }
 }

@@ -148,6 +148,7 @@ mod tests {
             agrees::<crate::store::receive::Spare>(),
             agrees::<crate::store::renew::Release>(),
             agrees::<crate::store::renew::Renew>(),
+            agrees::<crate::store::sessions::Probe>(),
             agrees::<crate::store::standing::ReadStanding>(),
             agrees::<crate::store::standing::Settle>(),
             agrees::<crate::store::step::Step>(),

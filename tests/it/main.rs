@@ -30,6 +30,7 @@ mod poison;
 mod proof;
 mod protocol;
 mod python;
+mod read_only;
 mod receive;
 mod settling;
 mod start;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::store::rights::Role;
 use crate::support::process::Tarsy;
 use crate::support::stage::Stage;
 
@@ -30,7 +31,7 @@ async fn probe(address: &str, path: &str) -> Option<(u16, String)> {
 }
 
 /// Returns when `/readyz` says this.
-async fn is_ready(address: &str, expected: (u16, &str)) {
+pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
     let mut last = None;
     let asked = async {
         loop {
@@ -72,6 +73,36 @@ async fn an_address_that_cannot_be_read_ends_a_worker_at_once_and_shows_no_secre
         let about = if name == "TARSY_LLM_ADDR" { "llm service address" } else { name };
         assert!(log.contains(about) && !log.contains("s3cret"), "{name}={value}\n{log}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_refuses_a_worker_ends_it_with_a_sentence_and_no_secret() {
+    let stage = Stage::set(&[]).await;
+    let (server, _) = stage.database.url().rsplit_once('/').unwrap();
+    let (_, host) = server.split_once('@').unwrap();
+    let role = Role::create(&stage.database, "SELECT");
+    let nowhere = format!("postgres://tarsy:s3cret@{host}/tarsy_nowhere");
+    let cases = [
+        (nowhere.as_str(), 78, "database refuses the connection: there is no such role"),
+        (role.url.as_str(), 1, "database role lacks INSERT on agent_executions"),
+    ];
+    for (url, expected, said) in cases {
+        let mut worker = Tarsy::spawn("w1", &["worker"], &stage.env(url).each());
+        let (code, _) = worker.finished().await;
+        let log = worker.log();
+        assert_eq!(code, expected, "{log}");
+        assert!(log.contains(said) && !log.contains("s3cret"), "{log}");
+    }
+    database_role_that_may_only_write_rows_works(&stage).await;
+}
+
+async fn database_role_that_may_only_write_rows_works(stage: &Stage) {
+    let role = Role::create(&stage.database, "SELECT, INSERT, UPDATE");
+    let (mut worker, _) = stage.worker_on("least", &role.url).await;
+    let session = stage.publish().await;
+    stage.follow(session).await.finish().await;
+    worker.terminate();
+    assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

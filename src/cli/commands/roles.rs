@@ -8,12 +8,13 @@ use serde_json::json;
 
 use super::reach::print_json;
 use super::{addresses, load_config};
-use crate::cli::args::{EvidenceServerArgs, GlobalArgs, JsonArgs, LlmServiceArgs, ReceiveArgs, WorkerArgs};
+use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WorkerArgs};
 use crate::cli::exit::Exit;
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
 use crate::mcp::evidence_server;
 use crate::roles::{drill, llm_service, migrate, receive, shutdown, worker};
+use crate::store::Schema;
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     let mut config = match &args.drill {
@@ -63,19 +64,27 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-pub(super) async fn migrate(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
-    let done = migrate::run(&addresses(global), &load_config(global)?).await?;
-    let (applied, ensured) = (done.migrations.len(), done.ensured);
+pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::Result<Exit> {
+    let done = migrate::run(&addresses(global), &load_config(global)?, args.patience).await?;
+    let (database, ensured) = (done.database, done.ensured);
+    let newer = match database.schema {
+        Schema::Current => None,
+        Schema::Newer(version) => Some(version),
+    };
     if args.json {
         print_json(&json!({
-            "migrations": done.migrations, "created": ensured.created, "updated": ensured.updated,
-            "unchanged": ensured.unchanged,
+            "migrations": database.applied, "newer_schema": newer, "created": ensured.created,
+            "updated": ensured.updated, "unchanged": ensured.unchanged,
         }))?;
         return Ok(Exit::Done);
     }
+    let kept = newer.map_or_else(String::new, |version| {
+        format!(" (its schema {version} is newer than this tarsy, which may use it: nothing is taken back)")
+    });
     writeln!(
         std::io::stdout(),
-        "database: {applied} migrations applied; streams and consumers: {} created, {} updated, {} unchanged",
+        "database: {} migrations applied{kept}; streams and consumers: {} created, {} updated, {} unchanged",
+        database.applied.len(),
         ensured.created,
         ensured.updated,
         ensured.unchanged

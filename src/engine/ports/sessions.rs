@@ -259,7 +259,7 @@ pub trait Sessions: Send + Sync + 'static {
     fn requeued(&self, alert: SessionId, stream_sequence: u64)
     -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// One round trip: whether the store answers.
+    /// One small write: whether the store takes writes.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Verdict};
 use crate::roles::connect::Addresses;
-use crate::store::{Error, examine};
+use crate::store::{Error, Examined, Schema, examine};
 
 /// Clocks that differ by more make times hard to compare. Leases go by the database's clock alone.
 const SKEW_MS: u64 = 2_000;
@@ -17,31 +17,47 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
     let found = match examine(&options).await {
         Ok(found) => found,
         Err(error) => {
-            let is_unreadable = matches!(error, Error::BadUrl(_));
-            let fix =
-                if is_unreadable { "postgres://user@host:5432/database" } else { "start it, or set DATABASE_URL" };
-            return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix(fix)];
+            return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix(fix(&error))];
         }
     };
     let (skew, rtt) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip.as_secs_f64() * 1000.0);
-    let schema = match (&found.schema, &found.schema_fault) {
+    let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
-        (Some(version), None) => format!("schema {version} (current)"),
-        (Some(version), Some(Error::SchemaTooNew(_))) => format!("schema {version} (newer than this tarsy)"),
-        (Some(version), Some(_)) => format!("schema {version} (behind)"),
+        (Some(version), Ok(Schema::Current)) => format!("schema {version} (current)"),
+        (Some(version), Ok(Schema::Newer(_))) => format!("schema {version} (newer, and may be used with this tarsy)"),
+        (Some(version), Err(Error::SchemaTooNew(_))) => format!("schema {version} (newer than this tarsy)"),
+        (Some(version), Err(_)) => format!("schema {version} (behind)"),
     };
     let detail = format!("{}, {schema}, clock skew {skew} ms, rtt {rtt:.1} ms", found.version);
-    vec![match &found.schema_fault {
-        Some(Error::SchemaTooNew(_)) => Check::new("postgres", Verdict::Fail, detail).fix("run a newer tarsy"),
-        Some(_) => Check::new("postgres", Verdict::Fail, detail).fix("tarsy migrate"),
-        None if found.synchronous_commit == "off" => {
-            let detail =
-                format!("{detail}; synchronous_commit is off: a crash of the server may lose what was committed");
-            Check::new("postgres", Verdict::Warn, detail).fix("ALTER SYSTEM SET synchronous_commit = on")
+    vec![verdict(&found, detail, skew)]
+}
+
+fn verdict(found: &Examined, detail: String, skew: u64) -> Check {
+    let check = |verdict, detail| Check::new("postgres", verdict, detail);
+    match (&found.fit, &found.lacks) {
+        (Err(Error::SchemaTooNew(_)), _) => check(Verdict::Fail, detail).fix("run a newer tarsy"),
+        (Err(_), _) => check(Verdict::Fail, detail).fix("tarsy migrate"),
+        (Ok(_), _) if found.is_read_only => {
+            check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("name the server that does: DATABASE_URL")
         }
-        None if skew > SKEW_MS => {
-            Check::new("postgres", Verdict::Warn, detail).fix("set the clocks of both machines by the same source")
+        (Ok(_), Some(lacking)) => check(Verdict::Warn, format!("{detail}; as a worker's: {lacking}")).fix(fix(lacking)),
+        (Ok(_), None) if found.synchronous_commit == "off" => {
+            let risk = "synchronous_commit is off: a crash of the server may lose what was committed";
+            check(Verdict::Warn, format!("{detail}; {risk}")).fix("ALTER SYSTEM SET synchronous_commit = on")
         }
-        None => Check::new("postgres", Verdict::Ok, detail),
-    }]
+        (Ok(_), None) if skew > SKEW_MS => {
+            check(Verdict::Warn, detail).fix("set the clocks of both machines by the same source")
+        }
+        (Ok(_), None) => check(Verdict::Ok, detail),
+    }
+}
+
+fn fix(error: &Error) -> &'static str {
+    match error {
+        Error::BadUrl(_) => "postgres://user@host:5432/database",
+        Error::Refused { .. } => "set user, password and database of DATABASE_URL as the server has them",
+        Error::NotAllowed(_) => "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO the role",
+        Error::SettingsLost => "set DATABASE_URL to Postgres itself",
+        _ => "start it, or set DATABASE_URL",
+    }
 }

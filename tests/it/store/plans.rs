@@ -60,7 +60,7 @@ async fn neither_a_sweep_nor_the_place_of_an_alert_reads_what_is_over() {
     for plan in [&sweep, &open] {
         assert!(!plan.contains("Seq Scan on alert"), "{plan}");
     }
-    for index in ["alert_sessions_open", "alert_sessions_unsettled", "alerts_loose", "alerts_pkey"] {
+    for index in ["alert_sessions_open", "alert_sessions_unsettled", "alerts_waiting", "alerts_pkey"] {
         assert!(sweep.contains(index), "no {index} in\n{sweep}");
     }
     for index in ["alert_sessions_open", "alert_sessions_completed", "alerts_pkey"] {

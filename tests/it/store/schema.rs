@@ -1,31 +1,53 @@
 //! Migrations, and what the program and the database have to agree on.
 
+use std::path::Path;
+
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
 use tarsy::investigation::timeline::EventType;
-use tarsy::store::{ConnectOptions, Error, MIGRATIONS, check_schema, migrate, schema_version};
+use tarsy::store::{ConnectOptions, Error, MIGRATION_PATIENCE, MIGRATIONS, Schema, check_schema, schema_version};
 
 use super::fixture::revert_through;
 use crate::support::postgres::TestDatabase;
 
-const CURRENT: &str = "20261122000700";
+/// The names of the migrations, in their order.
+fn migrations() -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut names: Vec<String> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn version(name: &str) -> String {
+    name.chars().filter(char::is_ascii_digit).take(14).collect()
+}
+
+/// The version of the newest one.
+fn current() -> String {
+    version(migrations().last().unwrap())
+}
+
+async fn migrate(options: &ConnectOptions) -> Result<usize, Error> {
+    tarsy::store::migrate(options, MIGRATION_PATIENCE).await.map(|done| done.applied.len())
+}
 
 #[tokio::test]
 async fn migrations_go_up_and_down_and_up_again() {
     let database = TestDatabase::empty();
     let options = ConnectOptions::new(database.url());
     assert_eq!(schema_version(&options).await.unwrap(), None);
-    assert_eq!(migrate(&options).await.unwrap().len(), 7);
-    assert_eq!(schema_version(&options).await.unwrap().as_deref(), Some(CURRENT));
-    check_schema(&options).await.unwrap();
-    assert_eq!(migrate(&options).await.unwrap(), Vec::<String>::new());
+    assert_eq!(migrate(&options).await.unwrap(), migrations().len());
+    assert_eq!(schema_version(&options).await.unwrap().as_deref(), Some(current().as_str()));
+    assert_eq!(check_schema(&options).await.unwrap(), Schema::Current);
+    assert_eq!(migrate(&options).await.unwrap(), 0);
 
     database.connection().revert_all_migrations(MIGRATIONS).unwrap();
     let left = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') \
                 AND relname <> '__diesel_schema_migrations'";
     assert_eq!(database.number(left), 0);
-    assert_eq!(migrate(&options).await.unwrap().len(), 7);
+    assert_eq!(migrate(&options).await.unwrap(), migrations().len());
 }
 
 #[tokio::test]
@@ -52,26 +74,49 @@ async fn many_migrators_at_once_apply_each_migration_once() {
     let database = TestDatabase::empty();
     let options = ConnectOptions::new(database.url());
     let (a, b, c, d) = tokio::join!(migrate(&options), migrate(&options), migrate(&options), migrate(&options));
-    let mut applied: Vec<usize> = [a, b, c, d].into_iter().map(|result| result.unwrap().len()).collect();
+    let mut applied: Vec<usize> = [a, b, c, d].into_iter().map(Result::unwrap).collect();
     applied.sort_unstable();
-    assert_eq!(applied, [0, 0, 0, 7]);
+    assert_eq!(applied, [0, 0, 0, migrations().len()]);
 }
 
 #[tokio::test]
-async fn a_worker_refuses_a_schema_that_is_behind_or_unknown() {
+async fn a_worker_refuses_a_schema_that_is_behind() {
     let database = TestDatabase::create().await;
     let options = ConnectOptions::new(database.url());
     database.connection().revert_last_migration(MIGRATIONS).unwrap();
     let behind = check_schema(&options).await.unwrap_err();
-    assert!(matches!(&behind, Error::SchemaBehind(missing) if missing == CURRENT), "{behind}");
-
-    database.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')");
-    for error in [check_schema(&options).await.unwrap_err(), migrate(&options).await.unwrap_err()] {
-        assert!(matches!(&error, Error::SchemaTooNew(unknown) if unknown == "20991231000000"), "{error}");
-    }
+    assert!(matches!(&behind, Error::SchemaBehind(missing) if *missing == current()), "{behind}");
     let nothing = TestDatabase::empty();
     let error = check_schema(&ConnectOptions::new(nothing.url())).await.unwrap_err();
     assert_eq!(error.to_string(), "database schema lacks migration 20261121000000: run tarsy migrate");
+}
+
+#[tokio::test]
+async fn a_newer_schema_says_itself_which_programs_may_go_on_with_it() {
+    let database = TestDatabase::create().await;
+    let options = ConnectOptions::new(database.url());
+    let newer = "20991231000000";
+    let later = "20991231000001";
+    database.execute(&format!("INSERT INTO __diesel_schema_migrations (version) VALUES ('{newer}'), ('{later}')"));
+    // It only added something: the row is as it was.
+    assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
+    let done = tarsy::store::migrate(&options, MIGRATION_PATIENCE).await.unwrap();
+    assert_eq!((done.applied, done.schema), (vec![], Schema::Newer(later.to_owned())));
+    assert!(database.holds(&format!("EXISTS (SELECT FROM __diesel_schema_migrations WHERE version = '{newer}')")));
+
+    // It raised the row: to this very version, then to one that this program is older than.
+    database.execute(&format!("UPDATE schema_compatibility SET oldest_program = '{}'", current()));
+    assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
+    for nothing_said in [false, true] {
+        if nothing_said {
+            database.execute("DELETE FROM schema_compatibility");
+        } else {
+            database.execute(&format!("UPDATE schema_compatibility SET oldest_program = '{newer}'"));
+        }
+        for error in [check_schema(&options).await.unwrap_err(), migrate(&options).await.unwrap_err()] {
+            assert!(matches!(&error, Error::SchemaTooNew(unknown) if unknown == later), "{error}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,167 @@
+//! A connection string with more in it: what a person wrote stays, and `options` of both are joined.
+//!
+//! Knows the two forms of libpq, URLs and keywords, as far as that needs.
+
+/// Adds parameters, and command-line options of the server. Later ones win, so ours do.
+pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) -> String {
+    let form = Form::of(address);
+    let own = form.value("options").or_else(|| std::env::var("PGOPTIONS").ok().map(|own| form.written(&own)));
+    let options = match own {
+        Some(own) if !own.is_empty() => format!("{own}{}", form.written(&format!(" {options}"))),
+        Some(_) | None => form.written(options),
+    };
+    let mut all = address.to_owned();
+    for (key, value) in parameters {
+        all = form.add(all, key, &form.written(value));
+    }
+    form.add(all, "options", &options)
+}
+
+/// Whether the address, or a variable or service that libpq reads, says what kind of server is wanted.
+pub(super) fn names_a_kind_of_server(address: &str) -> bool {
+    let form = Form::of(address);
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    form.value("target_session_attrs").is_some()
+        || form.value("service").is_some()
+        || is_set("PGTARGETSESSIONATTRS")
+        || is_set("PGSERVICE")
+}
+
+/// Whether there is more than one server to choose from.
+pub(super) fn names_several_servers(address: &str) -> bool {
+    match Form::of(address) {
+        Form::Url { servers, .. } => servers.contains(','),
+        form @ Form::Words(_) => ["host", "hostaddr"].iter().filter_map(|key| form.value(key)).any(|v| v.contains(',')),
+    }
+}
+
+enum Form<'a> {
+    /// `query` without its `?`; `None` where there is none.
+    Url { servers: &'a str, query: Option<&'a str> },
+    /// Keywords with their values, without quotes.
+    Words(Vec<(String, String)>),
+}
+
+impl<'a> Form<'a> {
+    fn of(address: &'a str) -> Self {
+        let Some((_, rest)) = address.split_once("://") else { return Self::Words(words(address)) };
+        // A password may hold a question mark, a query may hold an @.
+        let servers = match rest.split_once('@') {
+            Some((user, servers)) if !user.contains('/') => servers,
+            Some(_) | None => rest,
+        };
+        match servers.split_once('?') {
+            Some((servers, query)) => Self::Url { servers, query: Some(query) },
+            None => Self::Url { servers, query: None },
+        }
+    }
+
+    /// As it would be written again.
+    fn value(&self, key: &str) -> Option<String> {
+        match self {
+            Self::Url { query, .. } => {
+                let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+                pairs.filter(|(name, _)| *name == key).last().map(|(_, value)| value.to_owned())
+            }
+            Self::Words(words) => words.iter().rfind(|(name, _)| name == key).map(|(_, value)| self.written(value)),
+        }
+    }
+
+    /// A value as this form writes it; of keywords without the quotes around it.
+    fn written(&self, value: &str) -> String {
+        match self {
+            Self::Url { .. } => value.bytes().fold(String::new(), |mut out, byte| {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                    out.push(char::from(byte));
+                } else {
+                    out.push_str(&format!("%{byte:02X}"));
+                }
+                out
+            }),
+            Self::Words(_) => value.replace('\\', "\\\\").replace('\'', "\\'"),
+        }
+    }
+
+    fn add(&self, address: String, key: &str, written: &str) -> String {
+        match self {
+            Self::Url { .. } => {
+                let joint = if has_query(&address) { '&' } else { '?' };
+                format!("{address}{joint}{key}={written}")
+            }
+            Self::Words(_) => format!("{address} {key}='{written}'"),
+        }
+    }
+}
+
+fn has_query(address: &str) -> bool {
+    matches!(Form::of(address), Form::Url { query: Some(_), .. })
+}
+
+/// `key = value` pairs, values perhaps in quotes. What cannot be understood is left to libpq, which says why.
+fn words(text: &str) -> Vec<(String, String)> {
+    let mut chars = text.chars().peekable();
+    let mut found = Vec::new();
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut key = String::new();
+        while let Some(c) = chars.next_if(|c| !c.is_whitespace() && *c != '=') {
+            key.push(c);
+        }
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        if key.is_empty() || chars.next_if_eq(&'=').is_none() {
+            return found;
+        }
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let is_quoted = chars.next_if_eq(&'\'').is_some();
+        let mut value = String::new();
+        while let Some(c) = chars.next_if(|c| if is_quoted { *c != '\'' } else { !c.is_whitespace() }) {
+            let escaped = if c == '\\' { chars.next() } else { Some(c) };
+            value.extend(escaped);
+        }
+        if is_quoted {
+            chars.next();
+        }
+        found.push((key, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_added_to_every_form_of_address_and_options_are_joined() {
+        let made = |address: &str| with(address, &[("a", "b c'".to_owned())], "-c x=1");
+        let cases = [
+            ("postgres://h/db", "postgres://h/db?a=b%20c%27&options=-c%20x%3D1"),
+            ("postgres://u:p?w@h/db", "postgres://u:p?w@h/db?a=b%20c%27&options=-c%20x%3D1"),
+            ("postgres://h/db?password=a@b", "postgres://h/db?password=a@b&a=b%20c%27&options=-c%20x%3D1"),
+            (
+                "postgres://h/db?options=-csearch_path%3Dt",
+                "postgres://h/db?options=-csearch_path%3Dt&a=b%20c%27&options=-csearch_path%3Dt%20-c%20x%3D1",
+            ),
+            ("host=h dbname=db", r"host=h dbname=db a='b c\'' options='-c x=1'"),
+            (
+                r"options = '-c search_path=\'t\'' host=h",
+                r"options = '-c search_path=\'t\'' host=h a='b c\'' options='-c search_path=\'t\' -c x=1'",
+            ),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(made(address), expected);
+        }
+    }
+
+    #[test]
+    fn what_an_address_says_of_its_servers_is_found() {
+        for (address, kind, several) in [
+            ("postgres://h/db", false, false),
+            ("postgres://u:a,b@h/db", false, false),
+            ("postgres://h,i/db?target_session_attrs=any", true, true),
+            ("host=h,i", false, true),
+            ("host=h target_session_attrs=primary", true, false),
+            ("service=tarsy", true, false),
+        ] {
+            assert_eq!((names_a_kind_of_server(address), names_several_servers(address)), (kind, several), "{address}");
+        }
+    }
+}

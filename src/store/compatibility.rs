@@ -1,0 +1,185 @@
+//! Whether this program may use the database: by its schema, by the rights of its role, and by what lies between.
+//!
+//! Only reads: a worker may have no right to create anything. Asks about rights instead of reading what a refused
+//! statement says, because the server says it in its own language.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use diesel::migration::{Migration, MigrationSource};
+use diesel::pg::{Pg, PgConnection};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text};
+use diesel_migrations::EmbeddedMigrations;
+
+use super::connect::ConnectOptions;
+use super::error::Error;
+use super::migrate::{MIGRATIONS, with_connection};
+
+/// What a worker does with each table. Pruning also needs DELETE.
+const RIGHTS: [(&str, &str); 12] = [
+    ("agent_executions", "SELECT INSERT UPDATE"),
+    ("alert_sessions", "SELECT INSERT UPDATE"),
+    ("alerts", "SELECT INSERT UPDATE"),
+    ("entries", "SELECT INSERT"),
+    ("llm_interactions", "INSERT"),
+    ("schema_compatibility", "SELECT"),
+    ("session_plans", "SELECT INSERT"),
+    ("stages", "SELECT INSERT UPDATE"),
+    ("store_probes", "SELECT INSERT UPDATE"),
+    ("timeline_events", "SELECT INSERT"),
+    ("tool_interactions", "INSERT"),
+    (MIGRATIONS_TABLE, "SELECT"),
+];
+
+const MIGRATIONS_TABLE: &str = "__diesel_schema_migrations";
+
+/// What a schema that this program may use is to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// The one of this program.
+    Current,
+    /// A newer one, which says that this program may use it; with its last migration.
+    Newer(String),
+}
+
+/// Whether this program may use the schema.
+///
+/// # Errors
+/// [`Error::SchemaBehind`], [`Error::SchemaTooNew`], [`Error::NotAllowed`], or when the database cannot be reached.
+pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
+    with_connection(options, |connection| {
+        let applied = applied(connection)?;
+        match known()?.into_iter().find(|version| !applied.contains(version)) {
+            Some(missing) => Err(Error::SchemaBehind(missing)),
+            None => fit(connection, &applied),
+        }
+    })
+    .await
+}
+
+/// Whether a worker can use the database: its schema, the rights of its role, and whether a connection keeps what is
+/// set on it. What a worker asks before it starts.
+///
+/// # Errors
+/// As [`check_schema`]; [`Error::NotAllowed`] for a right that is missing, [`Error::SettingsLost`].
+pub async fn check_for_worker(options: &ConnectOptions) -> Result<Schema, Error> {
+    let schema = check_schema(options).await?;
+    let statement_timeout = options.statement_timeout;
+    with_connection(options, move |connection| {
+        keeps_settings(connection, statement_timeout)?;
+        has_rights(connection)
+    })
+    .await?;
+    Ok(schema)
+}
+
+/// The last migration of the database; `None` for a database without a schema.
+///
+/// # Errors
+/// When the database cannot be reached, or hides its migrations.
+pub async fn schema_version(options: &ConnectOptions) -> Result<Option<String>, Error> {
+    with_connection(options, |connection| Ok(applied(connection)?.into_iter().next_back())).await
+}
+
+/// The versions that this program has migrations for, in their order.
+pub(super) fn known() -> Result<Vec<String>, Error> {
+    versions(&MIGRATIONS)
+}
+
+fn versions(migrations: &EmbeddedMigrations) -> Result<Vec<String>, Error> {
+    let migrations: Vec<Box<dyn Migration<Pg>>> = migrations.migrations().map_err(Error::Migration)?;
+    let mut versions: Vec<String> = migrations.iter().map(|migration| migration.name().version().to_string()).collect();
+    versions.sort_unstable();
+    if versions.is_empty() { Err(Error::NoMigrations) } else { Ok(versions) }
+}
+
+/// The versions that the database has.
+pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>, Error> {
+    let is_hidden: bool =
+        diesel::select(diesel::dsl::sql::<Bool>("current_schema() IS NULL")).get_result(connection)?;
+    if is_hidden {
+        return Err(Error::NotAllowed("USAGE on the schema".to_owned()));
+    }
+    let is_readable: Option<bool> = diesel::select(diesel::dsl::sql::<Nullable<Bool>>(&format!(
+        "has_table_privilege(to_regclass('{MIGRATIONS_TABLE}')::oid, 'SELECT')"
+    )))
+    .get_result(connection)?;
+    match is_readable {
+        None => return Ok(BTreeSet::new()),
+        Some(false) => return Err(Error::NotAllowed(format!("SELECT on {MIGRATIONS_TABLE}"))),
+        Some(true) => {}
+    }
+    let found =
+        diesel::sql_query(format!("SELECT version::text AS word FROM {MIGRATIONS_TABLE}")).load::<Word>(connection)?;
+    Ok(found.into_iter().map(|version| version.word).collect())
+}
+
+#[derive(QueryableByName)]
+struct Word {
+    #[diesel(sql_type = Text)]
+    word: String,
+}
+
+/// A schema with migrations that this program does not know says itself whether the program may use it.
+pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> Result<Schema, Error> {
+    let known = known()?;
+    let Some(unknown) = applied.iter().rfind(|version| !known.contains(version)) else {
+        return Ok(Schema::Current);
+    };
+    let is_declared: bool = diesel::select(diesel::dsl::sql::<Bool>("to_regclass('schema_compatibility') IS NOT NULL"))
+        .get_result(connection)?;
+    let oldest: Option<Word> = if is_declared {
+        diesel::sql_query("SELECT oldest_program AS word FROM schema_compatibility")
+            .get_result(connection)
+            .optional()?
+    } else {
+        None
+    };
+    if oldest.is_some_and(|oldest| known.last().is_some_and(|newest| oldest.word <= *newest)) {
+        Ok(Schema::Newer(unknown.clone()))
+    } else {
+        Err(Error::SchemaTooNew(unknown.clone()))
+    }
+}
+
+/// What is set when a connection begins has to be there afterwards. A pooler that leaves it out also gives the
+/// statements of one connection to several servers, and prepared statements go with it.
+fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) -> Result<(), Error> {
+    let timeout: i64 = diesel::select(diesel::dsl::sql::<BigInt>(
+        "(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')",
+    ))
+    .get_result(connection)?;
+    if u128::from(timeout.unsigned_abs()) == statement_timeout.as_millis() { Ok(()) } else { Err(Error::SettingsLost) }
+}
+
+fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
+    let wanted = RIGHTS.iter().flat_map(|(table, rights)| rights.split(' ').map(move |right| (*table, right)));
+    let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.unzip();
+    let missing: Option<String> = diesel::select(
+        diesel::dsl::sql::<Nullable<Text>>(
+            "(SELECT string_agg(w.name || ' on ' || w.relation, ', ' ORDER BY w.relation, w.name) FROM unnest(",
+        )
+        .bind::<Array<Text>, _>(&tables)
+        .sql(", ")
+        .bind::<Array<Text>, _>(&rights)
+        .sql(
+            ") AS w(relation, name) WHERE NOT coalesce(has_table_privilege(to_regclass(w.relation)::oid, w.name), false))",
+        ),
+    )
+    .get_result(connection)?;
+    missing.map_or(Ok(()), |missing| Err(Error::NotAllowed(missing)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_migrations_says_so_instead_of_finding_every_schema_right() {
+        let nothing = EmbeddedMigrations::new(&[]);
+        let error = versions(&nothing).unwrap_err();
+        assert_eq!(error.to_string(), "this program was built without migrations");
+        assert!(!known().unwrap().is_empty());
+    }
+}
