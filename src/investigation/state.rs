@@ -29,6 +29,8 @@ pub struct State {
     told: bool,
     provider: usize,
     open: Vec<OpenCall>,
+    /// Calls of the last answer.
+    asked: usize,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
     ended: Option<Outcome>,
@@ -92,6 +94,7 @@ impl State {
             told: false,
             provider: 0,
             open: Vec::new(),
+            asked: 0,
             concluding: None,
             stopped: None,
             ended: None,
@@ -121,7 +124,8 @@ impl State {
                 }
             }
             Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
-                self.tool_calls += u32::from(self.tool(tool).is_some() && !self.repeats.are_refused());
+                let is_run = self.tool(tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
+                self.tool_calls += u32::from(is_run);
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != *call_id);
             }
@@ -167,6 +171,7 @@ impl State {
         self.usage = self.usage.plus(answer.usage);
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
+        self.asked = answer.calls.len();
         self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
     }
 
@@ -263,6 +268,14 @@ impl State {
     /// Calls without a result, in the order to run them.
     pub fn open_calls(&self) -> &[OpenCall] {
         &self.open
+    }
+
+    /// How many of the open calls may still be run: those of one answer have a limit.
+    pub fn calls_left(&self) -> usize {
+        match usize::try_from(self.plan.limits.max_calls).unwrap_or(usize::MAX) {
+            0 => usize::MAX,
+            most => most.saturating_sub(self.asked.saturating_sub(self.open.len())),
+        }
     }
 
     /// Why the next answer is the last one.
