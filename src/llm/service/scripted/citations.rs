@@ -1,14 +1,21 @@
 //! Citations of a recording: `[[drill.jobs]]` becomes the number of that tool's last result in the conversation, as
 //! `[12]`; `[[drill.jobs#1]]` that of its first one, `[[drill.jobs, drill.pods]]` those of two tools. A synthesis is shown
 //! analyses and no results: there `[[changes:2]]` is the second number that the analysis of the agent `changes` cites.
+//! `{execution}` in a text or in the arguments of a call becomes the id of the request's execution, so that what a tool
+//! was asked can be told from what it was asked by others.
 //!
-//! A recording cannot know the numbers: they depend on what else happened to the session.
+//! A recording cannot know any of this: it depends on the session and on what else happened to it.
+
+use serde_json::Value;
 
 use crate::drill::transcript::{Answer, Chunk};
 use crate::investigation::numbers::{cited, headed};
 use crate::investigation::prompt::context_in;
 use crate::investigation::react;
 use crate::llm::proto::{ConversationMessage, GenerateRequest};
+
+/// Stands for the execution that asks.
+const EXECUTION: &str = "{execution}";
 
 /// How an observation begins, for a model that writes its calls down.
 const OBSERVATION: &str = "Observation: ";
@@ -23,11 +30,17 @@ struct Shown {
     citations: Vec<(String, u32)>,
 }
 
-/// The answer with the numbers that this request shows.
+/// The answer with the numbers that this request shows, and with its execution.
 pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
     let mut answer = answer.clone();
     let mut shown = None;
     for chunk in &mut answer.chunks {
+        match chunk {
+            Chunk::Text(text) => *text = text.replace(EXECUTION, &request.execution_id),
+            Chunk::Call(call) => name(&mut call.arguments, &request.execution_id),
+            Chunk::Thinking(_) | Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => {}
+            Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => {}
+        }
         if let Chunk::Thinking(text) | Chunk::Text(text) = chunk
             && text.contains("[[")
         {
@@ -35,6 +48,16 @@ pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
         }
     }
     answer
+}
+
+/// Puts the execution into every text of a call's arguments.
+fn name(arguments: &mut Value, execution_id: &str) {
+    match arguments {
+        Value::String(text) => *text = text.replace(EXECUTION, execution_id),
+        Value::Array(values) => values.iter_mut().for_each(|value| name(value, execution_id)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| name(value, execution_id)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 impl Shown {
@@ -141,6 +164,20 @@ mod tests {
             said("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[", &messages),
             "Full [9], [5, 9], [a.log], [a.look], [a.look] [["
         );
+    }
+
+    #[test]
+    fn a_recorded_call_can_name_the_execution_that_makes_it() {
+        let call: Chunk = serde_json::from_value(serde_json::json!(
+            {"call": {"tool": "a.look", "arguments": {"of": ["{execution}", 1], "n": {"as": "x-{execution}"}}}}
+        ))
+        .unwrap();
+        let answer = Answer { chunks: vec![call, Chunk::Text("{execution}: {n}".into())], ..Answer::default() };
+        let request = GenerateRequest { execution_id: "e7".into(), ..GenerateRequest::default() };
+        let chunks = filled(&answer, &request).chunks;
+        let [Chunk::Call(call), Chunk::Text(text)] = chunks.as_slice() else { panic!("{chunks:?}") };
+        assert_eq!(call.arguments, serde_json::json!({"of": ["e7", 1], "n": {"as": "x-e7"}}));
+        assert_eq!(text, "e7: {n}");
     }
 
     #[test]
