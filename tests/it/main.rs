@@ -13,6 +13,7 @@
 mod bus;
 mod cancel;
 mod chains;
+mod chaos;
 mod commands;
 mod config;
 mod controllers;

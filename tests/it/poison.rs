@@ -18,6 +18,7 @@ use tarsy::mcp::Servers;
 use tarsy::roles::connect::Addresses;
 use tarsy::roles::intake::ConfiguredIntake;
 use tarsy::roles::{shutdown, worker};
+use tarsy::telemetry::logs;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -27,7 +28,7 @@ use crate::support::stage::{Env, Setup, Stage};
 use crate::support::wait::eventually;
 
 /// Whoever reads an alert with this word in it dies.
-const POISON: &[u8] = b"poison-for-its-reader";
+pub(crate) const POISON: &[u8] = b"poison-for-its-reader";
 /// Set for a process of this program that shall be a worker.
 const IS_WORKER: &str = "TARSY_TEST_IS_WORKER";
 const WORKER: &str = "poison::the_process_of_a_worker_that_dies_of_a_poison_alert";
@@ -53,6 +54,7 @@ impl Intake for Mortal {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
     let Some(name) = std::env::var_os(IS_WORKER) else { return };
+    logs::install("tarsy=info", logs::Format::Text { ansi: false }).unwrap();
     // Its deaths leave no files behind.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
     let variable = |name: &str| std::env::var(name).unwrap();
@@ -109,10 +111,14 @@ impl Fleet {
 }
 
 fn member(env: &Env, number: usize) -> Tarsy {
-    let name = format!("w{number}");
-    let env = [&env.each()[..], &[(IS_WORKER, name.as_str())]].concat();
+    mortal_worker(&format!("w{number}"), &env.each())
+}
+
+/// A worker that dies of [`POISON`].
+pub(crate) fn mortal_worker(name: &str, env: &[(&str, &str)]) -> Tarsy {
+    let env = [env, &[(IS_WORKER, name)]].concat();
     let program = std::env::current_exe().unwrap();
-    Tarsy::spawn_program(&program, &name, &["--exact", WORKER, "--nocapture"], &env)
+    Tarsy::spawn_program(&program, name, &["--exact", WORKER, "--nocapture"], &env)
 }
 
 /// Publishes an alert that differs from every other one.

@@ -23,6 +23,8 @@ pub(crate) struct Gatekeeper {
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub(crate) gate: String,
+    /// Who waits; of a model's answer the execution and the answer's index.
+    pub(crate) detail: String,
     stream: BufReader<UnixStream>,
 }
 
@@ -58,7 +60,12 @@ impl Gatekeeper {
 
     /// The next one who waits at a watched gate.
     pub(crate) async fn next(&mut self) -> Arrived {
-        tokio::time::timeout(PATIENCE, self.arrivals.recv()).await.expect("nobody arrives at a gate").unwrap()
+        tokio::time::timeout(PATIENCE, self.arrival()).await.expect("nobody arrives at a gate")
+    }
+
+    /// The same without an end to the patience. Cancel safe.
+    pub(crate) async fn arrival(&mut self) -> Arrived {
+        self.arrivals.recv().await.expect("the gatekeeper listens")
     }
 }
 
@@ -68,8 +75,8 @@ async fn meet(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mp
     if stream.read_line(&mut line).await.is_err() {
         return;
     }
-    let gate = line.split_whitespace().next().unwrap_or_default();
-    let arrived = Arrived { gate: gate.to_owned(), stream };
+    let (gate, detail) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
+    let arrived = Arrived { gate: gate.to_owned(), detail: detail.to_owned(), stream };
     let held = watched.lock().unwrap().contains(&arrived.gate);
     if held {
         arrivals.send(arrived).await.ok();

@@ -32,6 +32,13 @@ pub(crate) async fn get(address: &str, path: &str) -> Answer {
     send(address, &head("GET", path, &[], None)).await
 }
 
+/// The same; `None` when nobody listens or the connection ends without an answer.
+pub(crate) async fn asked(address: &str, path: &str) -> Option<Answer> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    stream.write_all(&head("GET", path, &[], None)).await.ok()?;
+    read(&mut stream).await
+}
+
 pub(crate) async fn post(address: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     send(address, &[head("POST", path, headers, Some(body.len())), body.to_vec()].concat()).await
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -29,8 +30,13 @@ impl NatsServer {
 
     /// The same, with more lines for its configuration file.
     pub(crate) async fn start_with(settings: &str) -> Self {
+        Self::start_on(0, settings).await
+    }
+
+    /// The same on a port that stays its own while it is down; 0 for any free one.
+    pub(crate) async fn start_on(port: u16, settings: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
-        let mut server = Self { directory, settings: settings.to_owned(), port: 0, process: None };
+        let mut server = Self { directory, settings: settings.to_owned(), port, process: None };
         server.launch().await;
         server
     }
@@ -45,6 +51,13 @@ impl NatsServer {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("the server can be killed");
             process.wait().expect("the server has ended");
+        }
+    }
+
+    /// Sends a signal to the process, if there is one.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.process.as_ref().and_then(|process| Pid::from_raw(process.id().cast_signed())) {
+            kill_process(pid, signal).expect("the server can be signalled");
         }
     }
 

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::nats::dying_with_us;
 use super::postgres::admin;
+use super::process::{children_of, is_running};
 use super::wait::eventually_within;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -60,6 +61,33 @@ impl PostgresServer {
             kill_process(pid, Signal::QUIT).expect("the server can be stopped");
             process.wait().expect("the server has ended");
         }
+    }
+
+    /// `kill -9` of every process of it at once. What was committed is in the system's memory, which a process does not
+    /// take along.
+    pub(crate) async fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let server = Pid::from_raw(process.id().cast_signed()).expect("a pid");
+            // Nobody is born any more while we look for the children.
+            kill_process(server, Signal::STOP).expect("the server can be stopped");
+            let children = children_of(process.id(), "");
+            process.kill().expect("the server can be killed");
+            process.wait().expect("the server has ended");
+            for child in &children {
+                // It may have ended with its parent.
+                kill_process(*child, Signal::KILL).ok();
+            }
+            eventually_within(READY_WITHIN, "every process of it is gone", async || {
+                !children.iter().any(|child| is_running(*child))
+            })
+            .await;
+        }
+    }
+
+    /// `kill -9` of one of its backends: the server ends all others and recovers. Whether there was one.
+    pub(crate) fn kill_backend(&self) -> bool {
+        let backend = self.process.as_ref().and_then(|process| children_of(process.id(), "idle").into_iter().next());
+        backend.is_some_and(|backend| kill_process(backend, Signal::KILL).is_ok())
     }
 
     /// Starts it again on its port with its data.
@@ -123,7 +151,7 @@ impl PostgresServer {
 }
 
 /// Below the ports that the kernel gives to clients: it stays free while the server is down.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }

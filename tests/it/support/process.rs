@@ -94,6 +94,16 @@ impl Tarsy {
         line.trim().rsplit("ready ").next().unwrap().to_owned()
     }
 
+    /// The same; `None` when it ends before. Cancel safe.
+    pub(crate) async fn ready_or_ended(&mut self) -> Option<String> {
+        loop {
+            let line = self.out.recv().await?;
+            if line.contains("ready ") {
+                return Some(line.trim().rsplit("ready ").next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+
     /// The next piece of standard output that contains `text`.
     pub(crate) async fn line_with(&mut self, text: &str) -> String {
         let found = tokio::time::timeout(PATIENCE, async {
@@ -174,6 +184,28 @@ impl Tarsy {
     /// What is on standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lines.lock().unwrap().iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// The child processes whose command line contains `text`; none where the kernel does not tell it in this way.
+pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let of = fields.split_whitespace().nth(1).and_then(|of| of.parse::<u32>().ok());
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        of == Some(parent) && String::from_utf8_lossy(&line).contains(text)
+    };
+    pids.filter(is_child).filter_map(Pid::from_raw).collect()
+}
+
+/// Whether a process is there and is no zombie; true where the kernel does not tell it in this way.
+pub(crate) fn is_running(pid: Pid) -> bool {
+    match std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
+        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X'])),
+        Err(_) => !Path::new("/proc/self/stat").exists(),
     }
 }
 

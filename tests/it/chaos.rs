@@ -1,0 +1,211 @@
+//! A run of chaos: workers, broker, database, LLM service and tool servers as processes, faults of every kind upon them
+//! while alerts of every kind come in, and at the end a checker that holds each guarantee of README.md against what is
+//! left. `./dev chaos` runs it for people; the suite has a minute of it.
+//!
+//! `TARSY_CHAOS_MINUTES` says how long faults fall, `TARSY_CHAOS_SEED` which ones, `TARSY_CHAOS_REPORT` names a file for
+//! the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.
+
+mod checker;
+mod facts;
+mod faults;
+mod history;
+mod link;
+mod load;
+mod observer;
+mod plan;
+mod report;
+mod script;
+mod system;
+mod watchers;
+mod worker;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::facts::{Facts, Limits, Tables};
+use self::faults::{Happened, Stand};
+use self::load::Book;
+use self::observer::Observer;
+use self::plan::{Fault, Stream};
+use self::system::{ATTEMPTS, MAX_ITERATIONS, SESSION_TIMEOUT, System, WORKERS};
+use crate::support::figures::from_env;
+use crate::support::gates::Gatekeeper;
+use crate::support::wait::eventually_within;
+
+/// A minute of the suite.
+const MINUTES: f64 = 1.0;
+const REPORT: &str = "TARSY_CHAOS_REPORT";
+/// From the last fault to the end of every investigation: deadlines, and what a half-open link takes to be noticed.
+const SETTLED_WITHIN: Duration = Duration::from_secs(180);
+/// See [`Limits::grace`].
+const GRACE: chrono::Duration = chrono::Duration::seconds(45);
+
+/// Progress: to people who run it for its own sake, else into the test's output.
+fn tell(line: &str) {
+    use std::io::Write as _;
+    if std::env::var_os(REPORT).is_some() {
+        writeln!(std::io::stderr(), "{line}").ok();
+    } else {
+        println!("{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_guarantee_holds_under_faults_of_every_kind() {
+    let minutes = from_env("TARSY_CHAOS_MINUTES", MINUTES);
+    let seed = from_env("TARSY_CHAOS_SEED", fastrand::u64(0..1_000_000));
+    tell(&format!("chaos for {minutes} minutes; to repeat it: ./dev chaos --minutes {minutes} --seed {seed}"));
+    let (system, gates) = System::start().await;
+    let system = Arc::new(system);
+    let observer = Arc::new(Observer::start(system.database.url()));
+    let stand = Stand { system: Arc::clone(&system), observer: Arc::clone(&observer), book: Arc::default() };
+    let (facts, settled) = run(stand, gates, seed, Duration::from_secs_f64(minutes * 60.0)).await;
+
+    let broken = checker::check(&facts);
+    let run = report::Run { seed, minutes, workers: WORKERS, settled };
+    let page = report::page(&run, &facts, &broken);
+    match std::env::var_os(REPORT) {
+        Some(path) => std::fs::write(path, page).unwrap(),
+        None => println!("{page}"),
+    }
+    assert!(
+        broken.is_empty(),
+        "seed {seed}: {} times a guarantee is broken: the report has the histories",
+        broken.len()
+    );
+    assert!(facts.faults.len() >= 15, "hardly any faults");
+}
+
+/// Lets alerts and faults fall, waits until all is over, and reads what is left.
+async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
+    let Stand { system, observer, book } = stand.clone();
+    let end = CancellationToken::new();
+    let everything = Arc::new(Mutex::new(watchers::Everything::new()));
+    let reader = tokio::spawn(watchers::read_everything(system.nats_url.clone(), Arc::clone(&everything), end.clone()));
+    let deadly = tokio::spawn(kill_at_gates(Arc::clone(&system), gates, end.clone()));
+    let (watched, sessions) = mpsc::unbounded_channel();
+    let following = tokio::spawn(watchers::follow(Arc::clone(&system), sessions));
+    let began = Instant::now();
+    let publishing = tokio::spawn(load::run(
+        (Arc::clone(&system), Arc::clone(&observer)),
+        Arc::clone(&book),
+        seed,
+        began + run,
+        watched,
+    ));
+    let planned = plan::faults(seed, run, WORKERS);
+    let (all, (over, mut overs), idle) = (planned.len(), watch::channel(0), CancellationToken::new());
+    let settling = async {
+        publishing.await.expect("the load");
+        overs.wait_for(|count| *count == all).await.expect("the faults");
+        let last = Instant::now();
+        system.mend();
+        let wrong = settle(&system, &book).await;
+        tell(&format!("{:>6.1} s  all is settled", began.elapsed().as_secs_f64()));
+        idle.cancel();
+        (wrong, last.elapsed())
+    };
+    let (faults, (mut wrong, settled)) =
+        tokio::join!(faults::run(&stand, planned, began, (over, idle.clone())), settling);
+    let watched = following.await.expect("those who watch");
+    for worker in &system.workers {
+        worker.end().await;
+    }
+    end.cancel();
+    reader.await.expect("the reader");
+    deadly.await.expect("the gates");
+    let (deaths, of_workers) = {
+        let ledger = system.ledger.lock().unwrap();
+        (ledger.deaths.clone(), ledger.wrong.clone())
+    };
+    wrong.extend(of_workers);
+    let shown = std::mem::take(&mut *everything.lock().unwrap());
+    let read = Read { faults, deaths, wrong, watched, shown };
+    (facts(&system, &book, read).await, settled)
+}
+
+/// What was gathered while it ran.
+struct Read {
+    faults: Vec<Happened>,
+    deaths: Vec<DateTime<Utc>>,
+    wrong: Vec<String>,
+    watched: Vec<facts::Watched>,
+    shown: watchers::Everything,
+}
+
+async fn facts(system: &System, book: &Book, read: Read) -> Facts {
+    let Tables { alerts, sessions, entries, events } = Tables::read(system).await;
+    let Read { faults, deaths, wrong, mut watched, shown } = read;
+    let length = |events: &Vec<facts::Event>| u32::try_from(events.len()).unwrap_or(u32::MAX);
+    let over = alerts.keys().filter_map(|id| Some((*id, length(events.get(id)?)))).collect();
+    watched.extend(watchers::follow_late(system, &over).await);
+    let empties = |fault: Fault| matches!(fault, Fault::Purge(Stream::Timeline) | Fault::LoseStreams);
+    let emptied = faults.iter().filter(|one| empties(one.fault)).map(|one| (one.from, one.until)).collect();
+    let session_timeout = chrono::Duration::from_std(SESSION_TIMEOUT).unwrap();
+    let limits = Limits { attempts: ATTEMPTS, iterations: MAX_ITERATIONS, session_timeout, grace: GRACE };
+    Facts {
+        limits,
+        ledger: std::mem::take(&mut *book.ledger.lock().unwrap()),
+        alerts,
+        sessions,
+        entries,
+        events,
+        shown,
+        on_stream: watchers::on_stream(system).await,
+        emptied,
+        watched,
+        letters: watchers::letters(system).await,
+        model_calls: facts::model_calls(system),
+        tool_calls: facts::tool_calls(system),
+        faults,
+        deaths,
+        wrong,
+    }
+}
+
+/// The deadly alert kills the worker that investigates it, whenever its model is asked there.
+async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: CancellationToken) {
+    loop {
+        let arrived = tokio::select! {
+            () = end.cancelled() => return,
+            arrived = gates.arrival() => arrived,
+        };
+        let execution = arrived.detail.split(' ').next().unwrap_or_default();
+        system.kill_owner_of(execution).await;
+        // The call hangs until its worker is gone; one whose worker is another by now is answered.
+        arrived.open().await;
+    }
+}
+
+/// Returns when every alert that a worker knows is settled and every worker takes work; else with what is not.
+async fn settle(system: &System, book: &Book) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let known = "(SELECT count(*)::text FROM alerts)";
+    let left = "(SELECT count(*)::text FROM alerts WHERE settled_at IS NULL)";
+    let sent = {
+        let ledger = book.ledger.lock().unwrap();
+        ledger.sent.len() - ledger.lost_with_the_stream.len()
+    };
+    let limit = Instant::now() + SETTLED_WITHIN;
+    loop {
+        let number = |sql: &str| system.ask(sql).and_then(|text| text.parse::<usize>().ok());
+        if number(left) == Some(0) && number(known).is_some_and(|known| known >= sent) {
+            break;
+        }
+        if Instant::now() > limit {
+            wrong.push(format!("{:?} alerts are not over {SETTLED_WITHIN:?} behind the last fault", number(left)));
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await; // pacing of looks
+    }
+    for worker in &system.workers {
+        let limit = Duration::from_secs(60);
+        eventually_within(limit, "every worker takes work again", async || worker.takes_work().await).await;
+    }
+    wrong
+}

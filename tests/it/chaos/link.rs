@@ -1,0 +1,154 @@
+//! A TCP proxy that a fault can be put on: cut, slow, stalled, half-open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// What happens to what passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Everything passes.
+    Open,
+    /// Connections are reset, new ones, too.
+    Cut,
+    /// Every piece waits, and then its bytes have their time, too.
+    Slow { latency: Duration, bytes_per_ms: u32 },
+    /// Nothing passes now; everything does later.
+    Stalled,
+    /// Bytes are swallowed without a word. A connection that has met this stays deaf for ever, also when the link is
+    /// mended: only its ends can find that out.
+    HalfOpen,
+}
+
+/// A proxy on a port of its own; ends with the value, and so do its connections.
+#[derive(Debug)]
+pub(super) struct Link {
+    port: u16,
+    mode: watch::Sender<Mode>,
+    _accepting: JoinSet<()>,
+}
+
+impl Link {
+    /// Passes connections on to a port of this machine.
+    pub(super) async fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (mode, seen) = watch::channel(Mode::Open);
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, server, seen));
+        Self { port, mode, _accepting: accepting }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn set(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+    }
+}
+
+async fn accept(listener: TcpListener, server: u16, mode: watch::Receiver<Mode>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((client, _)) = listener.accept().await else { continue };
+        connections.spawn(relay(client, server, mode.clone()));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn relay(client: TcpStream, server: u16, mode: watch::Receiver<Mode>) {
+    let at_first = *mode.borrow();
+    if at_first == Mode::HalfOpen {
+        return swallow(client).await;
+    }
+    let server = match at_first {
+        Mode::Cut => None,
+        _ => TcpStream::connect(("127.0.0.1", server)).await.ok(),
+    };
+    let Some(server) = server else {
+        client.set_zero_linger().ok();
+        return;
+    };
+    client.set_nodelay(true).ok();
+    server.set_nodelay(true).ok();
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let deaf = Arc::new(AtomicBool::new(false));
+    let up = pump(from_client, to_server, mode.clone(), Arc::clone(&deaf));
+    let down = pump(from_server, to_client, mode, deaf);
+    tokio::join!(up, down);
+}
+
+/// Takes a connection that leads nowhere, until the client gives it up.
+async fn swallow(mut client: TcpStream) {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    while let Ok(1..) = client.read(&mut buffer).await {}
+}
+
+/// One direction of a connection.
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>, deaf: Arc<AtomicBool>) {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let now = *mode.borrow_and_update();
+        match now {
+            Mode::Cut => return reset(&from, &to),
+            Mode::HalfOpen => deaf.store(true, Ordering::SeqCst),
+            Mode::Stalled => {
+                if mode.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Mode::Open | Mode::Slow { .. } => {}
+        }
+        let read = tokio::select! {
+            read = from.read(&mut buffer) => read,
+            changed = mode.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        let Ok(count @ 1..) = read else {
+            // The other end hears of it, unless the connection is deaf.
+            if deaf.load(Ordering::SeqCst) {
+                to.forget();
+            } else {
+                to.shutdown().await.ok();
+            }
+            return;
+        };
+        if deaf.load(Ordering::SeqCst) {
+            continue;
+        }
+        let delay = match now {
+            Mode::Slow { latency, bytes_per_ms } => {
+                let bytes = u32::try_from(count).unwrap_or(u32::MAX);
+                latency + Duration::from_millis(u64::from(bytes / bytes_per_ms.max(1)))
+            }
+            _ => Duration::ZERO,
+        };
+        tokio::time::sleep(delay).await; // the slowness itself
+        if *mode.borrow() == Mode::Stalled && mode.wait_for(|mode| *mode != Mode::Stalled).await.is_err() {
+            return;
+        }
+        if to.write_all(&buffer[..count]).await.is_err() {
+            return reset(&from, &to);
+        }
+    }
+}
+
+/// Both ends get a reset.
+fn reset(from: &OwnedReadHalf, to: &OwnedWriteHalf) {
+    let (from, to): (&TcpStream, &TcpStream) = (from.as_ref(), to.as_ref());
+    from.set_zero_linger().ok();
+    to.set_zero_linger().ok();
+}

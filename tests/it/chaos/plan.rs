@@ -1,0 +1,241 @@
+//! Which faults come when: decided by the seed alone, before anything starts.
+
+use std::fmt;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::link::Mode;
+use super::system::LEASE;
+
+/// Between the beginnings of two faults, in milliseconds.
+const BETWEEN_MS: std::ops::Range<u64> = 700..3200;
+/// Until something that was hit may be hit again.
+const REST: Duration = Duration::from_secs(2);
+const FIRST: Duration = Duration::from_secs(2);
+
+/// Who has to do without somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    Broker,
+    Database,
+    LlmService,
+}
+
+/// What may be purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Alerts,
+    Timeline,
+    Control,
+}
+
+/// Something that goes wrong, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// `kill -9`; the worker is started again later.
+    KillWorker(usize),
+    /// SIGSTOP, then SIGCONT.
+    StopWorker(usize),
+    /// SIGTERM; another process follows when the worker has drained.
+    TerminateWorker(usize),
+    /// `kill -9` of the child process that has the tools.
+    KillToolServer(usize),
+    /// `kill -9` of all processes, and a start.
+    Kill(Server),
+    /// SIGSTOP, then SIGCONT. Not for the database.
+    Freeze(Server),
+    /// `kill -9` of one backend: the database ends all of them and recovers.
+    KillBackend,
+    /// Every message of a stream is removed.
+    Purge(Stream),
+    /// `kill -9` of the broker, whose disk is lost, too.
+    LoseStreams,
+    /// A worker's way to a server.
+    Link(usize, Server, Mode),
+    /// The way of everybody who watches to the broker.
+    WatchLink(Mode),
+}
+
+/// A fault with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Planned {
+    /// Since the beginning.
+    pub(super) at: Duration,
+    /// How long it lasts.
+    pub(super) lasts: Duration,
+    pub(super) fault: Fault,
+}
+
+/// All faults of a run of this length, in order.
+pub(super) fn faults(seed: u64, run: Duration, workers: usize) -> Vec<Planned> {
+    let mut rng = Rng::with_seed(seed);
+    let mut planned = Vec::new();
+    let mut busy: Vec<(Target, Duration)> = Vec::new();
+    let mut at = FIRST;
+    while at < run {
+        busy.retain(|(_, until)| *until > at);
+        // A target that was hit a moment ago is left alone; there is always another one.
+        let (fault, lasts) = loop {
+            let (fault, lasts) = draw(&mut rng, workers);
+            if !busy.iter().any(|(target, _)| target.overlaps(Target::of(fault))) {
+                break (fault, lasts);
+            }
+        };
+        busy.push((Target::of(fault), at + lasts + REST));
+        planned.push(Planned { at, lasts, fault });
+        at += Duration::from_millis(rng.u64(BETWEEN_MS));
+    }
+    planned
+}
+
+/// What a fault hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Worker(usize),
+    Server(Server),
+    Link(usize, Server),
+    WatchLink,
+}
+
+impl Target {
+    fn of(fault: Fault) -> Self {
+        match fault {
+            Fault::KillWorker(n) | Fault::StopWorker(n) | Fault::TerminateWorker(n) | Fault::KillToolServer(n) => {
+                Self::Worker(n)
+            }
+            Fault::Kill(server) | Fault::Freeze(server) => Self::Server(server),
+            Fault::KillBackend => Self::Server(Server::Database),
+            Fault::Purge(_) | Fault::LoseStreams => Self::Server(Server::Broker),
+            Fault::Link(n, server, _) => Self::Link(n, server),
+            Fault::WatchLink(_) => Self::WatchLink,
+        }
+    }
+
+    /// Two servers are never down together, all else may be.
+    fn overlaps(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Server(_), Self::Server(_)) => true,
+            (one, two) => one == two,
+        }
+    }
+}
+
+fn draw(rng: &mut Rng, workers: usize) -> (Fault, Duration) {
+    let worker = rng.usize(0..workers);
+    let server = [Server::Broker, Server::Database, Server::LlmService][rng.usize(0..3)];
+    let stream = [Stream::Alerts, Stream::Timeline, Stream::Control][rng.usize(0..3)];
+    let mut ms = |range: std::ops::Range<u64>| Duration::from_millis(rng.u64(range));
+    match ms(0..100).as_millis() {
+        0..14 => (Fault::KillWorker(worker), ms(200..2500)),
+        14..22 => (Fault::StopWorker(worker), LEASE + ms(300..2500)),
+        22..30 => (Fault::TerminateWorker(worker), ms(100..500)),
+        30..38 => (Fault::KillToolServer(worker), Duration::ZERO),
+        38..48 => (Fault::Kill(server), ms(300..2500)),
+        48..52 => (Fault::Freeze(frozen(server)), ms(1000..6000)),
+        52..56 => (Fault::KillBackend, Duration::ZERO),
+        56..64 => (Fault::Purge(stream), Duration::ZERO),
+        64..66 => (Fault::LoseStreams, ms(300..1500)),
+        66..95 => (Fault::Link(worker, server, mode(rng)), ms_of(rng, 1000..7000)),
+        _ => (Fault::WatchLink(mode(rng)), ms_of(rng, 1000..5000)),
+    }
+}
+
+/// A database is never frozen: its backends would go on.
+fn frozen(server: Server) -> Server {
+    match server {
+        Server::Database | Server::Broker => Server::Broker,
+        Server::LlmService => Server::LlmService,
+    }
+}
+
+fn ms_of(rng: &mut Rng, range: std::ops::Range<u64>) -> Duration {
+    Duration::from_millis(rng.u64(range))
+}
+
+fn mode(rng: &mut Rng) -> Mode {
+    match rng.u8(0..4) {
+        0 => Mode::Cut,
+        1 => Mode::Slow { latency: ms_of(rng, 20..300), bytes_per_ms: rng.u32(8..200) },
+        2 => Mode::Stalled,
+        _ => Mode::HalfOpen,
+    }
+}
+
+impl Fault {
+    /// The kind, for the report.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::KillWorker(_) => "kill -9 of a worker",
+            Self::StopWorker(_) => "SIGSTOP of a worker, past its lease",
+            Self::TerminateWorker(_) => "SIGTERM of a worker",
+            Self::KillToolServer(_) => "kill -9 of a tool server",
+            Self::Kill(Server::Broker) => "kill -9 of the broker",
+            Self::Kill(Server::Database) => "kill -9 of the database",
+            Self::Kill(Server::LlmService) => "kill -9 of the LLM service",
+            Self::Freeze(Server::LlmService) => "SIGSTOP of the LLM service",
+            Self::Freeze(_) => "SIGSTOP of the broker",
+            Self::KillBackend => "kill -9 of a database backend",
+            Self::Purge(_) => "emptied stream",
+            Self::LoseStreams => "broker killed, its disk lost",
+            Self::Link(_, _, mode) | Self::WatchLink(mode) => match mode {
+                Mode::Cut => "link cut",
+                Mode::Slow { .. } => "link slow",
+                Mode::Stalled => "link stalled",
+                Mode::HalfOpen | Mode::Open => "link half-open",
+            },
+        }
+    }
+}
+
+/// For people: what was hit.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KillWorker(n) => write!(f, "kill -9 w{}", n + 1),
+            Self::StopWorker(n) => write!(f, "SIGSTOP w{}", n + 1),
+            Self::TerminateWorker(n) => write!(f, "SIGTERM w{}", n + 1),
+            Self::KillToolServer(n) => write!(f, "kill -9 tool server of w{}", n + 1),
+            Self::Kill(server) => write!(f, "kill -9 {server}"),
+            Self::Freeze(server) => write!(f, "SIGSTOP {server}"),
+            Self::KillBackend => write!(f, "kill -9 a database backend"),
+            Self::Purge(stream) => write!(f, "purge {}", stream.name()),
+            Self::LoseStreams => write!(f, "kill -9 broker, all streams lost"),
+            Self::Link(n, server, mode) => write!(f, "w{} - {server}: {mode:?}", n + 1),
+            Self::WatchLink(mode) => write!(f, "watchers - broker: {mode:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Broker => "broker",
+            Self::Database => "database",
+            Self::LlmService => "LLM service",
+        })
+    }
+}
+
+impl Stream {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Alerts => tarsy::bus::ALERTS,
+            Self::Timeline => tarsy::bus::TIMELINE,
+            Self::Control => tarsy::bus::CONTROL,
+        }
+    }
+}
+
+#[test]
+fn the_seed_decides_every_fault_and_ten_minutes_have_two_hundred_of_every_kind() {
+    let long = Duration::from_secs(600);
+    assert_eq!(faults(7, long, 3), faults(7, long, 3));
+    assert_ne!(faults(7, long, 3), faults(8, long, 3));
+    for seed in 0..50 {
+        let planned = faults(seed, long, 3);
+        assert!(planned.len() >= 200, "{seed}: {}", planned.len());
+        let kinds: std::collections::BTreeSet<_> = planned.iter().map(|planned| planned.fault.kind()).collect();
+        assert!(kinds.len() >= 14, "{seed}: {kinds:?}");
+    }
+}

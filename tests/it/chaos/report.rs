@@ -1,0 +1,135 @@
+//! The page that a run ends with.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::checker::{Broken, GUARANTEES, repeated};
+use super::facts::Facts;
+use super::faults::Happened;
+use super::history;
+use crate::support::figures::Figures;
+
+/// Histories that are printed; the others are named.
+const HISTORIES: usize = 3;
+
+/// What the run was.
+pub(super) struct Run {
+    pub(super) seed: u64,
+    pub(super) minutes: f64,
+    pub(super) workers: usize,
+    /// From the last fault to the end of the last investigation.
+    pub(super) settled: Duration,
+}
+
+/// For people; ends with how to repeat it.
+pub(super) fn page(run: &Run, facts: &Facts, broken: &[Broken]) -> String {
+    let mut page = String::new();
+    let Run { seed, minutes, workers, settled } = run;
+    writeln!(page, "\nchaos: {minutes} minutes, seed {seed}, {workers} workers").unwrap();
+    faults(&mut page, &facts.faults);
+    alerts(&mut page, facts, *settled);
+    calls(&mut page, facts);
+    page.push_str("\n  guarantees (README.md)\n");
+    for (number, what) in GUARANTEES {
+        let count = broken.iter().filter(|broken| broken.guarantee == number).count();
+        let verdict = if count == 0 { "holds".to_owned() } else { format!("BROKEN {count}x") };
+        writeln!(page, "    {number}  {verdict:<10}  {what}").unwrap();
+    }
+    for (shown, broken) in broken.iter().enumerate() {
+        let of = broken.session.map_or_else(String::new, |session| format!(" {session}"));
+        writeln!(page, "\n  BROKEN {}{of}: {}", broken.guarantee, broken.what).unwrap();
+        if let (true, Some(session)) = (shown < HISTORIES, broken.session) {
+            page.push_str(&history::of(facts, session));
+        }
+    }
+    writeln!(page, "\n  the same faults and alerts again: ./dev chaos --minutes {minutes} --seed {seed}").unwrap();
+    page
+}
+
+fn faults(page: &mut String, faults: &[Happened]) {
+    let mut kinds: BTreeMap<&str, (usize, Vec<Duration>)> = BTreeMap::new();
+    for one in faults {
+        let (count, recoveries) = kinds.entry(one.fault.kind()).or_default();
+        *count += 1;
+        recoveries.extend(one.recovery);
+    }
+    let all: Vec<Duration> = faults.iter().filter_map(|one| one.recovery).collect();
+    writeln!(page, "\n  {:<36} {:>5}  {:>9} {:>9} {:>9}  recovery", "faults", "count", "p50", "p99", "worst").unwrap();
+    for (kind, (count, recoveries)) in kinds {
+        writeln!(page, "  {kind:<36} {count:>5}  {}", recovery(recoveries)).unwrap();
+    }
+    writeln!(page, "  {:<36} {:>5}  {}", "all", faults.len(), recovery(all)).unwrap();
+    let open = faults.iter().filter(|one| one.recovery.is_none()).count();
+    if open > 0 {
+        writeln!(page, "  {open} without a proof of recovery: nothing was left to do, or not within a minute").unwrap();
+    }
+}
+
+fn recovery(recoveries: Vec<Duration>) -> String {
+    if recoveries.is_empty() {
+        return String::new();
+    }
+    let figures: Figures = recoveries.into_iter().collect();
+    let seconds = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
+    let [median, most, worst] = [figures.median(), figures.quantile(0.99), figures.worst()].map(seconds);
+    format!("{median:>9} {most:>9} {worst:>9}")
+}
+
+fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
+    let count = |of: BTreeMap<String, usize>| {
+        of.into_iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    };
+    let (mut places, mut statuses, mut takeovers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for alert in facts.alerts.values() {
+        *places.entry(alert.place.clone()).or_default() += 1;
+    }
+    for session in facts.sessions.values() {
+        *statuses.entry(session.status.clone()).or_default() += 1;
+    }
+    for event in facts.events.values().flatten() {
+        if let Some(reason) =
+            event.event.metadata["previous_worker"].as_str().and(event.event.metadata["reason"].as_str())
+        {
+            *takeovers.entry(reason.replace('_', " ")).or_default() += 1;
+        }
+    }
+    let over = facts.alerts.values().filter(|alert| alert.settled_at.is_some()).count();
+    let (sent, lost) = (facts.ledger.sent.len(), facts.ledger.lost_with_the_stream.len());
+    let lost = facts.ledger.lost_with_the_stream.iter().filter(|id| !facts.alerts.contains_key(id)).count().min(lost);
+    let share = 100.0 * over as f64 / facts.alerts.len().max(1) as f64;
+    writeln!(
+        page,
+        "\n  alerts     {sent} acknowledged, {share:.1} % of {} over: {}",
+        facts.alerts.len(),
+        count(places)
+    )
+    .unwrap();
+    if lost > 0 {
+        writeln!(page, "             {lost} went with an emptied stream before a worker had written them down")
+            .unwrap();
+    }
+    writeln!(
+        page,
+        "  sessions   {}; the last one {:.1} s behind the last fault",
+        count(statuses),
+        settled.as_secs_f64()
+    )
+    .unwrap();
+    writeln!(page, "  takeovers  {}; {} deaths by poison", count(takeovers), facts.deaths.len()).unwrap();
+}
+
+fn calls(page: &mut String, facts: &Facts) {
+    let calls = repeated(facts);
+    writeln!(
+        page,
+        "  repeated   {} of {} model calls, {} of {} read-only tool calls, none of {} that change something ({} lost)",
+        calls.model_repeats,
+        calls.model_calls,
+        calls.read_only_repeats,
+        calls.read_only_calls,
+        calls.changing_calls,
+        calls.lost,
+    )
+    .unwrap();
+}

@@ -1,0 +1,173 @@
+//! What the models of a run say, what the tools are, and how the workers are configured.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SESSION_TIMEOUT, SLOTS};
+use crate::support::process::TARSY;
+
+/// A tool that changes something; each call of it may be sent once.
+pub(super) const CHANGING: &str = "restart";
+/// The gate at which an alert of the kind kills the worker that investigates it.
+pub(super) const DEADLY_GATE: &str = "deadly";
+
+/// The marks by which an alert picks its recording.
+pub(super) mod mark {
+    pub(in super::super) const NATIVE: &str = "ChaosNative";
+    pub(in super::super) const CHANGE: &str = "ChaosChange";
+    pub(in super::super) const REACT: &str = "ChaosReact";
+    pub(in super::super) const TEAM: &str = "ChaosTeam";
+    pub(in super::super) const SLOW: &str = "ChaosSlow";
+    pub(in super::super) const STUCK: &str = "ChaosStuck";
+    pub(in super::super) const LONG: &str = "ChaosLong";
+    pub(in super::super) const DEADLY: &str = "ChaosDeadly";
+}
+
+const EVIDENCE: &str = "
+tools:
+  look:
+    description: Looks.
+    read_only: true
+    schema: {type: object}
+    answers: [{file: result.txt, delay: 80ms}]
+  search:
+    description: Searches.
+    read_only: true
+    schema: {type: object}
+    answers: [{file: result.txt, delay: 400ms}]
+  restart:
+    description: Restarts something.
+    read_only: false
+    schema: {type: object}
+    answers: [{file: result.txt, delay: 250ms}]
+";
+
+/// A recorded call that says by whom it is made and when.
+fn call(tool: &str, step: &str) -> String {
+    format!("{{call: {{tool: chaos.{tool}, arguments: {{by: '{{execution}}', step: {step}}}}}}}")
+}
+
+fn answer(chunks: &[&str], input: u32) -> String {
+    format!(
+        "  - {{chunks: [{}], usage: {{input: {input}, cached: 40, output: 21, thinking: 13}}}}\n",
+        chunks.join(", ")
+    )
+}
+
+fn wait(ms: u32) -> String {
+    format!("{{wait: {ms}ms}}")
+}
+
+fn text(text: &str) -> String {
+    format!("{{text: {text:?}}}")
+}
+
+const END: &str = "Cause: a run of chaos. Evidence: none. Do next: nothing.";
+
+fn transcripts() -> Vec<(&'static str, String)> {
+    let end = text(END);
+    let (look, search, change) =
+        (|step: &str| call("look", step), |step: &str| call("search", step), |step: &str| call(CHANGING, step));
+    let written = |tool: &str, step: u32| {
+        let input = format!("{{\"by\": \"{{execution}}\", \"step\": {step}}}");
+        text(&format!("Thought: step {step}\nAction: chaos.{tool}\nAction Input: {input}"))
+    };
+    let native = [
+        answer(&["{thinking: 'first of all'}", &wait(300), &look("1"), &search("2")], 100),
+        answer(&[&text("one more"), &wait(500), &look("3")], 200),
+        answer(&[&wait(300), &end], 300),
+    ];
+    let question = format!("questions:\n  - match: why\n    answers:\n{}", indented(&answer(&[&wait(200), &end], 50)));
+    let changing = [
+        answer(&[&wait(200), &look("1"), &change("2"), &look("3"), &change("4")], 110),
+        answer(&[&wait(300), &change("5")], 210),
+        answer(&[&wait(200), &end], 310),
+    ];
+    let react = [
+        answer(&[&wait(200), &written("look", 1)], 120),
+        answer(&[&wait(200), &text("I do not follow the format.")], 220),
+        answer(&[&wait(200), &written(CHANGING, 2)], 320),
+        answer(&[&wait(200), &text(&format!("Thought: enough\nFinal Answer: {END}"))], 420),
+    ];
+    let slow: String = (1..=5).map(|step| answer(&[&wait(900), &look(&step.to_string())], 100)).collect();
+    let long = answer(&[&wait(60), &look("'{n}'")], 100).replacen("{chunks", "{times: 40, chunks", 1);
+    let long = long.replace("usage", &format!("conclusion: {{chunks: [{end}]}}, usage"));
+    let member = [answer(&[&wait(400), &look("1")], 100), answer(&[&wait(300), &end], 200)].concat();
+    vec![
+        (mark::NATIVE, format!("answers:\n{}{question}", native.concat())),
+        (mark::CHANGE, format!("answers:\n{}", changing.concat())),
+        (mark::REACT, format!("answers:\n{}", react.concat())),
+        (mark::TEAM, format!("agent: left\nanswers:\n{member}")),
+        (mark::TEAM, format!("agent: right\nanswers:\n{member}{}", answer(&[&end], 300))),
+        (mark::TEAM, format!("agent: synthesis\nanswers:\n{}", answer(&[&wait(300), &end], 400))),
+        (mark::SLOW, format!("answers:\n{slow}{}", answer(&[&end], 900))),
+        (mark::STUCK, format!("answers:\n{}{}", answer(&[&look("1")], 100), answer(&["{hang: true}"], 0))),
+        (mark::LONG, format!("answers:\n{long}{}", answer(&[&end], 900))),
+        (
+            mark::DEADLY,
+            format!(
+                "answers:\n{}{}",
+                answer(&[&look("1")], 100),
+                answer(&[&format!("{{gate: {DEADLY_GATE}}}"), &end], 200)
+            ),
+        ),
+    ]
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// Writes transcripts, evidence and configuration; returns the path of the configuration.
+pub(super) fn write(directory: &Path) -> std::path::PathBuf {
+    let (transcripts_in, evidence) = (directory.join("transcripts"), directory.join("evidence"));
+    std::fs::create_dir(&transcripts_in).unwrap();
+    std::fs::create_dir(&evidence).unwrap();
+    for (number, (mark, rest)) in transcripts().into_iter().enumerate() {
+        let text = format!("name: chaos-{number}\nmatch: {mark}\nprovider_state: true\n{rest}");
+        std::fs::write(transcripts_in.join(format!("{number}.yaml")), text).unwrap();
+    }
+    std::fs::write(evidence.join("evidence.yaml"), EVIDENCE).unwrap();
+    std::fs::write(evidence.join("result.txt"), "all is as it was\n").unwrap();
+    let path = directory.join("tarsy.yaml");
+    std::fs::write(&path, config(directory, &evidence)).unwrap();
+    path
+}
+
+fn config(directory: &Path, evidence: &Path) -> String {
+    let seconds = |duration: Duration| duration.as_secs();
+    format!(
+        "mcp_servers:
+  chaos:
+    command: {TARSY}
+    args: [evidence-server, {evidence}]
+    env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
+    allow: [{CHANGING}]
+agents:
+  native: {{}}
+  scribe: {{iteration_strategy: react}}
+  left: {{}}
+  right: {{}}
+agent_chains:
+  native: {{default: true, stages: [{{name: look, agents: [{{name: native}}]}}]}}
+  react: {{stages: [{{name: look, agents: [{{name: scribe}}]}}]}}
+  team: {{stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
+defaults:
+  max_iterations: {MAX_ITERATIONS}
+  iteration_timeout: 10m
+worker:
+  lease: {lease}s
+  slots: {SLOTS}
+  attempts: {ATTEMPTS}
+  sweep_interval: 2s
+  drain_timeout: 10s
+  session_timeout: {timeout}s
+dedupe:
+  cooldown: 0s
+",
+        evidence = evidence.display(),
+        calls = directory.join("tool_calls").display(),
+        lease = seconds(LEASE),
+        timeout = seconds(SESSION_TIMEOUT),
+    )
+}
