@@ -13,9 +13,10 @@ use tokio_util::task::TaskTracker;
 use super::connection::Nats;
 use super::dead_letters;
 use super::deltas;
+use super::divergence;
 use super::publisher::{Publisher, Stuck};
 use super::refusals::Refusals;
-use crate::engine::ports::{BrokerAway, DeadLetter, Feed, Outbox};
+use crate::engine::ports::{BrokerAway, DeadLetter, Divergence, Feed, Outbox};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
@@ -156,14 +157,14 @@ impl<O: Outbox> JetStreamFeed<O> {
             Ok(session_seq) if Some(*session_seq) != before => self.0.refusals.none(),
             Err(Stuck::Broker(reason)) => self.0.refusals.note(reason),
             // Nothing was published.
-            Ok(_) | Err(Stuck::Store(_) | Stuck::Gap { .. }) => {}
+            Ok(_) | Err(Stuck::Store(_) | Stuck::Gap { .. } | Stuck::Diverged(_)) => {}
         }
         reached
     }
 
     /// Publishes up to `last_seq`; leaves the last trouble in `trouble`.
     async fn reach(&self, session: SessionId, last_seq: u32, trouble: &mut String) {
-        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
+        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session).of_an_end();
         let mut pause = FIRST_PAUSE;
         loop {
             *trouble = match self.catch_up(&mut publisher).await {
@@ -195,6 +196,10 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         if self.0.nats.link().connected && self.0.deltas.try_send(delta).is_err() {
             tracing::debug!("a delta was dropped");
         }
+    }
+
+    async fn divergence(&self, session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
+        divergence::divergence(&self.0.nats, &*self.0.outbox, session).await
     }
 
     async fn drain(&self, session: SessionId, last_seq: u32) -> Result<(), BrokerAway> {

@@ -15,6 +15,7 @@ mod cursor;
 mod dead_letters;
 mod delivery;
 mod deltas;
+mod divergence;
 mod error;
 mod feed;
 mod follow;

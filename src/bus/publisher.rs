@@ -12,6 +12,7 @@ use async_nats::jetstream::message::PublishMessage;
 use tokio::time::Instant;
 
 use super::connection::Nats;
+use super::divergence::Key;
 use super::leader::last_on;
 use super::names::{TIMELINE, timeline_subject};
 use super::wire::{MAX_EVENT_BYTES, encode, fit};
@@ -33,13 +34,17 @@ pub(super) enum Stuck {
     Broker(String),
     #[error("the table's event after number {after} has number {found}")]
     Gap { after: u32, found: u32 },
+    #[error("event {0} on the stream is not the one in the table: the database has lost commits")]
+    Diverged(u32),
 }
 
 /// How far a subject has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tail {
     session_seq: u32,
     stream_sequence: u64,
+    /// The event; `None` for a subject without any.
+    key: Option<Key>,
 }
 
 /// The publisher of one session.
@@ -50,17 +55,24 @@ pub(super) struct Publisher<O> {
     session: SessionId,
     subject: String,
     tail: Option<Tail>,
+    /// No event will be added: what the store and the stream disagree about was dealt with before.
+    ended: bool,
 }
 
 impl<O: Outbox> Publisher<O> {
     pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
         let subject = timeline_subject(session);
-        Self { nats: nats.clone(), outbox, session, subject, tail: None }
+        Self { nats: nats.clone(), outbox, session, subject, tail: None, ended: false }
+    }
+
+    /// The publisher of a session that is over.
+    pub(super) fn of_an_end(self) -> Self {
+        Self { ended: true, ..self }
     }
 
     /// The number of the last event that this publisher saw on the stream; `None` when it has to look first.
     pub(super) fn reached(&self) -> Option<u32> {
-        self.tail.map(|tail| tail.session_seq)
+        self.tail.as_ref().map(|tail| tail.session_seq)
     }
 
     /// Publishes every row that the table has; returns the number of the last event on the stream.
@@ -78,13 +90,35 @@ impl<O: Outbox> Publisher<O> {
                     }
                 }
             };
-            let rows = self.outbox.events(self.session, tail.session_seq, PAGE).await.map_err(Stuck::Store)?;
+            let rows = self.rows_behind(&tail).await?;
             if rows.is_empty() {
+                let reached = tail.session_seq;
                 self.tail = Some(tail);
-                return Ok(tail.session_seq);
+                return Ok(reached);
             }
             self.tail = self.publish_page(tail, rows).await?;
         }
+    }
+
+    /// The rows after the last published one, which has to be there still: a database that has lost commits gives its
+    /// number to another event.
+    async fn rows_behind(&self, tail: &Tail) -> Result<Vec<TimelineEvent>, Stuck> {
+        let from = tail.session_seq.saturating_sub(1);
+        let mut rows = self.outbox.events(self.session, from, PAGE).await.map_err(Stuck::Store)?;
+        let Some(key) = &tail.key else { return Ok(rows) };
+        let same = rows.first().map(Key::of).as_ref() == Some(key);
+        if !same && !self.ended {
+            return Err(Stuck::Diverged(tail.session_seq));
+        }
+        if !same {
+            tracing::error!(
+                session_id = %self.session,
+                session_seq = tail.session_seq,
+                "the last event on the stream is not the one in the database, and the session is over in both"
+            );
+        }
+        rows.retain(|row| row.session_seq > tail.session_seq);
+        Ok(rows)
     }
 
     /// One at a time; `None` when somebody else was faster.
@@ -94,8 +128,9 @@ impl<O: Outbox> Publisher<O> {
             if session_seq != tail.session_seq + 1 {
                 return Err(Stuck::Gap { after: tail.session_seq, found: session_seq });
             }
+            let key = Some(Key::of(&row));
             match self.publish(row, tail.stream_sequence).await? {
-                Some(stream_sequence) => tail = Tail { session_seq, stream_sequence },
+                Some(stream_sequence) => tail = Tail { session_seq, stream_sequence, key },
                 None => return Ok(None),
             }
         }
@@ -127,25 +162,13 @@ impl<O: Outbox> Publisher<O> {
         }
     }
 
-    /// Asks the stream's leader, and compares the event there with the row: they differ only if a database was
-    /// restored or failed over without its last commits.
+    /// Asks the stream's leader.
     async fn read_tail(&self) -> Result<Tail, Stuck> {
         let broker = |error: &dyn std::error::Error| Stuck::Broker(error.to_string());
         let last = last_on(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
         let Some(message) = last else { return Ok(Tail::default()) };
         let found: TimelineEvent = serde_json::from_slice(&message.payload).map_err(|error| broker(&error))?;
-        let tail = Tail { session_seq: found.session_seq, stream_sequence: message.sequence };
-        let rows =
-            self.outbox.events(self.session, tail.session_seq.saturating_sub(1), 1).await.map_err(Stuck::Store)?;
-        let row = rows.into_iter().next().map(|row| fit(row, self.max_event_bytes()));
-        if row.as_ref() != Some(&found) {
-            tracing::error!(
-                session_id = %self.session,
-                session_seq = tail.session_seq,
-                "the last event on the stream is not the one in the database: was a database restored or failed over?"
-            );
-        }
-        Ok(tail)
+        Ok(Tail { session_seq: found.session_seq, stream_sequence: message.sequence, key: Some(Key::of(&found)) })
     }
 
     fn max_event_bytes(&self) -> usize {

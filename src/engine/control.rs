@@ -40,6 +40,9 @@ pub enum HandBack {
     /// The store is away, or the lease could not be renewed in time.
     #[error("store is away: {0}")]
     StoreAway(String),
+    /// The store has lost commits of this run.
+    #[error("store has lost commits: {0}")]
+    StoreBehind(String),
     /// The journal was written by a newer version, or two writers share a lease.
     #[error("cannot go on: {0}")]
     NotForUs(String),
@@ -52,6 +55,7 @@ impl HandBack {
             Self::Drain => "drain",
             Self::ModelAway(_) => "model_away",
             Self::StoreAway(_) => "store_away",
+            Self::StoreBehind(_) => "store_behind",
             Self::NotForUs(_) => "not_for_us",
         }
     }

@@ -34,6 +34,7 @@ pub(super) struct FakeSessions {
     /// When, and how many leases.
     pub(super) renewed: Mutex<Vec<(Instant, usize)>>,
     pub(super) standing: Standing,
+    pub(super) recovered: Mutex<Recovered>,
     pub(super) swept: Mutex<Vec<Vec<Swept>>>,
     /// A statement that finds the store away.
     pub(super) away: Mutex<Option<&'static str>>,
@@ -56,6 +57,7 @@ impl FakeSessions {
             renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, cancel_requested: false })),
             renewed: Mutex::default(),
             standing,
+            recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
             away: Mutex::default(),
             cancels: Mutex::default(),
@@ -124,6 +126,12 @@ impl Sessions for FakeSessions {
 
     async fn standing(&self, _session: SessionId) -> Result<Standing, JournalError> {
         Ok(self.standing.clone())
+    }
+
+    async fn recover(&self, recover: Recover) -> Result<Recovered, JournalError> {
+        let about = format!("{} after {}", number(recover.session_id), recover.divergence.kept);
+        self.ask("recover", about)?;
+        Ok(*lock(&self.recovered))
     }
 
     async fn settled(&self, _session: SessionId) -> Result<(), JournalError> {

@@ -21,6 +21,7 @@ use crate::investigation::entry::{Entry, Outcome};
 use crate::investigation::narrate::{Measured, narrate};
 use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::{AgentPlan, Strategy};
+use crate::investigation::recovery::{self, LostCall, Recovery, sent_by};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{Delta, DeltaKind};
 
@@ -37,6 +38,8 @@ pub(super) struct Execution<W: World> {
     id: crate::investigation::ids::ExecutionId,
     checkpoint: u32,
     pub(super) state: State,
+    /// Entries about commits that the store has lost, to be written behind the opening.
+    owed: Vec<Entry>,
     /// After a resume the iteration's time starts anew.
     iteration_began: Instant,
     /// An iteration is running that has to be measured at its end.
@@ -58,11 +61,12 @@ impl<W: World> Execution<W> {
         ports: Ports<W>,
         (lease, control): (Lease, Control),
         record: &ExecutionRecord,
-        (plan, context): (AgentPlan, Option<String>),
+        (plan, context, recoveries): (AgentPlan, Option<String>, &[Recovery]),
     ) -> Result<Self, Broken> {
         let id = record.execution_id;
         let entries = ports.journal.entries(lease.session_id, id).await.map_err(broken)?;
         let state = State::replay(Arc::new(plan), context, entries);
+        let owed = recovery::owed(&state, id, recoveries);
         Ok(Self {
             ports,
             lease,
@@ -70,6 +74,7 @@ impl<W: World> Execution<W> {
             id,
             checkpoint: record.checkpoint,
             state,
+            owed,
             iteration_began: Instant::now(),
             measuring: false,
         })
@@ -83,6 +88,11 @@ impl<W: World> Execution<W> {
                 && self.state.ended().is_none()
             {
                 self.append(vec![Entry::Stopped { reason }]).await?;
+                continue;
+            }
+            if !self.owed.is_empty() && !self.state.entries().is_empty() {
+                let owed = std::mem::take(&mut self.owed);
+                self.append(owed).await?;
                 continue;
             }
             let decision = decide(&self.state);
@@ -145,7 +155,6 @@ impl<W: World> Execution<W> {
             }
             Ok(answer) => {
                 native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
-                measure::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
                 let entries = absorb::absorb(&self.state, answer.clone());
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
                 (entries, Some(answer), error)
@@ -214,7 +223,12 @@ impl<W: World> Execution<W> {
                         () = self.control.stopped() => return Err(away()),
                     }
                 }
-                Err(error) => return Err(broken(error)),
+                Err(error) => {
+                    if matches!(error, JournalError::Behind(_)) {
+                        self.remember().await;
+                    }
+                    return Err(broken(error));
+                }
             }
         };
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
@@ -229,6 +243,15 @@ impl<W: World> Execution<W> {
             self.ports.feed.poke(self.lease.session_id);
         }
         Ok(())
+    }
+
+    /// The store has lost steps of this run. What they have sent is known here, and nowhere else for certain.
+    async fn remember(&self) {
+        let calls = sent_by(&self.state).into_iter().map(|call| LostCall { execution_id: self.id, call }).collect();
+        let written = self.ports.journal.remember(self.lease.session_id, calls);
+        if let Err(error) = self.control.within(STORE_BOUND, written).await {
+            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps not kept");
+        }
     }
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
@@ -278,6 +301,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
 pub(super) fn broken(error: JournalError) -> Broken {
     match error {
         JournalError::LeaseLost { .. } | JournalError::Ended => Broken::LeaseLost,
+        JournalError::Behind(error) => Broken::HandBack(HandBack::StoreBehind(error)),
         JournalError::Conflict(error) => Broken::HandBack(HandBack::NotForUs(error)),
         JournalError::Away(error) => Broken::HandBack(HandBack::StoreAway(error)),
     }

@@ -7,8 +7,10 @@ use tokio::time::Instant;
 
 use super::control::{Broken, Control, HandBack, Stop};
 use super::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
+use super::execution::broken;
 use super::measure;
-use super::ports::{Claimed, Delivery, Feed, JournalError, Sessions};
+use super::ports::{Claimed, Delivery, Feed, JournalError, Recovered, Sessions};
+use super::recovery::reconcile;
 use super::running::Run;
 use super::session::{end_now, investigate};
 use super::world::World;
@@ -16,6 +18,8 @@ use crate::investigation::entry::StopReason;
 
 /// A run whose lease is lost ends at its next await. After this time it is taken for stuck and dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
+/// Until a session whose commits were lost is claimed again.
+const BEHIND_DELAY: Duration = Duration::from_secs(1);
 
 impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     /// Runs a claimed session and answers its latest delivery, which may not be the one that brought it.
@@ -53,6 +57,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
 
     async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Broken> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
+        let compared = reconcile((&*self.sessions, &*self.ports.feed), lease.session_id, Some(lease));
+        if let Some(Recovered::Ended) = compared.await.map_err(broken)? {
+            return Ok(());
+        }
         self.ports.feed.poke(lease.session_id);
         let end = if claimed.cancel_requested {
             Some(StopReason::Cancelled)
@@ -109,6 +117,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             }
             // The end was committed, only the answer to it was lost.
             Err(JournalError::Ended) => return self.settler.take(session_id, delivery),
+            Err(JournalError::Behind(error)) => {
+                tracing::warn!(%session_id, error, "session not handed back: its row is gone");
+                return Answer::Nak(jittered(BEHIND_DELAY));
+            }
             Err(error @ (JournalError::Conflict(_) | JournalError::Away(_))) => {
                 tracing::warn!(%session_id, "session was to be handed back ({reason}), its lease has to run out: {error}");
                 return Answer::Nak(jittered(self.settings.lease));
@@ -120,6 +132,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             HandBack::ModelAway(_) => {
                 Answer::Nak(jittered(self.hesitation.delay(session_id, control.has_progressed())))
             }
+            HandBack::StoreBehind(_) => Answer::Nak(jittered(BEHIND_DELAY)),
             HandBack::NotForUs(_) => Answer::Nak(jittered(Duration::from_secs(30))),
         }
     }

@@ -40,6 +40,7 @@ mod dispatching;
 mod endings;
 #[cfg(test)]
 mod readings;
+mod recovery;
 #[cfg(test)]
 mod strategies;
 #[cfg(test)]

@@ -165,8 +165,9 @@ async fn run<W: World>(
     // Nothing begins before all of it is known to be right.
     for (execution, agent) in staffed.collect::<Result<Vec<_>, Broken>>()? {
         let (ports, control, context) = (ports.clone(), control.clone(), context.clone());
+        let recoveries = record.recoveries.clone();
         running.spawn(async move {
-            Execution::resume(ports, (lease, control), &execution, (agent, context)).await?.run().await
+            Execution::resume(ports, (lease, control), &execution, (agent, context, &recoveries)).await?.run().await
         });
     }
     let mut result = Ok(());

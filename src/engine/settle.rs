@@ -3,6 +3,7 @@
 //! Anybody may settle, any number of times: the rows of what is over do not change.
 
 use super::ports::{BrokerAway, DeadReason, Feed, JournalError, Sessions};
+use super::recovery::reconcile;
 use crate::investigation::ids::SessionId;
 
 /// The store or the broker is away: somebody will try again.
@@ -34,7 +35,11 @@ pub(super) async fn settle<S: Sessions, F: Feed>(sessions: &S, feed: &F, id: Ses
         if let Some(letter) = standing.owes {
             feed.bury(letter).await?;
         }
-        feed.drain(id, standing.last_seq).await?;
+        let last_seq = match reconcile((sessions, feed), id, None).await? {
+            Some(_) => sessions.standing(id).await?.last_seq,
+            None => standing.last_seq,
+        };
+        feed.drain(id, last_seq).await?;
         sessions.settled(id).await?;
     }
     Ok(Settled::Done(dead))

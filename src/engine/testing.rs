@@ -16,6 +16,7 @@ use crate::investigation::numbers::{Recorded, told_by};
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
+use crate::investigation::recovery::{LostCall, Recovery};
 use crate::investigation::timeline::{Delta, DeltaKind, EventDraft};
 
 /// What the scripted model does when it has given `n` answers before, failed ones counted.
@@ -252,6 +253,13 @@ impl Journal for FakeJournal {
         })
         .await
     }
+
+    async fn remember(&self, _session: SessionId, calls: Vec<LostCall>) -> Result<(), JournalError> {
+        let recoveries = &mut lock(&self.disk).record.recoveries;
+        let number = u32::try_from(recoveries.len()).unwrap() + 1;
+        recoveries.push(Recovery { number, calls });
+        Ok(())
+    }
 }
 
 fn analysis(entry: &Entry) -> Option<String> {
@@ -269,6 +277,8 @@ pub(super) struct FakeFeed {
     pub(super) refuses: AtomicBool,
     /// When everything of a session was to be published.
     pub(super) drained_at: Mutex<Vec<tokio::time::Instant>>,
+    /// What the stream has and the store has not.
+    pub(super) divergence: Mutex<Option<Divergence>>,
 }
 
 impl Feed for FakeFeed {
@@ -276,6 +286,10 @@ impl Feed for FakeFeed {
 
     fn delta(&self, delta: Delta) {
         lock(&self.deltas).push(delta);
+    }
+
+    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
+        Ok(lock(&self.divergence).take())
     }
 
     async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerAway> {
@@ -311,7 +325,8 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let session = SessionId(Uuid::from_u128(7));
-        let record = SessionRecord { plan: plan(strategy, max_iterations), step: 0, stages: vec![] };
+        let record =
+            SessionRecord { plan: plan(strategy, max_iterations), step: 0, stages: vec![], recoveries: vec![] };
         let disk = Disk {
             record,
             entries: BTreeMap::new(),

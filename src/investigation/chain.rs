@@ -21,6 +21,7 @@
 
 use super::ids::ExecutionId;
 use super::plan::{Plan, StagePlan, SuccessPolicy};
+use super::recovery::Recovery;
 
 /// A session as a resume finds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub struct SessionRecord {
     pub step: u32,
     /// In order of their numbers.
     pub stages: Vec<StageRecord>,
+    /// Losses of commits that were noticed, in order.
+    pub recoveries: Vec<Recovery>,
 }
 
 /// A stage that has begun.

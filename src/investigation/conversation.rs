@@ -104,6 +104,7 @@ fn message(entry: &Entry, shown: Shown, blanked: bool) -> Option<Message> {
         Entry::Failed { .. }
         | Entry::Started { .. }
         | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }

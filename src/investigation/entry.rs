@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::native::{CodePart, Grounding};
 use super::react::ReplyKind;
+use super::recovery::SentCall;
 
 /// One step of an execution, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,6 +69,14 @@ pub enum Entry {
     Lost {
         /// The call.
         call_id: String,
+    },
+    /// Fact: the database has lost commits, and these calls of the lost steps may have been sent. Whatever is open and
+    /// may change something counts as sent, and so does the next call that is the same as one of these.
+    SentBefore {
+        /// Number of the loss in the session, from 1.
+        recovery: u32,
+        /// The calls.
+        calls: Vec<SentCall>,
     },
     /// Fact: the execution goes on with another of the plan's providers.
     Switched {
@@ -317,6 +326,7 @@ impl Entry {
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
+            | Self::SentBefore { .. }
             | Self::Switched { .. }
             | Self::Concluding { .. }
             | Self::Elided { .. }
@@ -340,6 +350,7 @@ impl Entry {
             | Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
+            | Self::SentBefore { .. }
             | Self::Switched { .. }
             | Self::Concluding { .. }
             | Self::Elided { .. }
@@ -359,6 +370,7 @@ impl Entry {
             Self::Failed { .. } => "failed",
             Self::Started { .. } => "started",
             Self::Lost { .. } => "lost",
+            Self::SentBefore { .. } => "sent_before",
             Self::Switched { .. } => "switched",
             Self::Concluding { .. } => "concluding",
             Self::Elided { .. } => "elided",

@@ -20,6 +20,7 @@ pub mod numbers;
 pub mod plan;
 pub mod prompt;
 pub mod react;
+pub mod recovery;
 mod repeats;
 pub mod results;
 pub mod state;

@@ -26,7 +26,7 @@ impl Repeats {
     /// Takes the calls of an answer in; `number` is that of its entry.
     pub(super) fn add(&mut self, calls: &[ToolCall], number: u32) {
         if !calls.is_empty() {
-            let calls = canonical(calls);
+            let calls = all_canonical(calls);
             self.times = if calls == self.calls { self.times.saturating_add(1) } else { 1 };
             (self.calls, self.number) = (calls, number);
         }
@@ -51,18 +51,20 @@ impl Repeats {
 }
 
 /// Neither the order of the calls nor that of the keys of their arguments makes a difference.
-fn canonical(calls: &[ToolCall]) -> Vec<String> {
-    let one = |call: &ToolCall| {
-        let arguments = match call.arguments.trim() {
-            "" => "{}".to_owned(),
-            // Objects of `serde_json` are sorted.
-            text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
-        };
-        format!("{} {arguments}", call.tool)
-    };
-    let mut calls: Vec<String> = calls.iter().map(one).collect();
+fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
+    let mut calls: Vec<String> = calls.iter().map(canonical).collect();
     calls.sort();
     calls
+}
+
+/// A call as a text that is the same for the same tool and arguments, whatever the order of their keys.
+pub(super) fn canonical(call: &ToolCall) -> String {
+    let arguments = match call.arguments.trim() {
+        "" => "{}".to_owned(),
+        // Objects of `serde_json` are sorted.
+        text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
+    };
+    format!("{} {arguments}", call.tool)
 }
 
 #[cfg(test)]

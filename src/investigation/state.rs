@@ -10,6 +10,7 @@ use super::conversation::{self, Message, Shown};
 use super::entry::{Answer, Entry, FailureSource, Outcome, StopReason, ToolCall, Usage};
 use super::numbers::Recorded;
 use super::plan::{AgentPlan, ToolSpec};
+use super::recovery::{SentCall, identity};
 use super::repeats::Repeats;
 use super::window::Window;
 
@@ -29,8 +30,8 @@ pub struct State {
     told: bool,
     provider: usize,
     open: Vec<OpenCall>,
-    /// Calls of the last answer.
-    asked: usize,
+    recovery: u32,
+    sent_before: Vec<SentCall>,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
     ended: Option<Outcome>,
@@ -94,7 +95,8 @@ impl State {
             told: false,
             provider: 0,
             open: Vec::new(),
-            asked: 0,
+            recovery: 0,
+            sent_before: Vec::new(),
             concluding: None,
             stopped: None,
             ended: None,
@@ -124,13 +126,19 @@ impl State {
                 }
             }
             Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
-                let is_run = self.tool(tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
-                self.tool_calls += u32::from(is_run);
+                self.tool_calls += u32::from(self.tool(tool).is_some() && !self.repeats.are_refused());
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != *call_id);
             }
             // The result that tells the model follows in the same checkpoint and closes the call.
             Entry::Lost { .. } => {}
+            Entry::SentBefore { recovery, calls } => {
+                self.recovery = *recovery;
+                self.sent_before.extend(calls.iter().cloned());
+                for open in self.open.iter_mut().filter(|open| !open.call.read_only) {
+                    open.started = true;
+                }
+            }
             Entry::Switched { provider } => self.provider = *provider,
             Entry::Concluding { reason } => {
                 self.concluding = Some(Concluding { reason: *reason, after: self.iteration });
@@ -171,8 +179,18 @@ impl State {
         self.usage = self.usage.plus(answer.usage);
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
-        self.asked = answer.calls.len();
-        self.open = answer.calls.iter().map(|call| OpenCall { call: call.clone(), started: false }).collect();
+        let calls = answer.calls.iter().cloned();
+        self.open = calls.map(|call| OpenCall { started: self.take_sent_before(&call), call }).collect();
+    }
+
+    /// Whether a call was sent by a step whose commit was lost; each counts once.
+    fn take_sent_before(&mut self, call: &ToolCall) -> bool {
+        if call.read_only || self.sent_before.is_empty() {
+            return false;
+        }
+        let identity = identity(call);
+        let same = self.sent_before.iter().position(|sent| sent.identity == identity);
+        same.map(|at| self.sent_before.remove(at)).is_some()
     }
 
     fn fail(&mut self, error: &str, timeout: bool, source: FailureSource) {
@@ -270,12 +288,9 @@ impl State {
         &self.open
     }
 
-    /// How many of the open calls may still be run: those of one answer have a limit.
-    pub fn calls_left(&self) -> usize {
-        match usize::try_from(self.plan.limits.max_calls).unwrap_or(usize::MAX) {
-            0 => usize::MAX,
-            most => most.saturating_sub(self.asked.saturating_sub(self.open.len())),
-        }
+    /// Number of the last loss of commits that the journal knows; 0 for none.
+    pub fn recovery(&self) -> u32 {
+        self.recovery
     }
 
     /// Why the next answer is the last one.

@@ -135,6 +135,7 @@ impl Window {
             | Entry::Failed { .. }
             | Entry::Started { .. }
             | Entry::Lost { .. }
+            | Entry::SentBefore { .. }
             | Entry::Switched { .. }
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}

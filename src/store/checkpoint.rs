@@ -11,7 +11,7 @@ use crate::investigation::entry::{Entry, Outcome};
 use crate::investigation::numbers::told_by;
 
 use super::columns::{Entries, Events, ModelCalls, ToolCalls};
-use super::fence::{Fence, verdict};
+use super::fence::{Fence, Progress, verdict};
 use super::schema::entries;
 use super::statement::statement;
 use super::{clean, number};
@@ -116,7 +116,11 @@ impl Append {
         }
         let fence = Fence::read(connection, self.session_id, Some(self.execution_id))?;
         let written = verdict(fence, &self.lease, |fence| {
-            fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id)
+            if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
+                Progress::Done
+            } else {
+                Progress::of(self.number, fence.checkpoint.unwrap_or(-1))
+            }
         });
         match written {
             Ok(()) => self.read_back(connection).map(Ok),

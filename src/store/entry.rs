@@ -33,6 +33,7 @@ pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
         | Entry::Answer(_)
         | Entry::Feedback { .. }
         | Entry::Failed { .. }
+        | Entry::SentBefore { .. }
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
@@ -85,6 +86,7 @@ fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
         | Entry::Failed { .. }
         | Entry::Started { .. }
         | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
@@ -106,6 +108,7 @@ mod tests {
     };
     use crate::investigation::native::{CodePart, Grounding, Source, Support};
     use crate::investigation::react::ReplyKind;
+    use crate::investigation::recovery::SentCall;
 
     fn answer() -> Entry {
         Entry::Answer(Answer {
@@ -162,6 +165,10 @@ mod tests {
             },
             Entry::Started { call_id: "c2".into() },
             Entry::Lost { call_id: "c2".into() },
+            Entry::SentBefore {
+                recovery: 1,
+                calls: vec![SentCall { tool: "k8s.restart".into(), identity: "0f".into() }],
+            },
             Entry::Switched { provider: 1 },
             Entry::Concluding { reason: StopReason::MaxIterations },
             Entry::Elided { up_to: 4 },

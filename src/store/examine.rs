@@ -17,8 +17,8 @@ use super::migrate::with_connection;
 pub struct Examined {
     /// `15.18`
     pub version: String,
-    /// The setting of that name. `off` may lose the last commits when the server dies, and tarsy's promises with them.
-    pub synchronous_commit: String,
+    /// A standby follows, and no commit waits for any: a failover may lose the last ones, and tarsy's promises with them.
+    pub loses_commits_at_failover: bool,
     /// How far its clock is ahead of this machine's, in milliseconds; as exact as half of the round trip.
     pub clock_ahead_ms: i64,
     /// One round trip.
@@ -37,8 +37,8 @@ pub struct Examined {
 struct Said {
     #[diesel(sql_type = Text)]
     version: String,
-    #[diesel(sql_type = Text)]
-    synchronous_commit: String,
+    #[diesel(sql_type = Bool)]
+    asynchronous: bool,
     #[diesel(sql_type = Timestamptz)]
     now: DateTime<Utc>,
     #[diesel(sql_type = Bool)]
@@ -54,7 +54,8 @@ pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
         let (sent, begun) = (Utc::now(), Instant::now());
         let said: Said = diesel::sql_query(
             "SELECT current_setting('server_version') AS version, \
-             current_setting('synchronous_commit') AS synchronous_commit, clock_timestamp() AS now, \
+             current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) AS asynchronous, \
+             clock_timestamp() AS now, \
              pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
         )
         .get_result(connection)?;
@@ -73,7 +74,7 @@ pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
     Ok(Examined {
         // Distributions add their own words: 15.18 (Debian 15.18-0+deb12u1).
         version: said.version.split_whitespace().next().unwrap_or_default().to_owned(),
-        synchronous_commit: said.synchronous_commit,
+        loses_commits_at_failover: said.asynchronous,
         clock_ahead_ms: (said.now - (sent + half)).num_milliseconds(),
         round_trip,
         schema: schema_version(options).await?,

@@ -58,23 +58,53 @@ impl Fence {
     }
 }
 
-/// The verdict on a write of `lease` that wrote nothing: `already` tells whether the store shows it as done before.
+/// What the store shows of a write that wrote nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It was done before.
+    Done,
+    /// What has to stand before it, and was confirmed to this run, is missing.
+    Behind,
+    /// Neither.
+    Refused,
+}
+
+impl Progress {
+    /// Of a write that is done or not.
+    pub(super) fn done_if(done: bool) -> Self {
+        if done { Self::Done } else { Self::Refused }
+    }
+
+    /// Of write number `number`, where the store has reached `reached`.
+    pub(super) fn of(number: i32, reached: i32) -> Self {
+        if reached < number - 1 { Self::Behind } else { Self::Refused }
+    }
+}
+
+/// The verdict on a write of `lease` that wrote nothing.
 pub(super) fn verdict(
     fence: Option<Fence>,
     lease: &Lease,
-    already: impl FnOnce(&Fence) -> bool,
+    progress: impl FnOnce(&Fence) -> Progress,
 ) -> Result<(), JournalError> {
     let Some(fence) = fence else {
-        return Err(JournalError::Conflict(format!("no session {}", lease.session_id)));
+        return Err(JournalError::Behind(format!("session {} is gone", lease.session_id)));
     };
+    if fence.epoch < lease.epoch {
+        return Err(JournalError::Behind(format!("it has lease epoch {}, this run has {}", fence.epoch, lease.epoch)));
+    }
     if !fence.is_of(lease) {
         return Err(JournalError::LeaseLost { held: lease.epoch, current: fence.epoch });
     }
-    if already(&fence) {
+    let progress = progress(&fence);
+    if progress == Progress::Done {
         return Ok(());
     }
     if !fence.running {
         return Err(JournalError::Ended);
+    }
+    if progress == Progress::Behind {
+        return Err(JournalError::Behind(format!("steps of lease epoch {} are gone: {fence:?}", lease.epoch)));
     }
     Err(JournalError::Conflict(format!("a second writer under lease epoch {}: {fence:?}", lease.epoch)))
 }
@@ -83,7 +113,9 @@ pub(super) fn verdict(
 pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, JournalError>) -> Result<T, JournalError> {
     match &verdict {
         Ok(_) | Err(JournalError::Away(_)) => {}
-        Err(JournalError::LeaseLost { .. } | JournalError::Ended | JournalError::Conflict(_)) => count(statement),
+        Err(
+            JournalError::LeaseLost { .. } | JournalError::Ended | JournalError::Behind(_) | JournalError::Conflict(_),
+        ) => count(statement),
     }
     verdict
 }

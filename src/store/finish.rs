@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::engine::ports::{DeadReason, JournalError, Lease, RunStatus, SessionEnd};
 
-use super::fence::{Fence, verdict};
+use super::fence::{Fence, Progress, verdict};
 use super::statement::statement;
 use super::{clean, number};
 
@@ -78,7 +78,7 @@ impl Finish {
             return Ok(Ok(()));
         }
         let fence = Fence::read(connection, self.session_id, None)?;
-        Ok(verdict(fence, &self.lease, |fence| !fence.running))
+        Ok(verdict(fence, &self.lease, |fence| Progress::done_if(!fence.running)))
     }
 }
 

@@ -1,14 +1,19 @@
 //! The port [`Journal`]: reads of a resume, and the three fenced writes of an owner.
 
+use diesel::pg::PgConnection;
+use uuid::Uuid;
+
 use crate::engine::ports::{Checkpoint, Journal, JournalError, Lease, SessionEnd, SessionRecord, SessionStep};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::numbers::Recorded;
+use crate::investigation::recovery::LostCall;
 
 use super::checkpoint::Append;
 use super::connect::Store;
 use super::fence::counted;
 use super::finish::Finish;
 use super::record;
+use super::recover::{self, Memory};
 use super::step::Step;
 
 impl Journal for Store {
@@ -35,5 +40,13 @@ impl Journal for Store {
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), JournalError> {
         let write = Finish::new(lease, end);
         counted("finish", self.run(move |connection| write.write(connection)).await?)
+    }
+
+    async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), JournalError> {
+        let id = Uuid::new_v4();
+        let write = move |connection: &mut PgConnection| {
+            recover::remember(connection, session, &Memory { id, kept: None, restored: 0, calls: &calls })
+        };
+        Ok(self.run(write).await?)
     }
 }

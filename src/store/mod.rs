@@ -26,6 +26,7 @@ mod number;
 mod open;
 mod receive;
 mod record;
+mod recover;
 mod renew;
 mod report;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]

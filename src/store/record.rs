@@ -1,13 +1,16 @@
 //! What a resume reads: the frozen plan, how far the session has come, the entries of an execution.
 
+use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::sql_types::{Jsonb, Nullable};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{ExecutionRecord, JournalError, RunStatus, SessionRecord, StageRecord};
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::numbers::Recorded;
+use crate::investigation::recovery::{LostCall, Recovery};
 
 use super::entry::{StoredEntry, decode};
 use super::number;
@@ -32,23 +35,28 @@ struct ExecutionRow {
     error: Option<String>,
 }
 
+/// The calls of each recovery; null for a session without any, which is nearly every one.
+const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM session_recoveries r \
+    WHERE r.session_id = alert_sessions.session_id)";
+
 /// The rows of a session.
 pub(super) struct StoredSession {
     plan: Value,
     step: i32,
+    recoveries: Option<Value>,
     stages: Vec<StageRow>,
     executions: Vec<ExecutionRow>,
 }
 
 /// Reads a session; `None` if there is none. Only its owner writes to these rows, so the reads agree.
 pub(super) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<StoredSession>> {
-    let head: Option<(i32, Value)> = alert_sessions::table
+    let head: Option<(i32, Value, Option<Value>)> = alert_sessions::table
         .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
         .filter(alert_sessions::session_id.eq(session))
-        .select((alert_sessions::step, session_plans::plan))
+        .select((alert_sessions::step, session_plans::plan, sql::<Nullable<Jsonb>>(RECOVERIES)))
         .first(connection)
         .optional()?;
-    let Some((step, plan)) = head else {
+    let Some((step, plan, recoveries)) = head else {
         return Ok(None);
     };
     let stages = stages::table
@@ -61,7 +69,7 @@ pub(super) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
         .order((agent_executions::stage_no, agent_executions::agent_no))
         .select(ExecutionRow::as_select())
         .load(connection)?;
-    Ok(Some(StoredSession { plan, step, stages, executions }))
+    Ok(Some(StoredSession { plan, step, recoveries, stages, executions }))
 }
 
 /// An entry and the number of its event.
@@ -93,8 +101,19 @@ impl StoredSession {
                     .collect::<Result<_, _>>()?,
             });
         }
-        Ok(SessionRecord { plan, step: number::from_int(self.step), stages })
+        let recoveries = recoveries(self.recoveries)?;
+        Ok(SessionRecord { plan, step: number::from_int(self.step), stages, recoveries })
     }
+}
+
+/// The losses of commits that were noticed, in order of their numbers.
+fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, JournalError> {
+    let calls: Vec<Vec<LostCall>> = match calls {
+        Some(calls) => serde_json::from_value(calls)
+            .map_err(|error| JournalError::Conflict(format!("stored calls of a recovery: {error}")))?,
+        None => Vec::new(),
+    };
+    Ok((1..).zip(calls).map(|(number, calls)| Recovery { number, calls }).collect())
 }
 
 /// The entries of the rows; a conflict for one that this version does not know.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::engine::ports::{JournalError, Lease, Renewal};
 
-use super::fence::{Fence, verdict};
+use super::fence::{Fence, Progress, verdict};
 use super::number;
 use super::statement::statement;
 
@@ -80,6 +80,6 @@ impl Release {
         let handed_back = fence.as_ref().is_some_and(|fence| {
             fence.ownerless && fence.token == self.token && fence.epoch == self.lease.epoch.saturating_add(1)
         });
-        Ok(if handed_back { Ok(()) } else { verdict(fence, &self.lease, |_| false) })
+        Ok(if handed_back { Ok(()) } else { verdict(fence, &self.lease, |_| Progress::Refused) })
     }
 }

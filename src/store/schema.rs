@@ -141,6 +141,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    session_recoveries (session_id, recovery_no) {
+        session_id -> Uuid,
+        recovery_id -> Uuid,
+        created_at -> Timestamptz,
+        recovery_no -> Int4,
+        kept_upto -> Nullable<Int4>,
+        restored -> Int4,
+        calls -> Jsonb,
+    }
+}
+
+diesel::table! {
     stages (session_id, stage_no) {
         session_id -> Uuid,
         stage_no -> Int4,
@@ -205,6 +217,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     llm_interactions,
     schema_compatibility,
     session_plans,
+    session_recoveries,
     stages,
     store_probes,
     timeline_events,

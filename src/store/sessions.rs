@@ -8,8 +8,8 @@ use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Refusal, Renewal, Sessions,
-    Standing, Sweep, Swept,
+    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Recover, Recovered, Refusal,
+    Renewal, Sessions, Standing, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -21,6 +21,7 @@ use super::fence::count;
 use super::number;
 use super::open::Open;
 use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare};
+use super::recover;
 use super::renew::{Release, Renew};
 use super::standing::{self, ReadStanding, Settle, StandingRow};
 use super::statement::statement;
@@ -90,6 +91,10 @@ impl Sessions for Store {
         let read = ReadStanding { alert_id: session.0 };
         let row: Option<StandingRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
         standing::standing(session, row.ok_or_else(|| JournalError::Conflict(format!("no alert {session}")))?)
+    }
+
+    async fn recover(&self, recover: Recover) -> Result<Recovered, JournalError> {
+        self.run(move |connection| recover::recover(connection, &recover)).await?
     }
 
     async fn settled(&self, session: SessionId) -> Result<(), JournalError> {

@@ -10,7 +10,7 @@ use crate::engine::ports::{JournalError, Lease, SessionStep};
 use crate::investigation::timeline::EventType;
 
 use super::columns::{EndedStages, Events, Executions, Stages, begun};
-use super::fence::{Fence, verdict};
+use super::fence::{Fence, Progress, verdict};
 use super::number;
 use super::statement::statement;
 
@@ -93,6 +93,8 @@ impl Step {
             return Ok(Ok(()));
         }
         let fence = Fence::read(connection, self.session_id, None)?;
-        Ok(verdict(fence, &self.lease, |fence| fence.step == self.number))
+        Ok(verdict(fence, &self.lease, |fence| {
+            if fence.step == self.number { Progress::Done } else { Progress::of(self.number, fence.step) }
+        }))
     }
 }

@@ -147,7 +147,11 @@ const WORKER: &[Metric] = &[
     )
     .by("reason", &["open", "cooldown"]),
     counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with")
-        .by("reason", &["drain", "model_away", "store_away", "not_for_us"]),
+        .by("reason", &["drain", "model_away", "store_away", "store_behind", "not_for_us"]),
+    counter(
+        "tarsy_lost_commits_total",
+        "sessions of which the database had lost commits, as the timeline stream shows",
+    ),
     counter(
         "tarsy_sessions_lost_total",
         "investigations that another worker took over while this one had not handed them back",
@@ -198,9 +202,6 @@ const WORKER: &[Metric] = &[
     counter("tarsy_model_tokens_total", "tokens of answered model calls; cached ones are part of input")
         .by("provider", PROVIDERS)
         .by("direction", &["input", "cached", "output", "thinking"]),
-    counter("tarsy_model_answers_too_large_total", "answers that were left because they have more than one may have"),
-    counter("tarsy_tool_calls_not_run_total", "calls that a model asked for and that were not sent")
-        .by("reason", &["too_many", "no_time"]),
     counter(
         "tarsy_context_elisions_total",
         "times that a conversation was too long and its oldest tool results left out",

@@ -25,6 +25,7 @@ mod hostile;
 mod journals;
 mod llm;
 mod load;
+mod lost_commits;
 mod mcp;
 mod metrics;
 mod poison;

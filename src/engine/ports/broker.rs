@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sessions::{DeadLetter, IdleAlert};
 use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::timeline::Delta;
+use crate::investigation::timeline::{Delta, TimelineEvent};
 
 /// The broker cannot be reached, or does not answer in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +22,10 @@ pub trait Feed: Send + Sync + 'static {
     /// Shows a piece of an answer. Never waits, may drop.
     fn delta(&self, delta: Delta);
 
+    /// Compares the session's events on the stream with those of the store. `None`: the stream has nothing that the store
+    /// has not.
+    fn divergence(&self, session: SessionId) -> impl Future<Output = Result<Option<Divergence>, BrokerAway>> + Send;
+
     /// Returns when every event up to `last_seq` is on the stream; then the session's publisher ends.
     fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerAway>> + Send;
 
@@ -31,6 +35,15 @@ pub trait Feed: Send + Sync + 'static {
 
     /// Stores a dead letter once, however often it is called.
     fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+}
+
+/// Events that were published, and that the store has lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divergence {
+    /// Number of the last event that both have; 0 for none.
+    pub kept: u32,
+    /// The stream's events after it, in order, without a gap.
+    pub events: Vec<TimelineEvent>,
 }
 
 /// A claimed message of the stream of alerts. An answer says nothing about ownership.

@@ -12,6 +12,7 @@ use crate::investigation::entry::{Answer, Entry, StopReason, ToolCall};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::ProviderPlan;
+use crate::investigation::recovery::LostCall;
 use crate::investigation::timeline::EventDraft;
 
 /// The right to write to a session: what every write is fenced with.
@@ -42,6 +43,9 @@ pub enum JournalError {
     /// A second writer with the same lease, or a row that this version does not understand.
     #[error("conflict: {0}")]
     Conflict(String),
+    /// The store has lost commits that it had confirmed: it is behind what this run has written.
+    #[error("store has lost commits: {0}")]
+    Behind(String),
     /// The store gave no answer within its bounds; the outcome is unknown.
     #[error("store is away: {0}")]
     Away(String),
@@ -72,6 +76,14 @@ pub trait Journal: Send + Sync + 'static {
 
     /// The end of the session, with its last event.
     fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
+    /// Needs no lease: a call that is kept twice, or although its start is committed, changes nothing.
+    fn remember(
+        &self,
+        session: SessionId,
+        calls: Vec<LostCall>,
+    ) -> impl Future<Output = Result<(), JournalError>> + Send;
 }
 
 /// Everything one checkpoint writes.

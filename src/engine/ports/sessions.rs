@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::broker::Divergence;
 use super::journal::{JournalError, Lease};
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -241,6 +242,11 @@ pub trait Sessions: Send + Sync + 'static {
     /// Whether the session or alert is over, and the dead letter it owes.
     fn standing(&self, session: SessionId) -> impl Future<Output = Result<Standing, JournalError>> + Send;
 
+    /// Takes back what the store has lost and the stream still has: the events return under their numbers, what the store
+    /// has written since moves behind them, and an event tells of it. Where the stream has the session's end, the session
+    /// has ended.
+    fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, JournalError>> + Send;
+
     /// Marks it as settled and forgets the raw body. Idempotent.
     fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
 
@@ -278,6 +284,28 @@ pub struct ClaimRequest {
     pub stream_sequence: Option<u64>,
     /// A lease that ran out less than this ago could not be renewed by anybody: its owner is not counted as dead.
     pub excuse: Duration,
+}
+
+/// Published events that the store shall take back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recover {
+    /// Random; a retry keeps it.
+    pub id: Uuid,
+    /// The session.
+    pub session_id: SessionId,
+    /// Its owner's; `None` for a session that is over.
+    pub lease: Option<Lease>,
+    /// What the stream has.
+    pub divergence: Divergence,
+}
+
+/// What became of a session whose events were taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// It goes on behind them.
+    GoesOn,
+    /// It has ended, as the stream tells.
+    Ended,
 }
 
 /// How far a sweep goes.

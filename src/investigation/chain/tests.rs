@@ -24,7 +24,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     };
     let stages = stages.iter().enumerate().map(stage).collect();
     let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages };
-    SessionRecord { plan, step: 0, stages: vec![] }
+    SessionRecord { plan, step: 0, stages: vec![], recoveries: vec![] }
 }
 
 fn begin(record: &mut SessionRecord, stage_no: u32) {

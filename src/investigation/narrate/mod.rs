@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::investigation::entry::{Answer, Entry, FailureSource, Outcome, Reading, ToolCall};
 use crate::investigation::react::ReplyKind;
+use crate::investigation::recovery::identity;
 use crate::investigation::results;
 use crate::investigation::state::State;
 use crate::investigation::timeline::{EventDraft, EventType};
@@ -69,6 +70,7 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         | Entry::Feedback { .. }
         | Entry::Started { .. }
         | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
         | Entry::Stopped { .. } => Vec::new(),
@@ -168,6 +170,9 @@ fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
     if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
         metadata.insert("warning".to_owned(), left_out.into());
+    }
+    if let (false, Value::Object(metadata)) = (call.read_only, &mut metadata) {
+        metadata.insert("identity".to_owned(), identity(call).into());
     }
     EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
 }

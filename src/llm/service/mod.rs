@@ -6,7 +6,7 @@
 pub mod backend;
 mod counted;
 pub mod reply;
-pub mod routes;
+mod routes;
 pub mod scripted;
 
 use std::time::Duration;

@@ -9,14 +9,13 @@ use tonic::server::NamedService;
 
 /// Calls of `H` go to `H`, all others to `L`, which answers UNIMPLEMENTED to what it does not know.
 #[derive(Clone, Debug)]
-pub struct Routes<L, H> {
+pub(super) struct Routes<L, H> {
     llm: L,
     health: H,
 }
 
 impl<L, H> Routes<L, H> {
-    /// Both, on one port.
-    pub fn new(llm: L, health: H) -> Self {
+    pub(super) fn new(llm: L, health: H) -> Self {
         Self { llm, health }
     }
 }

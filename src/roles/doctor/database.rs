@@ -41,9 +41,9 @@ fn verdict(found: &Examined, detail: String, skew: u64) -> Check {
             check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("name the server that does: DATABASE_URL")
         }
         (Ok(_), Some(lacking)) => check(Verdict::Warn, format!("{detail}; as a worker's: {lacking}")).fix(fix(lacking)),
-        (Ok(_), None) if found.synchronous_commit == "off" => {
-            let risk = "synchronous_commit is off: a crash of the server may lose what was committed";
-            check(Verdict::Warn, format!("{detail}; {risk}")).fix("ALTER SYSTEM SET synchronous_commit = on")
+        (Ok(_), None) if found.loses_commits_at_failover => {
+            let risk = "no commit waits for the standby: a failover may lose the last ones";
+            check(Verdict::Warn, format!("{detail}; {risk}")).fix("set synchronous_standby_names on the server")
         }
         (Ok(_), None) if skew > SKEW_MS => {
             check(Verdict::Warn, detail).fix("set the clocks of both machines by the same source")

@@ -15,8 +15,11 @@ WITH fence AS (
   SELECT $3, u.stage_no, $6, u.name, u.policy
   FROM fence, unnest($11::integer[], $12::text[], $13::text[]) AS u(stage_no, name, policy)
 ), agents AS (
-  INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model)
-  SELECT $3, u.execution_id, $6, u.stage_no, u.agent_no, u.agent, u.strategy, u.backend, u.model
+  INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model,
+                                event_count)
+  -- Events of it are there already when its row was lost and the stream had them.
+  SELECT $3, u.execution_id, $6, u.stage_no, u.agent_no, u.agent, u.strategy, u.backend, u.model,
+         (SELECT count(*) FROM timeline_events t WHERE t.session_id = $3 AND t.execution_id = u.execution_id)
   FROM fence, unnest($14::uuid[], $15::integer[], $16::integer[], $17::text[], $18::text[], $19::text[], $20::text[])
        AS u(execution_id, stage_no, agent_no, agent, strategy, backend, model)
 ), ended AS (

@@ -66,7 +66,9 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
                 inherited += u32::from(is_stored);
                 "lost"
             }
-            Err(JournalError::Conflict(_) | JournalError::Ended | JournalError::Away(_)) => panic!("{told:?}"),
+            Err(JournalError::Conflict(_) | JournalError::Behind(_) | JournalError::Ended | JournalError::Away(_)) => {
+                panic!("{told:?}")
+            }
         };
         *figures.entry(format!("{:?}/{word}", told.fault)).or_default() += 1;
     }

@@ -152,7 +152,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     store.step(lease, end.clone()).await.unwrap();
     store.step(lease, end.clone()).await.unwrap();
     let ahead = SessionStep { number: 4, ..end };
-    assert!(matches!(store.step(lease, ahead).await, Err(JournalError::Conflict(_))));
+    assert!(matches!(store.step(lease, ahead).await, Err(JournalError::Behind(_))), "step 3 is gone");
 
     let record = SessionRecord {
         plan: plan(),
@@ -169,6 +169,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
                 error: None,
             }],
         }],
+        recoveries: vec![],
     };
     assert_eq!(store.load(lease.session_id).await.unwrap(), record);
     let events = store.events(lease.session_id, 0, 10).await.unwrap();

@@ -1,0 +1,178 @@
+//! A database that goes back behind what it has confirmed: a failover to a standby that was behind, or a restore.
+
+use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy::engine::ports::{Outbox, Sessions};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use uuid::Uuid;
+
+use crate::store::fixture::received;
+use crate::support::postgres::TestDatabase;
+use crate::support::stage::{Setup, Stage, Timeline};
+use crate::support::wait::eventually;
+
+const MARK: &str = "RestartDrill";
+const TOOL: &str = "restart_deployment";
+const START: &str = "tool-restart_deployment-start";
+
+/// A model that restarts and then concludes.
+fn transcript() -> String {
+    format!(
+        "name: restart\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
+         - chunks: [{{call: {{tool: drill.{TOOL}, arguments: {{namespace: checkout, deployment: checkout}}}}}}]\n  \
+         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+    )
+}
+
+async fn stage(watched: &[&str]) -> Stage {
+    let transcript = Some(transcript());
+    let sweep = std::time::Duration::from_secs(1);
+    Stage::set_up(Setup { watched, allow: &[TOOL], transcript, sweep, ..Setup::default() }).await
+}
+
+async fn publish(stage: &Stage) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let headers = serde_json::json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    session
+}
+
+/// Every row of every table, as it is now.
+fn back_up(database: &TestDatabase) {
+    database.execute(
+        "DO $$ DECLARE t text; BEGIN CREATE SCHEMA backup; FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' \
+         AND tablename NOT LIKE '\\_\\_%' LOOP EXECUTE format('CREATE TABLE backup.%I AS TABLE public.%I', t, t); END LOOP; END $$",
+    );
+}
+
+/// Every row of every table, as it was: what was committed since is lost.
+fn restore(database: &TestDatabase) {
+    database.execute(
+        "DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'backup' LOOP \
+         EXECUTE format('DELETE FROM public.%I', t); EXECUTE format('INSERT INTO public.%I SELECT * FROM backup.%I', t, t); \
+         END LOOP; END $$",
+    );
+}
+
+fn told_of_losses(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
+    seen.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
+}
+
+/// One end, in one order, the same on the stream and in the table; the call was sent once.
+async fn assert_recovered(stage: &Stage, session: SessionId, timeline: &mut Timeline) {
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
+    eventually("it is settled", async || stage.database.number(left) == 0).await;
+    assert_eq!(stage.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
+    stage.assert_whole(session, &timeline.seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_lost_under_a_call_are_noticed_at_the_next_write_and_the_call_is_not_sent_again() {
+    let mut stage = stage(&["answer-0-start", START]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let session = publish(&stage).await;
+    let mut timeline = stage.follow(session).await;
+    let asked = stage.gates.next().await;
+    back_up(&stage.database);
+    asked.open().await;
+    let called = stage.gates.next().await;
+    let lost_call = timeline.until(EventType::LlmToolCall).await;
+    restore(&stage.database);
+    stage.gates.open_all();
+    called.open().await;
+    assert_recovered(&stage, session, &mut timeline).await;
+    let told = told_of_losses(&timeline.seen);
+    assert_eq!(told.len(), 1, "{:#?}", timeline.seen);
+    assert_eq!(told[0].metadata["restored"], lost_call.session_seq);
+    assert_eq!(told[0].metadata["calls_not_sent_again"], serde_json::json!([format!("drill.{TOOL}")]));
+    let journal = stage.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
+    assert_eq!(journal, "prompt prompt sent_before feedback answer lost tool_result answer ended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_lost_with_their_worker_are_noticed_at_the_claim() {
+    let mut stage = stage(&["answer-0-start", START]).await;
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = publish(&stage).await;
+    let mut timeline = stage.follow(session).await;
+    let asked = stage.gates.next().await;
+    back_up(&stage.database);
+    asked.open().await;
+    let called = stage.gates.next().await;
+    timeline.until(EventType::LlmToolCall).await;
+    worker.kill().await;
+    restore(&stage.database);
+    stage.gates.open_all();
+    drop(called);
+    let (_next, _) = stage.worker("w2").await;
+    assert_recovered(&stage, session, &mut timeline).await;
+    assert_eq!(told_of_losses(&timeline.seen).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_whose_rows_are_lost_comes_back_from_its_message_and_its_calls_are_still_known() {
+    let mut stage = stage(&[START]).await;
+    back_up(&stage.database);
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = publish(&stage).await;
+    let mut timeline = stage.follow(session).await;
+    let called = stage.gates.next().await;
+    timeline.until(EventType::LlmToolCall).await;
+    worker.kill().await;
+    restore(&stage.database);
+    assert_eq!(stage.database.number("SELECT count(*) FROM alerts"), 0);
+    stage.gates.open_all();
+    drop(called);
+    let (_next, _) = stage.worker("w2").await;
+    assert_recovered(&stage, session, &mut timeline).await;
+    assert_eq!(told_of_losses(&timeline.seen)[0].metadata["kept"], 0);
+    let numbers = "SELECT count(*) FROM (SELECT execution_id FROM timeline_events WHERE execution_id IS NOT NULL \
+        GROUP BY execution_id HAVING count(*) <> max(sequence_number) OR count(*) <> count(DISTINCT sequence_number)) x";
+    assert_eq!(stage.database.number(numbers), 0, "an execution's own numbers have no gap and no repetition");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_the_database_has_lost_is_taken_back_and_there_is_no_second_one() {
+    let mut stage = stage(&["answer-1-start"]).await;
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = publish(&stage).await;
+    let mut timeline = stage.follow(session).await;
+    let asked = stage.gates.next().await;
+    back_up(&stage.database);
+    stage.gates.open_all();
+    asked.open().await;
+    timeline.finish().await;
+    let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
+    eventually("it is settled", async || stage.database.number(left) == 0).await;
+    worker.kill().await;
+    restore(&stage.database);
+    let asked = stage.model_calls();
+    let (_next, _) = stage.worker("w2").await;
+    eventually("it is settled again", async || stage.database.number(left) == 0).await;
+    assert_eq!(stage.model_calls(), asked, "nothing is paid again");
+    let stored = Outbox::events(&stage.database.store(), session, 0, 1000).await.unwrap();
+    assert_eq!(stored, timeline.seen, "the table is a copy of the stream again");
+    let stored = stage.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
+    assert_eq!(stored, "completed Cause: a drill. The end.");
+    let mut again = stage.follow(session).await;
+    again.finish().await;
+    assert_eq!(again.seen, timeline.seen);
+}
+
+#[tokio::test]
+async fn a_confirmed_write_is_on_disk_also_where_the_servers_default_is_not_to_wait() {
+    let database = TestDatabase::create().await;
+    database.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$",
+    );
+    database.execute("CREATE TABLE seen (setting text)");
+    database.execute(
+        "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$",
+    );
+    database.execute("CREATE TRIGGER see AFTER INSERT ON alerts FOR EACH ROW EXECUTE FUNCTION see()");
+    database.store().receive(received(SessionId(Uuid::now_v7()), b"disk full")).await.unwrap();
+    assert_eq!(database.text("SELECT string_agg(setting, ' ') FROM seen"), "on");
+}
