@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::reader::{Field, Map};
 use super::settings::Settings;
 use super::synthesis::Synthesis;
+use super::trust::Questions;
 use crate::investigation::plan::SuccessPolicy;
 
 /// More of one agent would say the same and cost more.
@@ -21,6 +22,8 @@ pub struct AgentChain {
     pub success_policy: Option<SuccessPolicy>,
     /// Its layer of every synthesis.
     pub synthesis: Synthesis,
+    /// What questions about its investigations may do.
+    pub questions: Questions,
     /// Its layer of settings.
     pub settings: Settings,
     /// In order; never empty.
@@ -85,6 +88,7 @@ impl AgentChain {
             alert_types: map.texts("alert_types"),
             success_policy: success_policy(&mut map),
             synthesis: Synthesis::read(&mut map, names),
+            questions: Questions::read(&mut map),
             settings: Settings::read(&mut map, names),
             stages: non_empty(&mut map, "stages", "a list of stages with their agents")
                 .iter()

@@ -17,6 +17,7 @@ mod synthesis;
 mod template;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod units;
 mod worker;
 pub mod yaml;
@@ -36,6 +37,7 @@ pub use show::{describe, show};
 pub use streams::{Kept, Streams};
 pub use synthesis::Synthesis;
 pub use template::{Template, TemplateError};
+pub use trust::{Questions, RECEIVE_HEADERS, Receive, Runbooks};
 pub use worker::{Dedupe, Masking, Worker};
 
 /// The commented example that `config example` prints. Free of faults whatever variables are set.
@@ -75,6 +77,10 @@ pub struct Config {
     pub streams: Streams,
     /// When an alert is taken for one that was investigated before.
     pub dedupe: Dedupe,
+    /// What `tarsy receive` takes over from a request.
+    pub receive: Receive,
+    /// Whose runbooks an agent is pointed at.
+    pub runbooks: Runbooks,
     /// What nobody may see.
     pub masking: Masking,
 }

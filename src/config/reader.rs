@@ -69,7 +69,7 @@ impl<'c> Field<'c> {
         self.fault(format!("{}; accepted: {}{hint}", self.seen(), list.join(", ")));
     }
 
-    fn expected(&self, accepted: &str) {
+    pub(super) fn expected(&self, accepted: &str) {
         self.fault(format!("{}; accepted: {accepted}", self.seen()));
     }
 

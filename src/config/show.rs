@@ -7,14 +7,15 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
 use super::units::{show_bytes, show_duration, show_tokens};
 use super::{
-    Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Settings, Stage, StageAgent, Streams,
-    Synthesis, Template,
+    Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Questions, Settings, Stage, StageAgent,
+    Streams, Synthesis, Template,
 };
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
 /// The configuration as a file that loads to the same configuration. No secret is in it.
 pub fn show(config: &Config) -> String {
     let worker = &config.worker;
+    let hosts: Vec<String> = config.runbooks.hosts.iter().map(ToString::to_string).collect();
     let root = Section::default()
         .put("llm_providers", each(&config.llm_providers, provider))
         .put("mcp_servers", each(&config.mcp_servers, server))
@@ -36,6 +37,8 @@ pub fn show(config: &Config) -> String {
         )
         .put("streams", streams(&config.streams))
         .put("dedupe", Section::default().put("cooldown", duration(config.dedupe.cooldown)).yaml())
+        .put("receive", Section::default().put("headers", texts(&config.receive.headers)).yaml())
+        .put("runbooks", Section::default().put("hosts", texts(&hosts)).yaml())
         .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
     emit(&root.yaml())
 }
@@ -135,8 +138,15 @@ fn chain(chain: &AgentChain) -> Yaml<'static> {
         .put("alert_types", texts(&chain.alert_types))
         .put_if("success_policy", policy(chain.success_policy))
         .put_if("synthesis", synthesis(&chain.synthesis))
+        .put_if("questions", questions(chain.questions))
         .put("stages", Yaml::Sequence(chain.stages.iter().map(stage).collect()));
     settings(section, &chain.settings)
+}
+
+/// Nothing for the default.
+fn questions(questions: Questions) -> Option<Yaml<'static>> {
+    let Questions { changes } = questions;
+    changes.then(|| Section::default().put("changes", Yaml::Value(Scalar::Boolean(true))).yaml())
 }
 
 fn stage(stage: &Stage) -> Yaml<'static> {

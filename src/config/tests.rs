@@ -63,6 +63,8 @@ fn what_is_shown_loads_to_the_same_configuration() {
     for text in [
         "",
         EXAMPLE,
+        "receive: {headers: [Tarsy-Chain]}\nrunbooks: {hosts: [wiki.example.com, '*.Example.com:8443']}\n\
+         agent_chains: {a: {questions: {changes: true}, stages: [{agents: [{name: sre}]}]}}",
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
         "streams: {replicas: 3, alerts: {max_bytes: 1536MiB}, timeline: {max_age: 1h, max_bytes: 2GiB}, control: {max_age: 25h}}",
@@ -167,6 +169,9 @@ fn each_section_says_what_it_accepts() {
         "worker: {lease: '${LEASE'}",
         "streams: {replicas: 6, alerts: {max_age: 1h, max_bytes: 1KiB}, timeline: 3d, dead_letter: {}, control: {max_age: 1m}}",
         "wroker: {}",
+        "receive: {headers: [Tarsy-Parent-Id, tarsy-chain, 7]}",
+        "runbooks: {hosts: ['https://a.example/', 'a.example/x', 'u@a.example', '*']}",
+        "agent_chains: {a: {questions: {changes: often, change: true}, stages: [{agents: [{name: sre}]}]}}",
     ];
     let told: Vec<String> = cases.iter().map(|text| faults(text)).collect();
     insta::assert_snapshot!(told.join("\n"));
@@ -208,6 +213,16 @@ fn what_is_said_of_the_streams_is_kept_apart_from_what_is_not() {
 }
 
 #[test]
+fn a_webhook_brings_along_what_describes_its_alert_unless_more_is_listed() {
+    let headers = |text: &str| Config::parse("f", text, &env).unwrap().receive.headers;
+    let describing = ["Tarsy-Alert-Type", "Tarsy-Title", "Tarsy-Runbook-Url", "Tarsy-Fingerprint", "traceparent"];
+    assert_eq!(headers(""), describing);
+    assert_eq!(headers("receive: {}"), describing);
+    assert_eq!(headers("receive: {headers: []}"), Vec::<String>::new());
+    assert_eq!(headers("receive: {headers: [Tarsy-Title, Tarsy-Chain]}"), ["Tarsy-Title", "Tarsy-Chain"]);
+}
+
+#[test]
 fn a_chain_is_read_with_all_its_layers() {
     let text = "\
 agent_chains:
@@ -216,6 +231,7 @@ agent_chains:
     max_iterations: 5
     success_policy: any
     synthesis: {llm_provider: scripted}
+    questions: {changes: true}
     stages:
       - name: look
         success_policy: all
@@ -254,6 +270,7 @@ agent_chains:
         alert_types: vec!["Replication".to_owned()],
         success_policy: Some(SuccessPolicy::Any),
         synthesis: Synthesis { llm_provider: Some("scripted".to_owned()), ..Synthesis::default() },
+        questions: Questions { changes: true },
         settings: Settings { max_iterations: Some(5), ..Settings::default() },
         stages: vec![stage, twice],
     };

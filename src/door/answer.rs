@@ -39,10 +39,14 @@ impl From<Refused> for Fault {
     }
 }
 
-pub(super) fn answer(outcome: Result<Stored, Fault>) -> Response<Full<Bytes>> {
+/// `left_out`: the headers that were sent in vain.
+pub(super) fn answer(outcome: Result<Stored, Fault>, left_out: &[&str]) -> Response<Full<Bytes>> {
     match outcome {
         Ok(Stored { session_id, subject, stream_sequence }) => {
-            let stored = json!({"session_id": session_id, "subject": subject, "stream_sequence": stream_sequence});
+            let mut stored = json!({"session_id": session_id, "subject": subject, "stream_sequence": stream_sequence});
+            if let (Some(stored), false) = (stored.as_object_mut(), left_out.is_empty()) {
+                stored.insert("ignored_headers".to_owned(), json!(left_out));
+            }
             respond(StatusCode::ACCEPTED, &stored, None)
         }
         Err(fault) => fault.response(),

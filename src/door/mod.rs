@@ -27,12 +27,23 @@ pub struct Settings {
     pub token: Option<Token>,
     /// A longer body is refused without being read.
     pub max_body_bytes: usize,
-    /// The headers that go with an alert.
-    pub headers: &'static [&'static str],
+    /// What becomes of the headers of a request.
+    pub headers: Headers,
     /// For the head of a request, and again for its body; also how long a connection may be idle.
     pub patience: Duration,
     /// Connections at the same time; more wait until one is closed.
     pub connections: usize,
+}
+
+/// What becomes of the headers of a request. One that is on no list is not looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// They go with the alert.
+    pub passed: Vec<&'static str>,
+    /// They do not, and the answer names them: the alert counts more than a wish that comes with it.
+    pub left_out: Vec<&'static str>,
+    /// A request with one of them is no alert.
+    pub refused: Vec<&'static str>,
 }
 
 /// An alert that may come in.
@@ -42,8 +53,10 @@ pub struct Visitor {
     pub priority: Severity,
     /// Where it knocked, as the end of a subject: `alertmanager`, `grafana` or `http`.
     pub suffix: &'static str,
-    /// Names as in [`Settings::headers`].
+    /// Names as in [`Headers::passed`].
     pub headers: Vec<(&'static str, String)>,
+    /// Names as in [`Headers::left_out`]: what the client sent in vain.
+    pub left_out: Vec<&'static str>,
     /// As received.
     pub body: Bytes,
 }

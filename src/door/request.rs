@@ -5,7 +5,7 @@ use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::{HeaderMap, Method, Request};
 
 use super::answer::Fault;
-use super::{Settings, Visitor};
+use super::{Headers, Settings, Visitor};
 use crate::investigation::alert::Severity;
 use crate::investigation::intake::{Hints, normalise};
 
@@ -69,13 +69,14 @@ pub(super) async fn read(
         return Err(Fault::Unauthorized);
     }
     let chosen = priority(head.uri.query().unwrap_or_default())?;
-    let headers = allowed(&head.headers, settings.headers)?;
+    let headers = passed(&head.headers, &settings.headers)?;
+    let left_out = present(&head.headers, &settings.headers.left_out).collect();
     let body = whole(settings, body).await?;
     let alert = normalise(&body, &Hints::default()).map_err(|error| Fault::Never(error.to_string()))?;
     if !entrance.takes(&alert.source) {
         return Err(Fault::Never(format!("body is no webhook of Alertmanager or Grafana but {}", alert.source)));
     }
-    Ok(Visitor { priority: chosen.unwrap_or(alert.severity), suffix: entrance.suffix(), headers, body })
+    Ok(Visitor { priority: chosen.unwrap_or(alert.severity), suffix: entrance.suffix(), headers, left_out, body })
 }
 
 /// The value of `priority` in a query; other keys are nobody's business.
@@ -88,8 +89,15 @@ fn priority(query: &str) -> Result<Option<Severity>, Fault> {
     found.map(Some).ok_or_else(|| Fault::Never("priority is one of critical, high, normal, low".to_owned()))
 }
 
-fn allowed(headers: &HeaderMap, names: &'static [&'static str]) -> Result<Vec<(&'static str, String)>, Fault> {
-    let given = names.iter().filter_map(|name| Some((*name, headers.get(*name)?)));
+fn present(headers: &HeaderMap, names: &[&'static str]) -> impl Iterator<Item = &'static str> {
+    names.iter().copied().filter(|name| headers.contains_key(*name))
+}
+
+fn passed(headers: &HeaderMap, rules: &Headers) -> Result<Vec<(&'static str, String)>, Fault> {
+    if let Some(name) = present(headers, &rules.refused).next() {
+        return Err(Fault::Never(format!("header {name}: a webhook is an alert and no question; tarsy ask asks")));
+    }
+    let given = rules.passed.iter().filter_map(|name| Some((*name, headers.get(*name)?)));
     let text = |(name, value): (&'static str, &hyper::header::HeaderValue)| {
         let text = std::str::from_utf8(value.as_bytes());
         text.map(|text| (name, text.to_owned())).map_err(|_| Fault::Never(format!("header {name} is not UTF-8 text")))
@@ -129,12 +137,21 @@ mod tests {
 
     #[test]
     fn only_listed_headers_come_in_and_under_their_listed_names() {
-        let names: &[&str] = &["Tarsy-Title", "Tarsy-Chain"];
+        let rules = Headers {
+            passed: vec!["Tarsy-Title", "Tarsy-Chain"],
+            left_out: vec!["Tarsy-Force", "Tarsy-Retry-Of"],
+            refused: vec!["Tarsy-Parent-Id"],
+        };
         let mut headers = HeaderMap::new();
         headers.insert("tarsy-title", HeaderValue::from_bytes("größer".as_bytes()).unwrap());
         headers.insert("nats-msg-id", HeaderValue::from_static("x"));
-        assert_eq!(allowed(&headers, names).unwrap(), [("Tarsy-Title", "größer".to_owned())]);
+        headers.insert("tarsy-force", HeaderValue::from_static("true"));
+        assert_eq!(passed(&headers, &rules).unwrap(), [("Tarsy-Title", "größer".to_owned())]);
+        assert_eq!(present(&headers, &rules.left_out).collect::<Vec<_>>(), ["Tarsy-Force"]);
         headers.insert("tarsy-chain", HeaderValue::from_bytes(&[0xff]).unwrap());
-        assert!(allowed(&headers, names).is_err());
+        assert!(passed(&headers, &rules).is_err());
+        headers.remove("tarsy-chain");
+        headers.insert("TARSY-PARENT-ID", HeaderValue::from_static("x"));
+        assert!(matches!(passed(&headers, &rules), Err(Fault::Never(why)) if why.contains("Tarsy-Parent-Id")));
     }
 }

@@ -106,11 +106,14 @@ impl<Q: Queue> Door<Q> {
     async fn open(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
         let entrance = Entrance::of_path(request.uri().path());
-        let outcome = match read(&self.settings, entrance, request).await {
-            Ok(visitor) => self.queue.put(visitor).await.map_err(Into::into),
-            Err(fault) => Err(fault),
+        let (outcome, left_out) = match read(&self.settings, entrance, request).await {
+            Ok(visitor) => {
+                let left_out = visitor.left_out.clone();
+                (self.queue.put(visitor).await.map_err(Into::into), left_out)
+            }
+            Err(fault) => (Err(fault), Vec::new()),
         };
-        let response = answer(outcome);
+        let response = answer(outcome, &left_out);
         let path = entrance.map_or("other", Entrance::as_str);
         let code = match response.status().as_u16() {
             ..400 => "2xx",
@@ -128,7 +131,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
-    use crate::door::{Refused, Stored, Visitor};
+    use crate::door::{Headers, Refused, Stored, Visitor};
 
     /// Nobody gets that far.
     #[derive(Debug)]
@@ -143,7 +146,8 @@ mod tests {
     #[tokio::test]
     async fn whoever_sends_requests_and_reads_no_answer_loses_the_seat() {
         let patience = Duration::from_millis(200);
-        let settings = Settings { token: None, max_body_bytes: 10, headers: &[], patience, connections: 1 };
+        let settings =
+            Settings { token: None, max_body_bytes: 10, headers: Headers::default(), patience, connections: 1 };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -48,13 +48,17 @@ pub fn plan(
     let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
     let instructions = config.agents.get(name).map(|agent| agent.instructions.as_str());
     let instructions = instructions.ok_or_else(|| undefined("agent", name))?;
-    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &callable(config, tools))?;
+    let mut tools = callable(config, tools);
+    // Who asks is no operator: a question looks, unless the chain says that it may do more.
+    tools.retain(|tool| tool.read_only || route.chain.questions.changes);
+    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &tools)?;
     let briefing = Briefing {
         agent: name,
         strategy: agent.strategy,
         tools: &agent.tools,
         instructions,
         max_iterations: agent.limits.max_iterations,
+        runbooks: &config.runbooks.hosts,
     };
     let texts = prompts(&briefing, thread, question);
     let agent = AgentPlan {
@@ -164,6 +168,33 @@ defaults: {llm_provider: small}
         );
         assert!(agent.system_prompt.contains("Be quick.") && agent.user_prompt.contains("question\nIs it over?\n"));
         assert!(!agent.conclusion_prompt.contains("Evidence"), "{}", agent.conclusion_prompt);
+    }
+
+    #[test]
+    fn a_question_is_offered_what_changes_something_only_where_its_chain_says_so() {
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters_schema: "{}".to_owned(),
+            read_only: name == "k8s.get",
+        };
+        let tools = ["k8s.get", "k8s.logs", "k8s.restart", "k8s.delete"].map(tool);
+        let offered = |questions: &str| {
+            let text = CONFIG
+                .replace("read_only: [logs]", "read_only: [logs], allow: [restart]")
+                .replace("alert_types: [Http5xx]", &format!("alert_types: [Http5xx]\n    questions: {questions}"));
+            let config = Config::parse("f", &text, &|_| None).unwrap();
+            let thread = thread("web");
+            let route = route(&config, &thread, None).unwrap();
+            let plan = plan(&config, &route, (&thread, "Restart it!"), &tools).unwrap();
+            let agent = &plan.stages[0].agents[0];
+            let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
+            (names, agent.system_prompt.contains("you cannot change anything"))
+        };
+        let read_only = ["k8s.get", "k8s.logs"].map(str::to_owned).to_vec();
+        assert_eq!(offered("{}"), (read_only.clone(), true));
+        assert_eq!(offered("{changes: false}"), (read_only.clone(), true));
+        assert_eq!(offered("{changes: true}"), ([read_only, vec!["k8s.restart".to_owned()]].concat(), false));
     }
 
     #[test]

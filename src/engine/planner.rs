@@ -127,8 +127,14 @@ pub(super) fn agent_plan(
     let offered = tools.iter().filter(|tool| servers.iter().any(|server| Some(server.as_str()) == server_of(tool)));
     let tools: Vec<ToolSpec> = offered.cloned().collect();
     let limits = limits(settings);
-    let briefing =
-        Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations: limits.max_iterations };
+    let briefing = Briefing {
+        agent: name,
+        strategy,
+        tools: &tools,
+        instructions,
+        max_iterations: limits.max_iterations,
+        runbooks: &config.runbooks.hosts,
+    };
     let prompts = prompts(&briefing, alert);
     Ok(AgentPlan {
         name: name.to_owned(),
@@ -307,7 +313,8 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
             let max_iterations = limits.max_iterations;
-            let briefing = Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations };
+            let briefing =
+                Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations, runbooks: &[] };
             let texts = prompts(&briefing, &alert);
             AgentPlan {
                 name: name.to_owned(),

@@ -23,6 +23,7 @@ pub mod react;
 pub mod recovery;
 mod repeats;
 pub mod results;
+pub mod runbook;
 pub mod state;
 pub mod summary;
 #[cfg(test)]

@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use super::connect::Addresses;
 use super::shutdown::say_ready_and_metrics;
-use crate::bus::{self, Error, Nats, NewAlert, Priority, SESSION_ID};
-use crate::config::{Config, Fault, Faults, process_env};
-use crate::door::{Queue, Refused, Settings, Stored, Token, Visitor, serve};
+use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
+use crate::config::{Config, Fault, Faults, Receive, process_env};
+use crate::door::{Headers, Queue, Refused, Settings, Stored, Token, Visitor, serve};
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::telemetry::http::Readiness;
@@ -89,7 +89,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &[]).await?;
     let settings = Settings {
         max_body_bytes: usize::try_from(config.worker.max_alert_bytes)?,
-        headers: &bus::ALLOWED,
+        headers: headers(&config.receive),
         patience: PATIENCE,
         connections: CONNECTIONS,
         token,
@@ -168,6 +168,14 @@ impl Queue for Broker {
     }
 }
 
+/// What becomes of each header that a message may have. A proxy adds a trace of its own: the answer does not name it.
+fn headers(receive: &Receive) -> Headers {
+    let is_listed = |name: &str| name != PARENT_ID && receive.headers.iter().any(|listed| listed == name);
+    let (passed, rest): (Vec<_>, Vec<_>) = bus::ALLOWED.into_iter().partition(|name| is_listed(name));
+    let left_out = rest.into_iter().filter(|name| ![PARENT_ID, TRACEPARENT].contains(name)).collect();
+    Headers { passed, left_out, refused: vec![PARENT_ID] }
+}
+
 /// The id that the client chose, if it is one, else a new one; it goes with the alert.
 fn with_id(headers: Vec<(&'static str, String)>) -> (SessionId, Value) {
     let chosen = headers.iter().find(|(name, _)| *name == SESSION_ID).and_then(|(_, text)| SessionId::parse(text));
@@ -214,6 +222,20 @@ fn priority(severity: Severity) -> Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_header_of_an_alert_can_be_listed_but_the_one_of_a_question() {
+        let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into() };
+        let Headers { mut passed, left_out, refused } = headers(&all);
+        assert_eq!((left_out, refused), (vec![], vec![PARENT_ID]));
+        passed.push(PARENT_ID);
+        passed.sort_unstable();
+        let mut known = bus::ALLOWED;
+        known.sort_unstable();
+        assert_eq!(passed, known);
+        let none = headers(&Receive { headers: vec![PARENT_ID.to_owned()] });
+        assert_eq!((none.passed.len(), none.left_out.len()), (0, bus::ALLOWED.len() - 2), "{none:?}");
+    }
 
     #[test]
     fn a_valid_id_of_the_client_is_kept_and_any_other_replaced() {

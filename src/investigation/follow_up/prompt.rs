@@ -116,8 +116,14 @@ pub(super) mod tests {
     }
 
     fn shown(strategy: Strategy, tools: &[ToolSpec], thread: &Thread) -> String {
-        let briefing =
-            Briefing { agent: "sre", strategy, tools, instructions: "We deploy on Fridays.", max_iterations: 20 };
+        let briefing = Briefing {
+            agent: "sre",
+            strategy,
+            tools,
+            instructions: "We deploy on Fridays.",
+            max_iterations: 20,
+            runbooks: &[],
+        };
         let prompts = prompts(&briefing, thread, "Would a limit of 768Mi be enough?");
         format!("--- system\n{}\n--- user\n{}\n--- conclusion\n{}", prompts.system, prompts.user, prompts.conclusion)
     }

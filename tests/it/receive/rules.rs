@@ -18,6 +18,7 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 /// Method, path, headers and body; the status and a word of the answer.
 type Refused<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
 
+const PARENT: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
 const LIMIT: usize = 512 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,8 +31,8 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
         ("/alertmanager", &[], &firing, "tarsy.alerts.critical.alertmanager"),
         ("/alertmanager?priority=low", &[], &firing, "tarsy.alerts.low.alertmanager"),
         ("/grafana", &[], &grafana, "tarsy.alerts.normal.grafana"),
-        ("/alert", &[("tarsy-session-id", &own)], b"disk 94 % full\r\n", "tarsy.alerts.normal.http"),
-        ("/alert?x=y&priority=high", &[("Tarsy-Session-Id", "42")], b"{\"a\": 1}", "tarsy.alerts.high.http"),
+        ("/alert", &[("X-Other", &own)], b"disk 94 % full\r\n", "tarsy.alerts.normal.http"),
+        ("/alert?x=y&priority=high", &[], b"{\"a\": 1}", "tarsy.alerts.high.http"),
         ("/alert", &[], br#"{"alert":"x","severity":"page"}"#, "tarsy.alerts.critical.http"),
     ];
     for (path, headers, body, subject) in cases {
@@ -42,7 +43,7 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
         assert_eq!(answer.json(), json!({"session_id": id, "subject": subject, "stream_sequence": sequence}));
         assert_eq!((message.subject.as_str(), message.payload.as_ref()), (subject, body));
         assert_eq!(message.headers.get("Tarsy-Session-Id").unwrap().as_str(), id);
-        assert_eq!(id == own, headers.iter().any(|(_, value)| *value == own), "a valid id is kept");
+        assert_ne!(id, own);
     }
     let headers = [
         ("TARSY-TITLE", "größer"),
@@ -51,8 +52,16 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
         ("Nats-Msg-Id", "m"),
         ("Nats-Expected-Stream", "OTHER"),
         ("X-Other", "o"),
+        ("tarsy-chain", "restarts"),
+        ("Tarsy-Force", "true"),
+        ("Tarsy-Session-Id", &own),
+        ("Tarsy-Retry-Of", &own),
     ];
-    let message = door.stored(&door.post("/alert", &headers, b"with headers").await).await;
+    let answer = door.post("/alert", &headers, b"with headers").await;
+    let left_out = json!(["Tarsy-Session-Id", "Tarsy-Force", "Tarsy-Chain", "Tarsy-Retry-Of"]);
+    assert_eq!(answer.json()["ignored_headers"], left_out, "the client learns what it sent in vain");
+    assert_ne!(answer.json()["session_id"], own);
+    let message = door.stored(&answer).await;
     let kept: BTreeSet<String> = message.headers.iter().map(|(name, _)| name.to_string()).collect();
     let expected = ["Tarsy-Fingerprint", "Tarsy-Session-Id", "Tarsy-Title", "traceparent"];
     assert_eq!(kept, expected.map(str::to_owned).into(), "only what is on the list");
@@ -61,13 +70,34 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_that_says_more_than_what_the_alert_is_goes_along_where_it_is_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("tarsy.yaml");
+    std::fs::write(&config, "receive: {headers: [Tarsy-Session-Id, Tarsy-Chain]}\n").unwrap();
+    let door = Door::open(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
+    let own = Uuid::now_v7().to_string();
+    let headers = [("tarsy-session-id", own.as_str()), ("Tarsy-Chain", "restarts"), ("Tarsy-Title", "t")];
+    let answer = door.post("/alert", &headers, b"a").await;
+    assert_eq!(
+        (&answer.json()["session_id"], &answer.json()["ignored_headers"]),
+        (&json!(own), &json!(["Tarsy-Title"]))
+    );
+    let message = door.stored(&answer).await;
+    let kept: BTreeSet<String> = message.headers.iter().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(kept, ["Tarsy-Chain", "Tarsy-Session-Id"].map(str::to_owned).into());
+    let answer = door.post("/alert", &[("Tarsy-Session-Id", "42")], b"b").await;
+    assert_ne!(answer.json()["session_id"], "42", "what is no id is replaced by one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_may_not_come_in_is_told_why_and_nothing_is_kept() {
     let door = Door::open(&[("TARSY_RECEIVE_TOKEN", "s3cret-of-the-door")]).await;
     let shown = ("authorization", "Bearer s3cret-of-the-door");
-    let cases: [Refused<'_>; 16] = [
+    let cases: [Refused<'_>; 17] = [
         ("POST", "/alert", &[], b"a", 401, "bearer token"),
         ("POST", "/alert", &[("authorization", "Bearer s3cret")], b"a", 401, "bearer token"),
         ("POST", "/alert", &[("authorization", "Basic s3cret-of-the-door")], b"a", 401, "bearer token"),
+        ("POST", "/alert", &[shown, ("tarsy-parent-id", PARENT)], b"why?", 400, "an alert and no question"),
         ("GET", "/alert", &[shown], b"", 405, "sent with POST"),
         ("PUT", "/alertmanager", &[shown], b"{}", 405, "sent with POST"),
         ("POST", "/", &[shown], b"a", 404, "/alertmanager"),
