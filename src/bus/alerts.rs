@@ -1,4 +1,4 @@
-//! Puts an alert into the queue: what `submit`, the sweeper and a retry do.
+//! Puts an alert or a question into the queue: what `submit`, `ask`, the sweeper and a retry do.
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::ErrorCode;
@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::connection::{Nats, REQUEST_TIMEOUT};
 use super::error::Error;
 use super::headers;
-use super::names::{ALERTS, Priority};
+use super::names::{ALERTS, MessageKind, Priority};
 
 /// The server's code for a message above `max_msg_size`.
 const MESSAGE_SIZE_EXCEEDED: ErrorCode = ErrorCode(10054);
 
-/// An alert to be queued.
+/// An alert or a question to be queued.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewAlert {
     /// How it is queued.
@@ -43,9 +43,22 @@ impl Nats {
     /// When it is not stored, or not known to be stored ([`Error::Away`]). An answer `duplicate` is an error, too:
     /// the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
-        let subject = subject(alert.priority, alert.suffix.as_deref())?;
-        let headers = headers::for_copy(&alert.headers)?;
-        self.queue(subject, headers, alert.body).await
+        self.publish_as(MessageKind::Alert, alert).await
+    }
+
+    /// Queues a question about the investigation that its header `Tarsy-Parent-Id` names; otherwise the same.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Nats::publish_alert`].
+    pub async fn publish_question(&self, question: NewAlert) -> Result<Published, Error> {
+        self.publish_as(MessageKind::Question, question).await
+    }
+
+    async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
+        let subject = subject((kind, message.priority), message.suffix.as_deref())?;
+        let headers = headers::for_copy(&message.headers)?;
+        self.queue(subject, headers, message.body).await
     }
 
     /// Stores a message on a subject of the queue; the only way into it.
@@ -69,16 +82,17 @@ impl Nats {
     }
 }
 
-fn subject(priority: Priority, suffix: Option<&str>) -> Result<String, Error> {
+fn subject((kind, priority): (MessageKind, Priority), suffix: Option<&str>) -> Result<String, Error> {
+    let subject = priority.subject(kind);
     let Some(suffix) = suffix else {
-        return Ok(priority.subject());
+        return Ok(subject);
     };
     let is_word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if suffix.len() > 200 || !suffix.split('.').all(is_word) {
         return Err(Error::Suffix(suffix.to_owned()));
     }
-    Ok(format!("{}.{suffix}", priority.subject()))
+    Ok(format!("{subject}.{suffix}"))
 }
 
 fn refused(subject: String, error: &PublishError) -> Error {
@@ -108,10 +122,12 @@ mod tests {
 
     #[test]
     fn a_suffix_cannot_leave_its_priority() {
-        assert_eq!(subject(Priority::High, None).unwrap(), "tarsy.alerts.high");
-        assert_eq!(subject(Priority::Low, Some("disk-full.eu_1")).unwrap(), "tarsy.alerts.low.disk-full.eu_1");
+        let of = |kind, suffix| subject((kind, Priority::Low), suffix);
+        assert_eq!(of(MessageKind::Alert, None).unwrap(), "tarsy.alerts.low");
+        assert_eq!(of(MessageKind::Alert, Some("disk-full.eu_1")).unwrap(), "tarsy.alerts.low.disk-full.eu_1");
+        assert_eq!(of(MessageKind::Question, Some("question")).unwrap(), "tarsy.questions.low.question");
         for bad in ["", ".", "a.", "a..b", "a b", "*", "a.>", "ü"] {
-            assert!(matches!(subject(Priority::Low, Some(bad)), Err(Error::Suffix(_))), "{bad}");
+            assert!(matches!(of(MessageKind::Alert, Some(bad)), Err(Error::Suffix(_))), "{bad}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub const CHAIN: &str = "Tarsy-Chain";
 pub const TITLE: &str = "Tarsy-Title";
 /// Of an alert that was queued again on purpose: the session that it does again.
 pub const RETRY_OF: &str = "Tarsy-Retry-Of";
-/// Of a follow-up question: the session that it asks about. The body is the question.
+/// Of a follow-up question, and only on a subject of questions: the session that it asks about. The body is the question.
 pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";

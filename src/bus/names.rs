@@ -3,7 +3,7 @@
 use crate::engine::ports::DeadReason;
 use crate::investigation::ids::{SessionId, WorkerId};
 
-/// The queue of alerts.
+/// The queue of alerts and of questions.
 pub const ALERTS: &str = "TARSY_ALERTS";
 /// The fan-out of timeline events.
 pub const TIMELINE: &str = "TARSY_TIMELINE";
@@ -11,6 +11,59 @@ pub const TIMELINE: &str = "TARSY_TIMELINE";
 pub const DEAD_LETTERS: &str = "TARSY_DEAD_LETTERS";
 /// Requests to a running session.
 pub const CONTROL: &str = "TARSY_CONTROL";
+
+/// What a message of the queue is, by its subject alone. A broker's permissions are by subject, so they tell programs
+/// that ask from programs that monitor; no header changes the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// Data: something fires, or is resolved. `tarsy.alerts.<priority>`.
+    Alert,
+    /// A person's task: a question about an investigation that is over. `tarsy.questions.<priority>`.
+    Question,
+}
+
+impl MessageKind {
+    /// Both of them.
+    const ALL: [Self; 2] = [Self::Alert, Self::Question];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Alert => "tarsy.alerts",
+            Self::Question => "tarsy.questions",
+        }
+    }
+
+    /// The kind of a message on this subject. What is on no subject of the queue is an alert: data that allows nothing.
+    pub fn of_subject(subject: &str) -> Self {
+        Subject::parse(subject).map_or(Self::Alert, |subject| subject.kind)
+    }
+}
+
+/// A subject of the queue, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// What its messages are.
+    pub kind: MessageKind,
+    /// How they are queued.
+    pub priority: Priority,
+    /// What follows the priority, without the dot between them; empty for nothing.
+    pub suffix: &'a str,
+}
+
+impl<'a> Subject<'a> {
+    /// Takes a subject apart that a message of the queue can be published on; `None` for any other.
+    pub fn parse(subject: &'a str) -> Option<Self> {
+        let is_plain = |word: &str| {
+            !word.is_empty() && word != "*" && word != ">" && !word.chars().any(|c| c.is_whitespace() || c.is_control())
+        };
+        let of = |kind: MessageKind| Some((kind, subject.strip_prefix(kind.prefix())?.strip_prefix('.')?));
+        let (kind, rest) = MessageKind::ALL.into_iter().find_map(of)?;
+        let (word, suffix) = rest.split_once('.').map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
+        let priority = Priority::parse(word)?;
+        let is_sound = suffix.is_none_or(|suffix| suffix.split('.').all(is_plain));
+        is_sound.then(|| Self { kind, priority, suffix: suffix.unwrap_or_default() })
+    }
+}
 
 /// How an alert is queued. Has nothing to do with how bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,24 +97,20 @@ impl Priority {
         Self::ALL.into_iter().find(|priority| priority.as_str() == word)
     }
 
-    /// The priority of a subject that an alert can be published on; `None` for any other.
+    /// The priority of a subject that a message of the queue can be published on; `None` for any other.
     pub fn of_subject(subject: &str) -> Option<Self> {
-        let is_plain = |word: &str| {
-            !word.is_empty() && word != "*" && word != ">" && !word.chars().any(|c| c.is_whitespace() || c.is_control())
-        };
-        let mut words = subject.strip_prefix("tarsy.alerts.")?.split('.');
-        let priority = words.next().and_then(Self::parse)?;
-        words.all(is_plain).then_some(priority)
+        Subject::parse(subject).map(|subject| subject.priority)
     }
 
-    /// `tarsy.alerts.<priority>`: alerts without a suffix.
-    pub fn subject(self) -> String {
-        format!("tarsy.alerts.{}", self.as_str())
+    /// `tarsy.alerts.<priority>` or `tarsy.questions.<priority>`: messages without a suffix.
+    pub fn subject(self, kind: MessageKind) -> String {
+        format!("{}.{}", kind.prefix(), self.as_str())
     }
 
-    /// Both forms of its subjects, as its consumer filters them.
-    pub fn filters(self) -> [String; 2] {
-        [self.subject(), format!("{}.>", self.subject())]
+    /// Every form of its subjects, as its consumer filters them: of alerts and of questions, without and with a suffix.
+    pub fn filters(self) -> Vec<String> {
+        let forms = |kind| [self.subject(kind), format!("{}.>", self.subject(kind))];
+        MessageKind::ALL.into_iter().flat_map(forms).collect()
     }
 }
 
@@ -102,6 +151,34 @@ pub fn worker_subject(worker: WorkerId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subject_alone_says_whether_its_message_is_an_alert_or_a_question() {
+        let parsed = |kind, priority, suffix| Some(Subject { kind, priority, suffix });
+        let cases = [
+            ("tarsy.alerts.high", parsed(MessageKind::Alert, Priority::High, "")),
+            ("tarsy.alerts.low.disk-full.eu", parsed(MessageKind::Alert, Priority::Low, "disk-full.eu")),
+            ("tarsy.questions.critical", parsed(MessageKind::Question, Priority::Critical, "")),
+            ("tarsy.questions.high.question", parsed(MessageKind::Question, Priority::High, "question")),
+            (
+                "tarsy.alerts.high.tarsy.questions.high",
+                parsed(MessageKind::Alert, Priority::High, "tarsy.questions.high"),
+            ),
+            ("tarsy.questionshigh", None),
+            ("tarsy.questions", None),
+            ("tarsy.questions.high.", None),
+            ("tarsy.questions.urgent", None),
+        ];
+        for (subject, expected) in cases {
+            assert_eq!(Subject::parse(subject), expected, "{subject}");
+            let kind = expected.map_or(MessageKind::Alert, |subject| subject.kind);
+            assert_eq!(MessageKind::of_subject(subject), kind, "{subject}");
+        }
+        assert_eq!(
+            Priority::Low.filters(),
+            ["tarsy.alerts.low", "tarsy.alerts.low.>", "tarsy.questions.low", "tarsy.questions.low.>"]
+        );
+    }
 
     #[test]
     fn only_a_subject_of_the_queue_has_a_priority() {

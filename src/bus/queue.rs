@@ -4,7 +4,7 @@ use super::claims::is_of;
 use super::connection::Nats;
 use super::headers::{self, SESSION_ID};
 use super::leader::message_at;
-use super::names::{ALERTS, Priority};
+use super::names::{ALERTS, MessageKind, Priority};
 use crate::engine::ports::{BrokerAway, IdleAlert, Queue};
 use crate::investigation::ids::SessionId;
 
@@ -46,6 +46,6 @@ impl Queue for JetStreamQueue {
 pub(super) fn queue_subject(subject: &str) -> String {
     match Priority::of_subject(subject) {
         Some(_) => subject.to_owned(),
-        None => Priority::Normal.subject(),
+        None => Priority::Normal.subject(MessageKind::Alert),
     }
 }

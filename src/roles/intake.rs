@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::bus::{self, Priority};
+use crate::bus::{self, MessageKind, Priority, Subject};
 use crate::config::Config;
 use crate::engine::dispatch::{Intake, Misread, Understood};
 use crate::engine::follow_up;
@@ -112,11 +112,22 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
 
 impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
     async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
-        match header(received, bus::PARENT_ID) {
-            Some(parent) => self.question(received, &parent).await,
-            None => self.alert(received).await,
+        match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
+            (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
+            (MessageKind::Alert, None) => self.alert(received).await,
+            (MessageKind::Question, None) => {
+                Err(misplaced("names no investigation: header Tarsy-Parent-Id is missing"))
+            }
+            (MessageKind::Alert, Some(_)) => Err(misplaced(
+                "comes on a subject of questions, tarsy.questions.<priority>, not of alerts: tarsy ask asks",
+            )),
         }
     }
+}
+
+/// A question on a subject of alerts, or one without what it asks about: the subject and the header have to agree.
+fn misplaced(why: &str) -> Misread {
+    Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
 }
 
 fn retry_of(received: &Received) -> Option<SessionId> {
@@ -125,8 +136,8 @@ fn retry_of(received: &Received) -> Option<SessionId> {
 
 /// What the message says beside its body.
 pub(crate) fn hints(received: &Received) -> Hints {
-    let lane = received.subject.split('.').nth(2).and_then(Priority::parse);
-    let severity = lane.map(|lane| match lane {
+    let subject = Subject::parse(&received.subject);
+    let severity = subject.map(|subject| match subject.priority {
         Priority::Critical => Severity::Critical,
         Priority::High => Severity::High,
         Priority::Normal => Severity::Normal,

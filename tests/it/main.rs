@@ -40,3 +40,4 @@ mod store;
 mod support;
 mod survive;
 mod terminal;
+mod voices;

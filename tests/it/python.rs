@@ -128,6 +128,25 @@ async fn whoever_joins_with_nats_py_early_in_the_middle_or_late_sees_the_same_ti
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
+    let Some(python) = interpreter("who_asks") else { return };
+    let stage = Stage::set(&[]).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let (url, root) = (stage.nats.url(), stage.publish().await);
+    stage.follow(root).await.finish().await;
+    for (subject, end) in
+        [("tarsy.questions.high.python", "session_completed"), ("tarsy.alerts.high.python", "session_failed")]
+    {
+        let id = ask(&python, &["id"], b"").await;
+        let question = id.as_str().unwrap();
+        let asked = ask(&python, &["ask", &url, subject, question, &root.to_string()], b"Is it over?").await;
+        assert_eq!(asked["stream"], "TARSY_ALERTS", "{asked}");
+        let events = Reader::join(&python, &url, question).await.all().await;
+        assert_eq!(events.last().unwrap()[1], end, "{events:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_producer_with_nats_py_needs_no_id_and_hears_that_the_queue_is_full() {
     let Some(python) = interpreter("a_producer") else { return };
     let stage = Stage::set(&[]).await;

@@ -14,8 +14,8 @@ const MAX_WAITING: i64 = 512;
 
 const FIELDS: [Field; 20] = [
     Field { name: "deliver_subject", why: "workers pull what they have room for" },
-    Field { name: "filter_subjects", why: "both forms of the priority's subjects" },
-    Field { name: "filter_subject", why: "both forms of the priority's subjects are in filter_subjects" },
+    Field { name: "filter_subjects", why: "alerts and questions of the priority" },
+    Field { name: "filter_subject", why: "all of the priority's subjects are in filter_subjects" },
     Field { name: "deliver_policy", why: "every alert in the queue" },
     Field { name: "ack_policy", why: "an alert stays until it is settled" },
     Field { name: "ack_wait", why: "the lease: a dead worker's alert comes again after it" },
@@ -38,7 +38,7 @@ const FIELDS: [Field; 20] = [
 pub(super) fn expected(settings: &TopologySettings) -> [Config; 4] {
     Priority::ALL.map(|priority| Config {
         durable_name: Some(priority.as_str().to_owned()),
-        filter_subjects: priority.filters().to_vec(),
+        filter_subjects: priority.filters(),
         deliver_policy: DeliverPolicy::All,
         ack_policy: AckPolicy::Explicit,
         ack_wait: settings.ack_wait,

@@ -33,7 +33,7 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), CHAIN: args.chain});
     let priority = args.priority.map_or_else(|| urgency(&asked), submit::priority);
     let question = NewAlert { priority, suffix: Some(SUFFIX.to_owned()), body, headers };
-    let Published { subject, sequence } = nats.publish_alert(question).await?;
+    let Published { subject, sequence } = nats.publish_question(question).await?;
     note(&format!("{}; asks about {}", messages::published(&subject, sequence, session), parent.short()))?;
     if args.no_watch {
         if args.view.json {

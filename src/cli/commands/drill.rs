@@ -139,7 +139,7 @@ async fn ask(sources: &Sources, (parent, question): (SessionId, &str), options: 
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
     let (priority, suffix) = (Priority::Critical, Some("drill".to_owned()));
     let body = question.as_bytes().to_vec();
-    sources.nats.publish_alert(NewAlert { priority, suffix, body, headers }).await?;
+    sources.nats.publish_question(NewAlert { priority, suffix, body, headers }).await?;
     note(&format!("\nA question: {question}\n"))?;
     let mut seen = Vec::new();
     let exit = sources.show(session, options, |item| {

@@ -78,7 +78,10 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     let nats = addresses(global).nats_for_command("rerun").await?;
     let session = SessionId(Uuid::now_v7());
     let (priority, alert) = again(session, &report, args.chain.as_deref())?;
-    let published = nats.publish_alert(alert).await?;
+    let published = match report.parent_id {
+        Some(_) => nats.publish_question(alert).await?,
+        None => nats.publish_alert(alert).await?,
+    };
     let Published { subject, sequence } = &published;
     note(&format!("{}; does {} again", crate::cli::messages::published(subject, *sequence, session), old.short()))?;
     if !args.watch {

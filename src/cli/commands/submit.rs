@@ -12,7 +12,7 @@ use super::addresses;
 use super::feed::Sources;
 use super::queue::QueueWatch;
 use super::reach::{Database, note, print_json};
-use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID};
+use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -79,14 +79,16 @@ pub(super) fn priority(severity: Severity) -> Priority {
     }
 }
 
-/// Priority and suffix of a subject that an alert came on. A suffix that cannot be published here is left out.
+/// Priority and suffix of a subject that an alert or a question came on. A suffix that cannot be published here is left
+/// out.
 pub(super) fn queue_of(subject: &str) -> (Priority, Option<String>) {
-    let rest = subject.strip_prefix("tarsy.alerts.").unwrap_or_default();
-    let (word, suffix) = rest.split_once('.').map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
+    let Some(Subject { priority, suffix, .. }) = Subject::parse(subject) else {
+        return (Priority::Normal, None);
+    };
     let is_word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let suffix = suffix.filter(|suffix| suffix.len() <= 200 && suffix.split('.').all(is_word));
-    (Priority::parse(word).unwrap_or(Priority::Normal), suffix.map(ToOwned::to_owned))
+    let is_suffix = suffix.len() <= 200 && suffix.split('.').all(is_word);
+    (priority, is_suffix.then(|| suffix.to_owned()))
 }
 
 #[cfg(test)]
@@ -109,6 +111,7 @@ mod tests {
         assert_eq!(of("tarsy.alerts.critical"), ("critical", None));
         assert_eq!(of("tarsy.alerts.low.disk-full.eu"), ("low", Some("disk-full.eu".to_owned())));
         assert_eq!(of("tarsy.alerts.high.a:b"), ("high", None));
+        assert_eq!(of("tarsy.questions.high.question"), ("high", Some("question".to_owned())));
         assert_eq!(of("anything"), ("normal", None));
     }
 }

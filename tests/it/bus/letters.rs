@@ -109,6 +109,15 @@ async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
 }
 
 #[tokio::test]
+async fn a_question_is_asked_again_where_it_was_asked() {
+    let (_server, nats) = prepared().await;
+    bury(&nats, [DeadLetter { subject: "tarsy.questions.high.question".into(), ..letter(1) }]).await;
+    let stored = nats.dead_letters().await.unwrap().remove(0);
+    let (_, published) = nats.retry_dead_letter(&stored, None).await.unwrap();
+    assert_eq!(published, Published { subject: "tarsy.questions.high.question".into(), sequence: 1 });
+}
+
+#[tokio::test]
 async fn without_another_chain_a_retry_keeps_its_own() {
     let (_server, nats) = prepared().await;
     bury(&nats, [letter(1)]).await;

@@ -14,6 +14,11 @@ async fn publish(nats: &Nats, priority: Priority, suffix: Option<&str>) -> u64 {
     nats.publish_alert(alert).await.unwrap().sequence
 }
 
+async fn ask(nats: &Nats, priority: Priority) -> u64 {
+    let question = NewAlert { priority, suffix: Some("question".into()), body: b"x".to_vec(), headers: json!({}) };
+    nats.publish_question(question).await.unwrap().sequence
+}
+
 fn ahead(ahead: u64) -> Position {
     Position::Waiting { ahead, exact: true }
 }
@@ -53,6 +58,35 @@ async fn an_alert_waits_behind_those_of_its_priority_until_it_is_claimed() {
     }
     assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), Position::Gone);
     assert_eq!(nats.queue_position(Priority::Low, sequences[2]).await.unwrap(), ahead(0));
+}
+
+#[tokio::test]
+async fn questions_and_alerts_of_one_priority_wait_in_one_queue() {
+    let (_server, nats) = prepared().await;
+    let sequences = [
+        publish(&nats, Priority::High, None).await,
+        ask(&nats, Priority::High).await,
+        publish(&nats, Priority::High, Some("disk-full")).await,
+    ];
+    ask(&nats, Priority::Low).await;
+    for (before, sequence) in (0..).zip(sequences) {
+        assert_eq!(nats.queue_position(Priority::High, sequence).await.unwrap(), ahead(before));
+    }
+    let pending: Vec<u64> = nats.backlog().await.unwrap().iter().map(|backlog| backlog.pending).collect();
+    assert_eq!(pending, [0, 3, 0, 1]);
+    let mut claims = start(&nats, 3);
+    for (subject, sequence) in
+        ["tarsy.alerts.high", "tarsy.questions.high.question", "tarsy.alerts.high.disk-full"].into_iter().zip(sequences)
+    {
+        let job = next(&mut claims).await;
+        let (priority, received) = (job.priority, &job.received);
+        assert_eq!(
+            (priority, received.subject.as_str(), received.stream_sequence),
+            (Priority::High, subject, sequence)
+        );
+        job.delivery.ack().await.unwrap();
+    }
+    claims.stop().await;
 }
 
 #[tokio::test]

@@ -96,6 +96,15 @@ async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_question_that_the_stream_has_lost_comes_again_as_a_question() {
+    let (server, nats) = prepared().await;
+    let queue = JetStreamQueue::new(&nats);
+    let lost = idle(new_session(), "tarsy.questions.critical.question", json!({}));
+    assert_eq!(queue.requeue(&lost).await.unwrap(), 1);
+    assert_eq!(stored(&server, 1).await.subject.as_str(), "tarsy.questions.critical.question");
+}
+
+#[tokio::test]
 async fn an_alert_of_an_unknown_subject_is_queued_with_normal_priority() {
     let (server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tarsy::bus::{
     Bound, Difference, Ensured, Error, Examined, Nats, NewAlert, Priority, TopologySettings, Verdict, Weakness,
 };
+use tarsy::engine::ports::Delivery;
 
 use super::{connect, outsider, prepared};
 use crate::support::nats::NatsServer;
@@ -146,6 +147,42 @@ async fn what_may_not_be_read_does_not_hide_the_rest() {
     }
     server.kill();
     nats.examine_topology(&TopologySettings::default()).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn an_installation_without_questions_gets_their_subjects_and_keeps_what_waits() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let (client, jetstream) = outsider(&server).await;
+    nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    // As the version before made them.
+    for priority in Priority::ALL {
+        let name = priority.as_str();
+        let info = api(&client, format!("CONSUMER.INFO.TARSY_ALERTS.{name}"), &json!({})).await.unwrap();
+        let subject = format!("tarsy.alerts.{name}");
+        let config = edited(&info["config"], &json!({"filter_subjects": [subject, format!("{subject}.>")]}));
+        let request = json!({"stream_name": "TARSY_ALERTS", "config": config, "action": "update"});
+        api(&client, format!("CONSUMER.CREATE.TARSY_ALERTS.{name}"), &request).await.unwrap();
+    }
+    let mut stream = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
+    stream.subjects.retain(|subject| subject.starts_with("tarsy.alerts."));
+    jetstream.update_stream(stream).await.unwrap();
+    let message = NewAlert { priority: Priority::High, suffix: None, body: b"x".to_vec(), headers: json!({}) };
+    nats.publish_alert(message.clone()).await.unwrap();
+    let mut claims = super::claims::start(&nats, 2);
+    let alert = super::claims::next(&mut claims).await;
+    let refused = nats.publish_question(message.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("tarsy migrate"), "{refused}");
+
+    let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
+    assert_eq!((ensured.created, ensured.updated), (0, 5), "the stream and its four consumers");
+    nats.publish_question(message).await.unwrap();
+    // A worker that ran all the while gets both, and what it holds stays its own.
+    let question = super::claims::next(&mut claims).await;
+    assert_eq!((question.received.subject.as_str(), question.received.stream_sequence), ("tarsy.questions.high", 2));
+    assert_eq!(alert.received.stream_sequence, 1);
+    alert.delivery.ack().await.unwrap();
+    claims.stop().await;
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
     stage.gates.watch("answer-1-start");
     let (question, asked) = ask(&stage, &session.short(), ENOUGH).await;
     let expected = json!({
-        "session_id": question, "parent_id": session, "subject": "tarsy.alerts.critical.question",
+        "session_id": question, "parent_id": session, "subject": "tarsy.questions.critical.question",
         "stream_sequence": asked["stream_sequence"],
     });
     assert_eq!(asked, expected);
@@ -118,6 +118,7 @@ async fn thread_is_watched(stage: &Stage, session: SessionId, [question, second]
     assert!(report.contains("## Questions") && report.contains("Yes: revision 42"), "{report}");
     let again = run(stage, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
     assert!(again.out.contains(ENOUGH) && again.out.contains("For some hours"), "{again:?}");
+    assert!(again.err.contains("tarsy.questions.critical.question"), "it is asked again, not alerted: {again:?}");
     let thread = stage.database.store().thread_sessions(session).await.unwrap();
     assert_eq!((thread.len(), &thread[..3]), (4, &[session, question, second][..]));
 }
@@ -172,7 +173,7 @@ async fn what_cannot_be_asked_is_said_before_anything_is_published() {
     let held = stage.gates.next().await;
     let joined = stage.publish().await;
     assert_eq!(stage.follow(joined).await.finish().await.event_type, EventType::Joined);
-    let dead = publish(&stage, "why?", "no id").await;
+    let dead = ask_about(&stage, "why?", "no id").await;
     assert_eq!(stage.follow(dead).await.finish().await.event_type, EventType::SessionFailed);
     let over = publish_alert(&stage, r#"{"alertname": "Other", "status": "resolved"}"#, json!({})).await;
     assert_eq!(stage.follow(over).await.finish().await.event_type, EventType::SessionCompleted);
@@ -214,7 +215,7 @@ async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
         (&joined.to_string(), "there is no such session"),
         (&session.to_string(), "is not over yet"),
     ] {
-        let id = publish(&stage, "why?", parent).await;
+        let id = ask_about(&stage, "why?", parent).await;
         let end = stage.follow(id).await.finish().await;
         assert_eq!(
             (end.event_type, &end.metadata["dead_letter"]),
@@ -226,23 +227,29 @@ async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
     held.open().await;
     assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
     for (body, reason) in [(&"a".repeat(20_000), "too_large"), (&" \n".to_owned(), "empty")] {
-        let id = publish(&stage, body, &session.to_string()).await;
+        let id = ask_about(&stage, body, &session.to_string()).await;
         assert_eq!(stage.follow(id).await.finish().await.metadata["dead_letter"], reason);
     }
-    // Any producer may ask, with an ordinary alert's body, too.
-    let id = publish(&stage, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
+    // Who may publish questions may ask, with an ordinary alert's body, too.
+    let id = ask_about(&stage, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
     assert_eq!(stage.follow(id).await.finish().await.event_type, EventType::SessionCompleted);
     assert_eq!(stored(&stage, id).await[1].content, r#"{"status": "resolved", "text": "why?"}"#);
 }
 
-async fn publish(stage: &Stage, body: &str, parent: &str) -> SessionId {
-    publish_alert(stage, body, json!({PARENT_ID: parent})).await
+async fn ask_about(stage: &Stage, body: &str, parent: &str) -> SessionId {
+    let (session, question) = message(body, json!({PARENT_ID: parent}));
+    stage.connect().await.publish_question(question).await.unwrap();
+    session
 }
 
-async fn publish_alert(stage: &Stage, body: &str, mut headers: Value) -> SessionId {
-    let session = SessionId(Uuid::now_v7());
-    headers[SESSION_ID] = session.to_string().into();
-    let alert = NewAlert { priority: Priority::High, suffix: None, body: body.as_bytes().to_vec(), headers };
+async fn publish_alert(stage: &Stage, body: &str, headers: Value) -> SessionId {
+    let (session, alert) = message(body, headers);
     stage.connect().await.publish_alert(alert).await.unwrap();
     session
+}
+
+fn message(body: &str, mut headers: Value) -> (SessionId, NewAlert) {
+    let session = SessionId(Uuid::now_v7());
+    headers[SESSION_ID] = session.to_string().into();
+    (session, NewAlert { priority: Priority::High, suffix: None, body: body.as_bytes().to_vec(), headers })
 }
