@@ -191,6 +191,7 @@ impl Intake for Plain {
             severity: Severity::Normal,
             status: AlertStatus::Firing,
             fingerprint: "f".to_owned(),
+            members: Vec::new(),
             runbook_url: None,
             text,
         };

@@ -122,6 +122,7 @@ defaults: {llm_provider: small}
                 severity: Severity::Normal,
                 status: AlertStatus::Firing,
                 fingerprint: "f".to_owned(),
+                members: Vec::new(),
                 runbook_url: None,
                 text: "5xx".to_owned(),
             },

@@ -242,6 +242,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             severity: Severity::Normal,
             status: AlertStatus::Firing,
             fingerprint: "f".to_owned(),
+            members: Vec::new(),
             runbook_url: None,
             text: "5xx".to_owned(),
         }

@@ -1,6 +1,7 @@
 //! What an alert is, once it is understood.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// A normalised alert: one delivery, one value, however many alerts a webhook bundles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,8 +16,11 @@ pub struct Alert {
     pub severity: Severity,
     /// Whether anything of it still fires.
     pub status: AlertStatus,
-    /// What makes two alerts the same.
+    /// What makes two alerts the same: `<form>@<end of the subject>:<what was said>`.
     pub fingerprint: String,
+    /// What fires in it, a hash for each alert of a group. A cooldown answers only for an alert whose members the
+    /// investigated one had all of. Empty when nothing fires, and for a question.
+    pub members: Vec<Uuid>,
     /// A page that says what to do about it.
     pub runbook_url: Option<String>,
     /// What the investigation sees: cleaned, masked text.

@@ -232,6 +232,7 @@ mod tests {
             severity: Severity::Critical,
             status: AlertStatus::Firing,
             fingerprint: "f".to_owned(),
+            members: Vec::new(),
             runbook_url: Some("https://runbooks.example.com/oom".to_owned()),
             text: text.to_owned(),
         }

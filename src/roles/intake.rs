@@ -149,6 +149,7 @@ pub(crate) fn hints(received: &Received) -> Hints {
         runbook_url: header(received, bus::RUNBOOK_URL),
         title: header(received, bus::TITLE),
         priority: severity,
+        suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -22,6 +22,7 @@ pub(super) struct Open {
     fingerprint: Option<String>,
     firing: bool,
     cooldown: f64,
+    members: Vec<Uuid>,
     severity: &'static str,
     timeout: f64,
     lease: f64,
@@ -48,6 +49,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     Nullable<Text>: fingerprint,
     Bool: firing,
     Double: cooldown,
+    Array<SqlUuid>: members,
     Text: severity,
     Double: timeout,
     Double: lease,
@@ -93,6 +95,7 @@ impl Open {
                 AlertStatus::Resolved => false,
             },
             cooldown: if request.force { 0.0 } else { request.cooldown.as_secs_f64() },
+            members: alert.members,
             severity: alert.severity.as_str(),
             timeout: request.session_timeout.as_secs_f64(),
             lease: request.lease.as_secs_f64(),

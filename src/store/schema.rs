@@ -80,6 +80,7 @@ diesel::table! {
         delivered_at -> Timestamptz,
         swept_at -> Nullable<Timestamptz>,
         attempts -> Int4,
+        members -> Nullable<Array<Nullable<Uuid>>>,
     }
 }
 

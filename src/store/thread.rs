@@ -100,6 +100,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
         severity: severities.into_iter().find(|known| known.as_str() == severity).unwrap_or_default(),
         status: AlertStatus::Firing,
         fingerprint: String::new(),
+        members: Vec::new(),
         runbook_url: None,
         text,
     };

@@ -1,5 +1,6 @@
 //! Who may say what: a broker's permissions, the headers that a webhook brings along, and the fingerprint that it claims.
 
+mod claims;
 mod permissions;
 
 use tarsy::investigation::ids::SessionId;

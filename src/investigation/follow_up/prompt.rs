@@ -83,6 +83,7 @@ pub(super) mod tests {
                 severity: Severity::Critical,
                 status: AlertStatus::Firing,
                 fingerprint: "f".to_owned(),
+                members: Vec::new(),
                 runbook_url: None,
                 text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
             },

@@ -1,17 +1,47 @@
 //! What makes two alerts the same: header → `groupKey` → the single alert's `fingerprint` → hash of the alert's name
 //! and its sorted labels → SHA-256 of the body.
+//!
+//! A fingerprint carries where it came from, `<form>@<end of the subject>:<what was said>`: who may publish on one
+//! subject cannot claim the alerts of another one. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
-/// Longer ones are hashed: a fingerprint is a key of an index.
+/// What was said and is longer is hashed: a fingerprint is a key of an index.
 const MAX_BYTES: usize = 512;
+/// The same for the end of a subject.
+const MAX_SUFFIX_BYTES: usize = 128;
+/// A header's own form, beside those of bodies.
+pub(super) const HEADER: &str = "header";
+const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
+/// Labels that say how bad it is, which a cooldown compares by itself.
+const SEVERITIES: [&str; 3] = ["severity", "priority", "level"];
+/// Of more members than this one hash is made.
+const MAX_MEMBERS: usize = 256;
 
-/// A fingerprint as it was said, or its hash when it is too long for an index.
-pub(super) fn bounded(said: String) -> String {
-    if said.len() <= MAX_BYTES { said } else { hash([said.as_bytes()]) }
+/// The fingerprint of what was said in a body of this form that came on a subject with this end.
+pub(super) fn scoped(form: &str, suffix: &str, said: String) -> String {
+    let said = if said.len() <= MAX_BYTES { said } else { hash([said.as_bytes()]) };
+    format!("{}{said}", scope(form, suffix))
+}
+
+/// The fingerprint that a header says. A whole one of the same subject is taken as it is: it claims no more than a body
+/// on that subject could, and a repeated investigation keeps the fingerprint of the first one.
+pub(super) fn of_header(suffix: &str, said: String) -> String {
+    let is_whole = FORMS.iter().any(|form| said.starts_with(&scope(form, suffix)));
+    if is_whole && said.len() <= MAX_BYTES { said } else { scoped(HEADER, suffix, said) }
+}
+
+/// No end of a subject looks like another one with the beginning of a fingerprint behind it.
+fn scope(form: &str, suffix: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if suffix.len() <= MAX_SUFFIX_BYTES && suffix.chars().all(is_plain) {
+        return format!("{form}@{suffix}:");
+    }
+    format!("{form}@{}:", hash([suffix.as_bytes()]).replace(':', "-"))
 }
 
 /// For a body that says nothing else.
@@ -25,8 +55,38 @@ pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String
     hash(std::iter::once(name.as_bytes()).chain(pairs))
 }
 
+/// The member that an alert with labels is: its name and they, without how bad it is.
+pub(super) fn member(name: &str, labels: &BTreeMap<String, String>) -> Uuid {
+    let pairs = labels.iter().filter(|(key, _)| !SEVERITIES.contains(&key.as_str()));
+    let pairs = pairs.flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
+    short(std::iter::once(name.as_bytes()).chain(pairs))
+}
+
+/// The member that a text is. Its numbers do not count: `disk 94 % full` goes on as `disk 95 % full`.
+pub(super) fn member_of_text(text: &str) -> Uuid {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !c.is_ascii_digit() {
+            plain.push(c);
+        } else if !plain.ends_with('0') {
+            plain.push('0');
+        }
+    }
+    short([b"text".as_slice(), plain.trim().as_bytes()])
+}
+
+/// The members of a group in one order, each once.
+pub(super) fn group(mut members: Vec<Uuid>) -> Vec<Uuid> {
+    members.sort_unstable();
+    members.dedup();
+    if members.len() > MAX_MEMBERS {
+        return vec![short(members.iter().map(|member| member.as_bytes().as_slice()))];
+    }
+    members
+}
+
 /// Lengths go in, so that no two lists of parts are the same bytes; a single part is a plain SHA-256.
-fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
     let mut hash = Sha256::new();
     for (index, part) in parts.into_iter().enumerate() {
         if index > 0 {
@@ -34,16 +94,29 @@ fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
         }
         hash.update(part);
     }
-    hash.finalize().iter().fold("sha256:".to_owned(), |mut hex, byte| {
+    hash
+}
+
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    digest(parts).finalize().iter().fold("sha256:".to_owned(), |mut hex, byte| {
         // Writing to a String cannot fail.
         let _written = write!(hex, "{byte:02x}");
         hex
     })
 }
 
+/// The first half of the hash.
+fn short<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Uuid {
+    Uuid::from_bytes(digest(parts).finalize().first_chunk().copied().unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
 
     #[test]
     fn a_body_is_hashed_as_everybody_hashes_it() {
@@ -52,15 +125,58 @@ mod tests {
 
     #[test]
     fn labels_that_differ_only_in_where_they_are_split_are_different() {
-        let labels = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        let labels = |key: &str, value: &str| labels(&[(key, value)]);
         assert_eq!(of_labels("a", &labels("b", "c")), of_labels("a", &labels("b", "c")));
         assert_ne!(of_labels("a", &labels("b", "cd")), of_labels("a", &labels("bc", "d")));
         assert_ne!(of_labels("a", &labels("b", "c")), of_labels("ab", &labels("", "c")));
+        assert_ne!(member("a", &labels("b", "cd")), member("a", &labels("bc", "d")));
     }
 
     #[test]
     fn a_fingerprint_that_is_too_long_for_an_index_is_hashed() {
-        assert_eq!(bounded("x".repeat(512)), "x".repeat(512));
-        assert_eq!(bounded("x".repeat(513)).len(), "sha256:".len() + 64);
+        assert_eq!(scoped("text", "a", "x".repeat(512)), format!("text@a:{}", "x".repeat(512)));
+        assert_eq!(scoped("text", "a", "x".repeat(513)).len(), "text@a:sha256:".len() + 64);
+        assert_eq!(scoped("text", &"a".repeat(129), "x".into()).len(), "text@sha256-:x".len() + 64);
+    }
+
+    #[test]
+    fn a_fingerprint_says_where_it_came_from_and_no_other_place_can_say_the_same() {
+        let real = scoped("alertmanager", "alertmanager", "{}:{x}".into());
+        assert_eq!(real, "alertmanager@alertmanager:{}:{x}");
+        let others = [
+            scoped("alertmanager", "", "{}:{x}".into()),
+            scoped("alertmanager", "http", "{}:{x}".into()),
+            scoped("json", "alertmanager", "{}:{x}".into()),
+            scoped("alertmanager", "alertmanager:{}", "{x}".into()),
+            of_header("", "{}:{x}".into()),
+            of_header("", real.clone()),
+            of_header("http", real.clone()),
+            of_header("alertmanager:{}", real.clone()),
+            of_header("alertmanager", format!("{real}{}", "x".repeat(512))),
+        ];
+        for other in others {
+            assert_ne!(other, real);
+        }
+        assert_eq!(of_header("alertmanager", real.clone()), real, "a repetition on the same subject keeps it");
+    }
+
+    #[test]
+    fn a_member_is_its_name_and_its_labels_whatever_its_severity_or_its_numbers() {
+        let of = |severity| member("A", &labels(&[("pod", "p"), ("severity", severity)]));
+        assert_eq!(of("warning"), of("critical"));
+        assert_ne!(of("warning"), member("A", &labels(&[("pod", "q")])));
+        assert_ne!(of("warning"), member("B", &labels(&[("pod", "p")])));
+        assert_eq!(member_of_text("disk 94 % full\n"), member_of_text("disk 5 % full"));
+        assert_ne!(member_of_text("disk 94 % full"), member_of_text("nothing to see"));
+    }
+
+    #[test]
+    fn a_group_is_its_members_in_any_order_and_a_large_one_is_a_whole() {
+        let of = |numbers: &mut dyn Iterator<Item = u128>| group(numbers.map(Uuid::from_u128).collect());
+        assert_eq!(of(&mut [3, 1, 3].into_iter()), [1, 3].map(Uuid::from_u128));
+        assert_eq!(of(&mut (0..256)).len(), 256);
+        let (large, larger) = (of(&mut (0..257)), of(&mut (0..258)));
+        assert_eq!((large.len(), larger.len()), (1, 1));
+        assert_ne!(large, larger);
     }
 }

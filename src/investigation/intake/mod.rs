@@ -12,13 +12,14 @@ mod subject;
 mod webhook;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 pub use clean::MAX_TEXT_BYTES;
 pub use question::question;
 
 use super::alert::{Alert, AlertStatus, Severity};
 
-/// What the producer says beside the body, in headers. Each wins over the body, but for the priority.
+/// What the producer says beside the body, in headers and with the subject. Each wins over the body, but for the priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The alert type.
@@ -31,6 +32,8 @@ pub struct Hints {
     pub title: Option<String>,
     /// How it was queued: the severity of a body that does not say one.
     pub priority: Option<Severity>,
+    /// The end of the subject that it came on, behind the priority; empty for none. A part of the fingerprint.
+    pub suffix: String,
 }
 
 /// Why a body is no alert.
@@ -60,6 +63,8 @@ struct Reading {
     severity: Option<Severity>,
     resolved: bool,
     fingerprint: Option<String>,
+    /// Empty: what fires is the text.
+    members: Vec<Uuid>,
     runbook_url: Option<String>,
     text: String,
 }
@@ -83,9 +88,18 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
     let name = said(hints.alert_type.as_deref(), MAX_NAME_CHARS)
         .or_else(|| said(reading.name.as_deref(), MAX_NAME_CHARS))
         .unwrap_or_else(|| GENERIC.to_owned());
-    let fingerprint = said(hints.fingerprint.as_deref(), usize::MAX)
-        .or_else(|| said(reading.fingerprint.as_deref(), usize::MAX))
-        .map_or_else(|| fingerprint::of_body(body), fingerprint::bounded);
+    let fingerprint = match said(hints.fingerprint.as_deref(), usize::MAX) {
+        Some(header) => fingerprint::of_header(&hints.suffix, header),
+        None => {
+            let said = said(reading.fingerprint.as_deref(), usize::MAX).unwrap_or_else(|| fingerprint::of_body(body));
+            fingerprint::scoped(reading.source, &hints.suffix, said)
+        }
+    };
+    let members = match (reading.resolved, reading.members.is_empty()) {
+        (true, _) => Vec::new(),
+        (false, true) => vec![fingerprint::member_of_text(&content)],
+        (false, false) => fingerprint::group(reading.members),
+    };
     Ok(Alert {
         source: reading.source.to_owned(),
         title: said(hints.title.as_deref(), MAX_TITLE_CHARS)
@@ -95,6 +109,7 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         severity: reading.severity.or(hints.priority).unwrap_or_default(),
         status: if reading.resolved { AlertStatus::Resolved } else { AlertStatus::Firing },
         fingerprint,
+        members,
         runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(reading.runbook_url.as_deref())),
         text: content,
     })

@@ -22,6 +22,7 @@ pub(super) fn read_text(text: &str) -> Reading {
         severity: None,
         resolved: false,
         fingerprint: None,
+        members: Vec::new(),
         runbook_url: None,
         text: text.to_owned(),
     }
@@ -44,6 +45,8 @@ pub(super) fn read_json(value: &Value) -> Reading {
         (!labels.is_empty()).then(|| fingerprint::of_labels(name, &labels))
     };
     let fingerprint = text(fields, "groupKey").or_else(|| text(fields, "fingerprint")).or_else(by_labels);
+    let member = || fingerprint::member(name.as_deref().unwrap_or_default(), &labels);
+    let members = if labels.is_empty() { Vec::new() } else { vec![member()] };
     let mut outline = Outline::default();
     outline.value(0, value);
     Reading {
@@ -52,6 +55,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
         severity: said(&SEVERITIES).as_deref().and_then(severity::of_word),
         resolved,
         fingerprint,
+        members,
         runbook_url: said(&RUNBOOKS).or_else(|| {
             let annotations = pairs(fields.get("annotations"));
             RUNBOOKS.iter().find_map(|key| annotations.get(*key).cloned())

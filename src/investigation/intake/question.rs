@@ -19,6 +19,7 @@ pub fn question(body: &[u8], alert_type: &str, severity: Option<Severity>) -> Re
         severity: severity.unwrap_or_default(),
         status: AlertStatus::Firing,
         fingerprint: String::new(),
+        members: Vec::new(),
         runbook_url: None,
         text: text.to_owned(),
     })
@@ -38,6 +39,7 @@ mod tests {
             severity: Severity::High,
             status: AlertStatus::Firing,
             fingerprint: String::new(),
+            members: Vec::new(),
             runbook_url: None,
             text: "why now?\n{\"status\": \"resolved\"}".to_owned(),
         };

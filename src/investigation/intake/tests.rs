@@ -18,8 +18,12 @@ fn read_json(body: &Value) -> Alert {
     read(body.to_string().as_bytes())
 }
 
+fn of_body(form: &str, body: &str) -> String {
+    format!("{form}@:{}", fingerprint::of_body(body.as_bytes()))
+}
+
 fn without_text(alert: Alert) -> Alert {
-    Alert { text: String::new(), ..alert }
+    Alert { text: String::new(), members: Vec::new(), ..alert }
 }
 
 const RUNBOOK: &str = "https://runbooks.prometheus-operator.dev/runbooks/general/targetdown";
@@ -31,7 +35,8 @@ fn target_down(status: AlertStatus) -> Alert {
         title: "TargetDown  shop/checkout".to_owned(),
         severity: Severity::Critical,
         status,
-        fingerprint: r#"{}:{alertname="TargetDown", job="checkout"}"#.to_owned(),
+        fingerprint: r#"alertmanager@:{}:{alertname="TargetDown", job="checkout"}"#.to_owned(),
+        members: Vec::new(),
         runbook_url: Some(RUNBOOK.to_owned()),
         text: String::new(),
     }
@@ -64,7 +69,8 @@ fn a_grafana_body_is_understood() {
         title: "DiskAlmostFull  db-2.example.com".to_owned(),
         severity: Severity::Normal,
         status: AlertStatus::Firing,
-        fingerprint: "{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
+        members: Vec::new(),
+        fingerprint: "grafana@:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
         runbook_url: Some("https://wiki.example.com/runbooks/disk".to_owned()),
         text: String::new(),
     };
@@ -105,7 +111,8 @@ fn any_other_text_is_an_alert_as_it_stands() {
         title: "disk full on db-1".to_owned(),
         severity: Severity::Normal,
         status: AlertStatus::Firing,
-        fingerprint: fingerprint::of_body("\n disk full on db-1\n\u{1b}[31m{not json\n".as_bytes()),
+        fingerprint: of_body("text", "\n disk full on db-1\n\u{1b}[31m{not json\n"),
+        members: vec![fingerprint::member_of_text(" disk full on db-0\n{not json")],
         runbook_url: None,
         text: "\n disk full on db-1\n{not json".to_owned(),
     };
@@ -143,12 +150,50 @@ fn the_fingerprint_is_the_first_that_is_said() {
         (json!({"alertname": "A", "labels": {"x": "1"}}), labels(&[("x", "1")])),
     ];
     for (body, expected) in cases {
-        assert_eq!(read_json(&body).fingerprint, expected, "{body}");
+        let form = if body.get("alertname").is_some() { "json" } else { "alertmanager" };
+        assert_eq!(read_json(&body).fingerprint, format!("{form}@:{expected}"), "{body}");
     }
     let hints = Hints { fingerprint: Some("h".to_owned()), ..Hints::default() };
-    assert_eq!(normalise(FIRING, &hints).unwrap().fingerprint, "h");
+    assert_eq!(normalise(FIRING, &hints).unwrap().fingerprint, "header@:h");
     let plain = json!({"message": "m"});
-    assert_eq!(read_json(&plain).fingerprint, fingerprint::of_body(plain.to_string().as_bytes()));
+    assert_eq!(read_json(&plain).fingerprint, of_body("json", &plain.to_string()));
+}
+
+#[test]
+fn a_group_key_counts_only_on_the_subject_and_in_the_form_that_it_came_in() {
+    let of = |body: &[u8], suffix: &str| {
+        normalise(body, &Hints { suffix: suffix.to_owned(), ..Hints::default() }).unwrap().fingerprint
+    };
+    let real = of(FIRING, "alertmanager");
+    assert_eq!(real, r#"alertmanager@alertmanager:{}:{alertname="TargetDown", job="checkout"}"#);
+    let forged = json!({"groupKey": r#"{}:{alertname="TargetDown", job="checkout"}"#, "message": "nothing to see"});
+    for suffix in ["http", "", "alertmanager"] {
+        assert_ne!(of(forged.to_string().as_bytes(), suffix), real, "{suffix}");
+    }
+    assert_ne!(of(FIRING, "http"), real);
+    assert_eq!(of(RESOLVED, "alertmanager"), real, "what is resolved finds what fired");
+}
+
+#[test]
+fn what_fires_is_the_same_as_long_as_no_other_alert_joins_it() {
+    let alert = |pod: &str, status: &str, severity: &str| {
+        json!({"labels": {"alertname": "A", "pod": pod, "severity": severity}, "status": status,
+               "annotations": {"value": status}})
+    };
+    let of = |alerts: Value, left_out: u64| read_json(&json!({"alerts": alerts, "truncatedAlerts": left_out})).members;
+    let one = of(json!([alert("p", "firing", "page")]), 0);
+    assert_eq!(one.len(), 1);
+    assert_eq!(of(json!([alert("q", "resolved", "page"), alert("p", "firing", "info")]), 0), one);
+    let two = of(json!([alert("q", "firing", "page"), alert("p", "firing", "page")]), 0);
+    assert!(two.len() == 2 && two.contains(&one[0]), "{two:?}");
+    assert!(!of(json!([alert("p", "firing", "page")]), 3).iter().all(|member| one.contains(member)));
+    assert!(of(json!([alert("p", "resolved", "page")]), 0).is_empty());
+
+    let labelled = |note: &str| read_json(&json!({"alertname": "A", "labels": {"pod": "p"}, "note": note})).members;
+    assert_eq!(labelled("first"), labelled("second"));
+    assert_eq!(read(b"disk 94 % full").members, read(b"disk 95 % full").members);
+    assert_ne!(read(b"disk 94 % full").members, read(b"nothing to see").members);
+    assert_ne!(read_json(&json!({"groupKey": "g", "message": "nothing to see"})).members, one);
 }
 
 #[test]
@@ -159,11 +204,12 @@ fn hints_win_over_the_body_but_a_priority_does_not() {
         runbook_url: Some("https://r.example".to_owned()),
         title: Some("disk of db-1\nis full".to_owned()),
         priority: Some(Severity::Low),
+        suffix: "eu".to_owned(),
     };
     let expected = Alert {
         alert_type: "disk".to_owned(),
         title: "disk of db-1 is full".to_owned(),
-        fingerprint: "f".to_owned(),
+        fingerprint: "header@eu:f".to_owned(),
         runbook_url: Some("https://r.example".to_owned()),
         ..target_down(AlertStatus::Firing)
     };

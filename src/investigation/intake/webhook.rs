@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::outline::Outline;
 use super::plain::{pairs, text};
@@ -99,12 +100,23 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         source,
         severity: relevant.iter().filter_map(|item| item.severity()).max(),
         resolved,
+        members: members(body, items),
         fingerprint: Some(text(body, "groupKey").or_else(single).unwrap_or_else(by_labels)),
         runbook_url: relevant.iter().find_map(|item| runbook(&item.annotations).or_else(|| runbook(&item.labels))),
         text: render(&title, source, body, items),
         title,
         name,
     }
+}
+
+/// What fires. Alerts that the sender has left out count by their number: nothing else is known of them.
+fn members(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<Uuid> {
+    let name = |item: &Item<'_>| item.labels.get("alertname").cloned().unwrap_or_default();
+    let firing = items.iter().filter(|item| !item.resolved);
+    let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).filter(|left_out| *left_out > 0);
+    let left_out = left_out.map(|left_out| BTreeMap::from([("truncatedAlerts".to_owned(), left_out.to_string())]));
+    let left_out = left_out.map(|left_out| fingerprint::member("", &left_out));
+    firing.map(|item| fingerprint::member(&name(item), &item.labels)).chain(left_out).collect()
 }
 
 /// The labels that identify a webhook without a group key: those of its group, else what all its alerts share.

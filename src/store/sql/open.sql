@@ -17,35 +17,38 @@ WITH alert AS (
   UPDATE alert_sessions s
   SET joined_alerts = s.joined_alerts + $3::integer, resolved_alerts = s.resolved_alerts + (NOT $3)::integer,
       event_seq = s.event_seq
-        + ((CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text ~ '^([1-9]|[125]0+)$')::integer
+        + ((CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text SIMILAR TO '[1-9]|[125]0+')::integer
   FROM target t
   WHERE s.session_id = t.session_id AND NOT t.closing
   RETURNING s.session_id, s.event_seq, s.lease_epoch,
             CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
 ), cooling AS (
+  -- The newest of those that had all members of this alert: a group that has grown is another one, and so is an alert
+  -- that only claims the fingerprint.
   SELECT newest.session_id, newest.finished_at
   FROM alert, (
-    SELECT s.session_id, s.finished_at FROM alert_sessions s
-    WHERE s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
+    SELECT s.session_id, s.finished_at, o.severity
+    FROM alert_sessions s JOIN alerts o ON o.alert_id = s.session_id
+    WHERE $3::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
+      AND s.finished_at > statement_timestamp() - make_interval(secs => $4)
+      AND o.members @> $5::uuid[]
     ORDER BY s.finished_at DESC LIMIT 1
   ) newest
-  JOIN alerts o ON o.alert_id = newest.session_id
-  WHERE $3::boolean AND NOT EXISTS (SELECT FROM seen)
-    AND newest.finished_at > clock_timestamp() - make_interval(secs => $4)
+  WHERE NOT EXISTS (SELECT FROM seen)
     -- An unknown word has no place in the list, and nothing is compared with it: the alert is investigated.
-    AND array_position(ARRAY['low', 'normal', 'high', 'critical'], o.severity)
-        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $5::text)
+    AND array_position(ARRAY['low', 'normal', 'high', 'critical'], newest.severity)
+        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $6::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
                               worker_name, fingerprint, chain, retry_of, parent_id, event_seq)
-  SELECT alert_id, clock_timestamp() + make_interval(secs => $6), clock_timestamp() + make_interval(secs => $7),
-         make_interval(secs => $7), $8, $9, $10, $2, $11, $12, $13::uuid, 1 + ($13 IS NOT NULL)::integer
+  SELECT alert_id, clock_timestamp() + make_interval(secs => $7), clock_timestamp() + make_interval(secs => $8),
+         make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer
   FROM alert WHERE $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM cooling)
   -- Another alert of the fingerprint opened at the same time: no row, the caller begins again and joins it.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $14, $15 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $15, $16 FROM opened
 ), decided AS (
   SELECT 'opened' AS place, session_id AS target FROM opened
   UNION ALL
@@ -57,23 +60,23 @@ WITH alert AS (
 ), placed AS (
   UPDATE alerts a
   SET place = CASE d.place WHEN 'cooling' THEN 'joined' ELSE d.place END, joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, alert_type = $16, title = $17, severity = $5, source = $18, body = $19
+      fingerprint = $2, members = $5, alert_type = $17, title = $18, severity = $6, source = $19, body = $20
   FROM decided d WHERE a.alert_id = $1
 ), told AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $20, $21, $22, $23::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $21, $22, $23, $24::jsonb FROM opened
   UNION ALL
-  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $19, jsonb_build_object('parent_id', $13)
-  FROM opened WHERE $13 IS NOT NULL
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $20, jsonb_build_object('parent_id', $14)
+  FROM opened WHERE $14 IS NOT NULL
   UNION ALL
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $17,
-         jsonb_build_object('alert_id', $1, 'severity', $5)
+         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $18,
+         jsonb_build_object('alert_id', $1, 'severity', $6)
            || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
-  FROM joined WHERE count::text ~ '^([1-9]|[125]0+)$'
+  FROM joined WHERE count::text SIMILAR TO '[1-9]|[125]0+'
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed', 'joined an open investigation',
-         jsonb_build_object('joined_session_id', session_id)
+         jsonb_build_object('joined_session_id', session_id, 'fingerprint', $2)
   FROM joined
   UNION ALL
   -- The session that answers gets no event: its end stays its last one.
@@ -81,11 +84,12 @@ WITH alert AS (
          format('the same was investigated %s min ago: see session %s',
                 floor(extract(epoch FROM clock_timestamp() - finished_at) / 60), right(session_id::text, 8)),
          jsonb_build_object('joined_session_id', session_id, 'reason', 'cooldown', 'finished_at',
-                            to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+                            to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                            'fingerprint', $2, 'members', cardinality($5))
   FROM cooling
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $17, 'severity', $5)
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $18, 'severity', $6)
   FROM decided WHERE place = 'ended'
 )
 SELECT d.place, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8

@@ -37,7 +37,7 @@ async fn an_alert_is_shown_as_the_intake_understands_it() {
     let ran = run_with(&[], &args, b"disk 94 % full on db-3, password=hunter22\n").await.exits(0);
     let alert: Value = serde_json::from_str(&ran.out).unwrap();
     let expected = json!({
-        "fingerprint": "f1", "type": "disk", "severity": "high", "status": "firing",
+        "fingerprint": "header@:f1", "type": "disk", "severity": "high", "status": "firing",
         "title": alert["title"], "source": "text", "runbook": "https://example.com/disk", "text": alert["text"],
     });
     assert_eq!(alert, expected);

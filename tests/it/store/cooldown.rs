@@ -62,7 +62,10 @@ async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() 
         assert_eq!((events[0].session_seq, events[0].event_type.as_str()), (1, "joined"));
         let said = format!("the same was investigated 59 min ago: see session {}", target.short());
         assert_eq!(events[0].content, said);
-        let metadata = json!({"joined_session_id": target, "reason": "cooldown", "finished_at": finished_at});
+        let metadata = json!({
+            "joined_session_id": target, "reason": "cooldown", "finished_at": finished_at, "fingerprint": "fp",
+            "members": 1,
+        });
         assert_eq!(events[0].metadata, metadata);
         let standing = Standing { over: true, settled: false, last_seq: 1, owes: None };
         assert_eq!(store.standing(late).await.unwrap(), standing);
@@ -89,6 +92,45 @@ async fn an_alert_that_is_worse_or_forced_or_late_is_investigated() {
     }
     database.execute("UPDATE alert_sessions SET finished_at = finished_at - interval '60 min'");
     assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
+}
+
+fn members(numbers: &[u128]) -> Vec<Uuid> {
+    numbers.iter().map(|number| Uuid::from_u128(*number)).collect()
+}
+
+async fn investigated_members(store: &Store, numbers: &[u128]) -> SessionId {
+    let mut request = OpenRequest { force: true, ..request(new_id(), Severity::High) };
+    request.alert.members = members(numbers);
+    let id = request.alert_id;
+    let Opened::Session(claimed) = open(store, request).await else { panic!("not opened") };
+    store.finish(claimed.lease, completed()).await.unwrap();
+    id
+}
+
+#[tokio::test]
+async fn an_investigation_answers_only_for_alerts_whose_members_it_had_all_of() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let group = investigated_members(&store, &[1, 2]).await;
+    // The same fingerprint and something else in it: it answers for itself, and never for the group.
+    let other = investigated_members(&store, &[7]).await;
+    let opened = async |numbers: &[u128]| {
+        let mut request = request(new_id(), Severity::High);
+        request.alert.members = members(numbers);
+        let opened = open(&store, request).await;
+        if let Opened::Session(claimed) = &opened {
+            store.finish(claimed.lease, completed()).await.unwrap();
+        }
+        opened
+    };
+    for numbers in [&[1_u128, 2][..], &[2, 1], &[1], &[2]] {
+        assert_eq!(opened(numbers).await, Opened::Cooling(group), "{numbers:?}");
+    }
+    assert_eq!(opened(&[7]).await, Opened::Cooling(other));
+    for numbers in [&[1_u128, 2, 3][..], &[1, 7], &[9]] {
+        assert!(matches!(opened(numbers).await, Opened::Session(_)), "{numbers:?}");
+    }
+    assert!(matches!(opened(&[1, 2]).await, Opened::Cooling(newest) if newest != group), "the grown group, by now");
 }
 
 #[tokio::test]

@@ -59,6 +59,7 @@ pub(crate) fn alert(fingerprint: &str) -> Alert {
         title: "disk full on db-1".into(),
         severity: Severity::High,
         status: AlertStatus::Firing,
+        members: vec![Uuid::from_u128(1)],
         fingerprint: fingerprint.into(),
         runbook_url: None,
         text: "the disk of db-1 is full".into(),

@@ -73,7 +73,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
     let joined = |alert| json!({"alert_id": alert, "severity": "high"});
     assert_eq!(told(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", joined(over))]);
     let own = store.events(late, 0, 10).await.unwrap();
-    assert_eq!(told(&own), [(1, "joined", json!({"joined_session_id": open}))]);
+    assert_eq!(told(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
     let standing = store.standing(late).await.unwrap();
     assert_eq!(standing, Standing { over: true, settled: false, last_seq: 1, owes: None });
     assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(open));

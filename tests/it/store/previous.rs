@@ -4,7 +4,7 @@
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::engine::ports::{OpenRequest, Opened, Outbox, Place, Sessions};
+use tarsy::engine::ports::{Journal, OpenRequest, Opened, Outbox, Place, Sessions};
 
 use super::fixture::{alert, completed, investigated, new_id, open_request, received};
 use crate::support::postgres::TestDatabase;
@@ -79,6 +79,44 @@ async fn statements_of_the_version_before_run_on_this_schema() {
     assert_eq!(store.open(open_request(third, "fp")).await, Ok(Opened::Joined(first)));
     database.execute(&format!("{}; EXECUTE placed ('{first}', '{third}')", PREPARED[2]));
     assert_eq!(store.events(first, 0, 10).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_worker_that_knows_no_members_goes_on_and_what_it_opens_answers_for_nothing_newer() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut old = database.connection();
+    old.batch_execute(concat!(
+        "PREPARE open (uuid, text, boolean, float8, text, float8, float8, uuid, uuid, text, text, uuid, uuid, integer, \
+         jsonb, text, text, text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open_without_members.sql")
+    ))
+    .unwrap();
+    let plan = serde_json::to_string(&super::fixture::plan()).unwrap();
+    let mut open_old = |id| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', 'fp', true, 3600, 'high', 2400, 30, '{token}', '{token}', 'old', 'kubernetes', NULL, \
+             NULL, 1, '{plan}', 'disk', 'disk full', 'json', 'the disk is full', 'session_started', 'completed', \
+             'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let new = |id| OpenRequest { cooldown: std::time::Duration::from_secs(3600), ..open_request(id, "fp") };
+    let ids = [new_id(), new_id(), new_id(), new_id()];
+    for id in ids {
+        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    }
+    assert_eq!(open_old(ids[0]), "opened");
+    assert_eq!(store.open(new(ids[1])).await, Ok(Opened::Joined(ids[0])));
+    let finish = "UPDATE alert_sessions SET status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs' \
+                  WHERE status = 'running'";
+    database.execute(finish);
+    let Ok(Opened::Session(claimed)) = store.open(new(ids[2])).await else { panic!("nothing is known of what it was") };
+    store.finish(claimed.lease, completed()).await.unwrap();
+    assert_eq!(open_old(ids[3]), "cooling");
 }
 
 #[tokio::test]
