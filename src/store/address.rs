@@ -60,8 +60,8 @@ impl<'a> Form<'a> {
     fn value(&self, key: &str) -> Option<String> {
         match self {
             Self::Url { query, .. } => {
-                let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-                pairs.filter(|(name, _)| *name == key).last().map(|(_, value)| value.to_owned())
+                let mut pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+                pairs.rfind(|(name, _)| *name == key).map(|(_, value)| value.to_owned())
             }
             Self::Words(words) => words.iter().rfind(|(name, _)| name == key).map(|(_, value)| self.written(value)),
         }

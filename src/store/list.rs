@@ -16,9 +16,6 @@ use super::connect::Store;
 use super::error::Error;
 use super::schema::{alert_sessions, alerts};
 
-/// Shorter parts of an id say too little.
-const SHORTEST_PART: usize = 6;
-
 /// Which sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -143,19 +140,6 @@ struct AlertRow {
     body: Option<String>,
 }
 
-/// What a part of an id belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// This one.
-    One(SessionId),
-    /// Nothing.
-    None,
-    /// More than one; at most ten of them.
-    Many(Vec<SessionId>),
-    /// The part is shorter than six characters, or holds others than hexadecimal digits.
-    NoId,
-}
-
 impl Store {
     /// The sessions that the filter lets through, newest first.
     ///
@@ -183,39 +167,6 @@ impl Store {
             .await?;
         Ok(row.map(|(session, alert)| summary(session, alert)))
     }
-
-    /// The alert or session whose id begins or ends with `part` (dashes do not matter).
-    ///
-    /// # Errors
-    /// When the database is away.
-    pub async fn resolve(&self, part: &str) -> Result<Found, Error> {
-        let part = part.trim().replace('-', "").to_ascii_lowercase();
-        if part.len() < SHORTEST_PART || !part.chars().all(|c| c.is_ascii_hexdigit()) {
-            return Ok(Found::NoId);
-        }
-        let mut ids: Vec<SessionId> = self
-            .run(move |connection| {
-                let plain = || sql::<Text>("replace(alert_id::text, '-', '')");
-                alerts::table
-                    .filter(plain().like(format!("{part}%")).or(plain().like(format!("%{part}"))))
-                    .order(alerts::alert_id.desc())
-                    .limit(10)
-                    .select(alerts::alert_id)
-                    .load(connection)
-            })
-            .await?
-            .into_iter()
-            .map(SessionId)
-            .collect();
-        Ok(match (ids.pop(), ids.is_empty()) {
-            (None, _) => Found::None,
-            (Some(only), true) => Found::One(only),
-            (Some(last), false) => {
-                ids.push(last);
-                Found::Many(ids)
-            }
-        })
-    }
 }
 
 /// The words are looked for by the expressions of the two indexes; anything else would read every body.
@@ -230,9 +181,8 @@ fn lines(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<V
         query = query.filter(alert_sessions::status.eq(status.clone()));
     }
     if let Some(since) = filter.since {
-        let begin = sql::<Timestamptz>("clock_timestamp() - make_interval(secs => ")
-            .bind::<Double, _>(since.as_secs_f64())
-            .sql(")");
+        let begin =
+            sql::<Timestamptz>("now() - make_interval(secs => ").bind::<Double, _>(since.as_secs_f64()).sql(")");
         query = query.filter(alert_sessions::created_at.ge(begin));
     }
     if let Some(words) = &filter.search {

@@ -29,6 +29,7 @@ mod record;
 mod recover;
 mod renew;
 mod report;
+mod resolve;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
 mod schema;
 mod sessions;
@@ -43,9 +44,10 @@ pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
 pub use error::Error;
 pub use examine::{Examined, examine};
-pub use list::{Found, SessionFilter, SessionLine, SessionSummary};
+pub use list::{SessionFilter, SessionLine, SessionSummary};
 pub use migrate::{MIGRATION_PATIENCE, MIGRATIONS, Migrated, migrate};
 pub use report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
     ToolCallReport,
 };
+pub use resolve::Found;

@@ -93,10 +93,40 @@ async fn a_database_that_refuses_a_worker_ends_it_with_a_sentence_and_no_secret(
         assert_eq!(code, expected, "{log}");
         assert!(log.contains(said) && !log.contains("s3cret"), "{log}");
     }
-    database_role_that_may_only_write_rows_works(&stage).await;
+    a_role_that_may_only_write_rows_works(&stage).await;
 }
 
-async fn database_role_that_may_only_write_rows_works(stage: &Stage) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_starts_on_a_newer_schema_that_lets_it_and_ends_on_one_that_does_not() {
+    let stage = Stage::set(&[]).await;
+    stage.database.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')");
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = stage.publish().await;
+    stage.follow(session).await.finish().await;
+    worker.terminate();
+    assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
+    let mut migrate = stage.tarsy("migrate", &["migrate"]);
+    let (code, out) = migrate.finished().await;
+    assert!(code == 0 && out.contains("0 migrations applied (its schema 20991231000000 is newer"), "{out}");
+    let mut doctor = stage.tarsy("doctor", &["doctor"]);
+    let (_, out) = doctor.finished().await;
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("schema 20991231000000 (newer, and may be used with this tarsy)"), "{out}");
+
+    stage.database.execute("UPDATE schema_compatibility SET oldest_program = '20991231000000'");
+    for command in ["worker", "migrate"] {
+        let mut refused = stage.tarsy(command, &[command]);
+        let (code, _) = refused.finished().await;
+        assert_eq!(code, 1, "{}", refused.log());
+        assert!(
+            refused.log().contains("has migration 20991231000000, which this version does not know"),
+            "{}",
+            refused.log()
+        );
+    }
+}
+
+async fn a_role_that_may_only_write_rows_works(stage: &Stage) {
     let role = Role::create(&stage.database, "SELECT, INSERT, UPDATE");
     let (mut worker, _) = stage.worker_on("least", &role.url).await;
     let session = stage.publish().await;

@@ -11,6 +11,7 @@ mod migrations;
 mod outage;
 mod plans;
 mod previous;
+mod resolve;
 pub(crate) mod rights;
 mod rivals;
 mod schema;

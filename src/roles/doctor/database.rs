@@ -53,11 +53,18 @@ fn verdict(found: &Examined, detail: String, skew: u64) -> Check {
 }
 
 fn fix(error: &Error) -> &'static str {
-    match error {
-        Error::BadUrl(_) => "postgres://user@host:5432/database",
-        Error::Refused { .. } => "set user, password and database of DATABASE_URL as the server has them",
-        Error::NotAllowed(_) => "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO the role",
-        Error::SettingsLost => "set DATABASE_URL to Postgres itself",
-        _ => "start it, or set DATABASE_URL",
+    if matches!(error, Error::BadUrl(_)) {
+        return "postgres://user@host:5432/database";
     }
+    if matches!(error, Error::NotAllowed(_)) {
+        return "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO the role";
+    }
+    let Error::Refused { reason, .. } = error else {
+        let is_pooler = matches!(error, Error::SettingsLost);
+        return if is_pooler { "set DATABASE_URL to Postgres itself" } else { "start it, or set DATABASE_URL" };
+    };
+    if reason.contains("pooler") {
+        return "set DATABASE_URL to Postgres itself";
+    }
+    "set user, password and database of DATABASE_URL as the server has them"
 }
