@@ -28,7 +28,7 @@ pub use checks::{
     CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
     ToolsArgs,
 };
-pub use database::MigrateArgs;
+pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, Unread};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
@@ -116,6 +116,8 @@ pub enum Command {
     Receive(ReceiveArgs),
     /// Bring the database and the streams to this version; safe to run again
     Migrate(MigrateArgs),
+    /// Delete investigations and alerts that are old enough
+    Prune(PruneArgs),
     /// Publish an alert
     Submit(SubmitArgs),
     /// Show an investigation from its first event, then live

@@ -10,8 +10,8 @@ use super::settings::Settings;
 use super::synthesis::Synthesis;
 use super::yaml::{self, Data, Node};
 use super::{
-    Agent, AgentChain, Config, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer, Receive,
-    Runbooks, Streams, Worker, builtin,
+    Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer,
+    Receive, Retention, Runbooks, Streams, Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy};
 
@@ -124,6 +124,8 @@ fn read(root: &Field<'_>, names: &Names) -> Config {
         dedupe: map.get("dedupe").map(|field| Dedupe::read(field.map())).unwrap_or_default(),
         receive: map.get("receive").map(|field| Receive::read(field.map())).unwrap_or_default(),
         runbooks: map.get("runbooks").map(|field| Runbooks::read(field.map())).unwrap_or_default(),
+        database: map.get("database").map(|field| Database::read(field.map())).unwrap_or_default(),
+        retention: map.get("retention").map(|field| Retention::read(field.map())).unwrap_or_default(),
         masking: map.get("masking").map(|field| Masking::read(field.map())).unwrap_or_default(),
         llm_providers,
         mcp_servers,

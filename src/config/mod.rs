@@ -9,6 +9,7 @@ mod fault;
 mod load;
 mod providers;
 mod reader;
+mod retention;
 mod servers;
 mod settings;
 mod show;
@@ -31,6 +32,7 @@ pub use chains::{AgentChain, Stage, StageAgent};
 pub use fault::{Fault, Faults, render_faults};
 pub use load::{FILE, check, find, process_env};
 pub use providers::{Backend, LlmProvider, Price};
+pub use retention::{Database, Retention};
 pub use servers::McpServer;
 pub use settings::Settings;
 pub use show::{describe, show};
@@ -83,6 +85,10 @@ pub struct Config {
     pub runbooks: Runbooks,
     /// What nobody may see.
     pub masking: Masking,
+    /// The database, as a worker uses it.
+    pub database: Database,
+    /// How long rows are kept.
+    pub retention: Retention,
 }
 
 /// What holds when nothing else is said.

@@ -7,8 +7,8 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
 use super::units::{show_bytes, show_duration, show_tokens};
 use super::{
-    Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Questions, Settings, Stage, StageAgent,
-    Streams, Synthesis, Template,
+    Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Questions, Retention, Settings, Stage,
+    StageAgent, Streams, Synthesis, Template,
 };
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
@@ -39,6 +39,8 @@ pub fn show(config: &Config) -> String {
         .put("dedupe", Section::default().put("cooldown", duration(config.dedupe.cooldown)).yaml())
         .put("receive", Section::default().put("headers", texts(&config.receive.headers)).yaml())
         .put("runbooks", Section::default().put("hosts", texts(&hosts)).yaml())
+        .put("database", Section::default().put("pool_size", integer(config.database.pool_size)).yaml())
+        .put("retention", ages(&config.retention))
         .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
     emit(&root.yaml())
 }
@@ -58,6 +60,12 @@ fn streams(streams: &Streams) -> Yaml<'static> {
         .put_if("dead_letters", kept(&streams.dead_letters))
         .put_if("control", kept(&streams.control))
         .yaml()
+}
+
+/// What has no age is kept for ever, and not shown.
+fn ages(retention: &Retention) -> Yaml<'static> {
+    let ages = retention.each().into_iter();
+    ages.fold(Section::default(), |section, (key, age)| section.put_if(key, age.map(duration))).yaml()
 }
 
 /// What is defined, in one line: `3 chains, 4 agents, 2 providers, 1 MCP server`.

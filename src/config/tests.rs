@@ -285,3 +285,21 @@ fn an_unreadable_file_is_one_fault() {
     assert_eq!(told.faults.len(), 1);
     assert!(told.to_string().contains("none.yaml: 1 fault\n  cannot be read: "), "{told}");
 }
+
+#[test]
+fn ages_and_the_size_of_the_pool_are_read_shown_and_refused() {
+    let config = Config::load(None, &env).unwrap();
+    assert_eq!((config.database.pool_size, config.retention), (8, Retention::default()));
+    let text = "database: {pool_size: 3}\nretention: {sessions: 90d, llm_interactions: 36h}\n";
+    let config = Config::parse("tarsy.yaml", text, &env).unwrap();
+    let (sessions, llm_interactions) = (Some(Duration::from_hours(90 * 24)), Some(Duration::from_hours(36)));
+    assert_eq!(config.database.pool_size, 3);
+    assert_eq!(config.retention, Retention { sessions, llm_interactions, ..Retention::default() });
+    let shown = show(&config);
+    assert!(shown.contains("pool_size: 3") && shown.contains("sessions: 90d"), "{shown}");
+    assert_eq!(Config::parse("shown", &shown, &env).unwrap(), config);
+    let faults = faults("database: {pool_size: 0}\nretention: {session: 90d, alerts: 5m}\n");
+    for told in ["database.pool_size", "did you mean sessions?", "retention.alerts", "(1h to 3650d)"] {
+        assert!(faults.contains(told), "no {told} in\n{faults}");
+    }
+}

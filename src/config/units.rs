@@ -1,8 +1,8 @@
-//! Durations (`30s`, `2m`, `1h`), sizes (`512KiB`) and tokens (`128k`) as text.
+//! Durations (`30s`, `2m`, `1h`, `90d`), sizes (`512KiB`) and tokens (`128k`) as text.
 
 use std::time::Duration;
 
-const DURATIONS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const DURATIONS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
 
@@ -59,7 +59,9 @@ mod tests {
 
     #[test]
     fn durations_read_back_as_they_are_shown() {
-        for (text, millis) in [("0s", 0), ("1ms", 1), ("90s", 90_000), ("2m", 120_000), ("1h", 3_600_000)] {
+        for (text, millis) in
+            [("0s", 0), ("1ms", 1), ("90s", 90_000), ("2m", 120_000), ("1h", 3_600_000), ("90d", 7_776_000_000)]
+        {
             assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
             assert_eq!(show_duration(Duration::from_millis(millis)), text);
         }

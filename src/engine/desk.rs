@@ -36,6 +36,8 @@ pub(super) struct FakeSessions {
     pub(super) standing: Standing,
     pub(super) recovered: Mutex<Recovered>,
     pub(super) swept: Mutex<Vec<Vec<Swept>>>,
+    /// Of each batch; nothing when they are used up.
+    pub(super) pruned: Mutex<Vec<Pruned>>,
     /// A statement that finds the store away.
     pub(super) away: Mutex<Option<&'static str>>,
     /// Cancelled by the statement that opens.
@@ -59,6 +61,7 @@ impl FakeSessions {
             standing,
             recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
+            pruned: Mutex::default(),
             away: Mutex::default(),
             cancels: Mutex::default(),
             requests: Mutex::default(),
@@ -155,6 +158,12 @@ impl Sessions for FakeSessions {
 
     async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), JournalError> {
         self.ask("requeued", format!("{} as {stream_sequence}", number(alert)))
+    }
+
+    async fn prune(&self, _retention: crate::config::Retention, _limit: u32) -> Result<Pruned, JournalError> {
+        self.ask("prune", "")?;
+        let mut pruned = lock(&self.pruned);
+        Ok(if pruned.is_empty() { Pruned::default() } else { pruned.remove(0) })
     }
 
     async fn reachable(&self) -> bool {

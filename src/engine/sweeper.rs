@@ -23,6 +23,7 @@ use super::session::end_now;
 use super::settle::{Trouble, settle};
 use super::settler::Settler;
 use super::world::{Ports, World};
+use crate::config::Retention;
 use crate::investigation::entry::StopReason;
 use crate::investigation::ids::SessionId;
 
@@ -35,6 +36,12 @@ const LIMIT: u32 = 100;
 const AT_ONCE: usize = 4;
 /// Sweeps before something is taken for forgotten.
 const PATIENCE: u32 = 4;
+/// Rows of each kind that are deleted by one statement.
+const ROWS: u32 = 500;
+/// Such statements in one sweep.
+const BATCHES: u32 = 10;
+/// Between two of them.
+const BATCH_PAUSE: Duration = Duration::from_millis(200);
 /// A sweep that takes longer is broken off; what it left is found again.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -55,6 +62,8 @@ pub struct Sweeper<W: World, S, Q, D> {
     pub settings: Arc<Settings>,
     /// Time between two sweeps.
     pub interval: Duration,
+    /// How long rows are kept.
+    pub retention: Retention,
 }
 
 impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
@@ -66,9 +75,13 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut away = false;
         let sweeping = async {
+            let mut refused = false;
             loop {
                 ticks.tick().await;
                 away = self.sweep(away).await;
+                if !away && !self.retention.keeps_all() {
+                    refused = self.prune(refused).await;
+                }
             }
         };
         tokio::select! {
@@ -105,6 +118,29 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         }
         if let Some(first) = troubles.first() {
             tracing::warn!(count = troubles.len(), "some of what was swept has to wait: {first}");
+        }
+        false
+    }
+
+    /// Deletes what is old, for a short while; returns whether the store refused. Every worker does it: rows that another
+    /// one deletes are passed over.
+    async fn prune(&self, was_refused: bool) -> bool {
+        for _ in 0..BATCHES {
+            match self.sessions.prune(self.retention, ROWS).await {
+                Ok(pruned) if pruned.rows.is_empty() => return false,
+                Ok(pruned) => {
+                    for (table, count) in pruned.rows {
+                        metrics::counter!("tarsy_rows_pruned_total", "table" => table).increment(count);
+                    }
+                }
+                Err(error) => {
+                    if !was_refused {
+                        tracing::warn!("nothing is pruned: {error}");
+                    }
+                    return true;
+                }
+            }
+            tokio::time::sleep(BATCH_PAUSE).await; // pacing of batches
         }
         false
     }

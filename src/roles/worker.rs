@@ -151,6 +151,7 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
             settler: Arc::clone(&dispatcher.settler),
             settings: Arc::clone(&dispatcher.settings),
             interval: worker.sweep_interval,
+            retention: config.retention.beyond(config.dedupe.cooldown),
         };
         background.spawn("sweeper", sweeper.run(end.clone()));
         let (state, states) = watch::channel(State::Paused(Vec::new()));

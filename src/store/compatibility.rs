@@ -16,18 +16,19 @@ use super::connect::ConnectOptions;
 use super::error::Error;
 use super::migrate::{MIGRATIONS, with_connection};
 
-/// What a worker does with each table. Pruning also needs DELETE.
-const RIGHTS: [(&str, &str); 12] = [
+/// What a worker does with each table; when it prunes, it also deletes.
+const RIGHTS: [(&str, &str); 13] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alerts", "SELECT INSERT UPDATE"),
-    ("entries", "SELECT INSERT"),
+    ("entries", "SELECT INSERT UPDATE"),
     ("llm_interactions", "INSERT"),
     ("schema_compatibility", "SELECT"),
     ("session_plans", "SELECT INSERT"),
+    ("session_recoveries", "SELECT INSERT"),
     ("stages", "SELECT INSERT UPDATE"),
     ("store_probes", "SELECT INSERT UPDATE"),
-    ("timeline_events", "SELECT INSERT"),
+    ("timeline_events", "SELECT INSERT UPDATE DELETE"),
     ("tool_interactions", "INSERT"),
     (MIGRATIONS_TABLE, "SELECT"),
 ];

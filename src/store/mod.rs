@@ -24,6 +24,7 @@ mod list;
 mod migrate;
 mod number;
 mod open;
+mod prune;
 mod receive;
 mod record;
 mod recover;

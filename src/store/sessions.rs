@@ -7,9 +7,10 @@ use diesel::prelude::*;
 use diesel::sql_types::SmallInt;
 use uuid::Uuid;
 
+use crate::config::Retention;
 use crate::engine::ports::{
-    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Received, Recover, Recovered, Refusal,
-    Renewal, Sessions, Standing, Sweep, Swept,
+    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Pruned, Received, Recover, Recovered,
+    Refusal, Renewal, Sessions, Standing, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -127,6 +128,10 @@ impl Sessions for Store {
             0 => Err(JournalError::Conflict(format!("no alert {alert}"))),
             _ => Ok(()),
         }
+    }
+
+    async fn prune(&self, retention: Retention, limit: u32) -> Result<Pruned, JournalError> {
+        Ok(self.prune_some(retention, limit).await?)
     }
 
     async fn reachable(&self) -> bool {

@@ -116,8 +116,7 @@ mod tests {
     /// The numbers in the text in the order of their first use.
     fn numbers(sql: &str) -> Vec<usize> {
         let mut seen = Vec::new();
-        // A $ before a quote ends a pattern.
-        for part in sql.split('$').skip(1).filter(|part| !part.starts_with('\'')) {
+        for part in sql.split('$').skip(1) {
             let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
             let number = digits.parse().expect("a $ that is no parameter");
             if !seen.contains(&number) {
@@ -143,6 +142,9 @@ mod tests {
             agrees::<crate::store::history::History>(),
             agrees::<crate::store::open::Open>(),
             agrees::<crate::store::open::ReadPlace>(),
+            agrees::<crate::store::prune::PreviewPrune>(),
+            agrees::<crate::store::prune::PruneAlerts>(),
+            agrees::<crate::store::prune::PruneSessions>(),
             agrees::<crate::store::receive::Bury>(),
             agrees::<crate::store::receive::Receive>(),
             agrees::<crate::store::receive::Requeued>(),

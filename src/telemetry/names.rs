@@ -3,6 +3,8 @@
 //! Code that counts writes the name out; a test compares it with this table. A label never holds an id, a title or a
 //! name that a model chose.
 
+use crate::engine::ports::PRUNED_TABLES;
+
 /// One metric.
 #[derive(Debug)]
 pub struct Metric {
@@ -156,6 +158,7 @@ const WORKER: &[Metric] = &[
         "tarsy_sessions_lost_total",
         "investigations that another worker took over while this one had not handed them back",
     ),
+    counter("tarsy_rows_pruned_total", "rows that were deleted because of their age").by("table", &PRUNED_TABLES),
     counter("tarsy_sweeps_total", "things that nobody took care of and that a sweep has done")
         .by("found", &["overdue", "requeued", "settled"]),
     seconds(

@@ -7,6 +7,7 @@ mod doctor;
 mod inputs;
 mod inspect_reply;
 mod letters;
+mod prune;
 mod queue;
 mod search;
 mod sessions;

@@ -127,7 +127,7 @@ async fn a_worker_starts_on_a_newer_schema_that_lets_it_and_ends_on_one_that_doe
 }
 
 async fn a_role_that_may_only_write_rows_works(stage: &Stage) {
-    let role = Role::create(&stage.database, "SELECT, INSERT, UPDATE");
+    let role = Role::create(&stage.database, "SELECT, INSERT, UPDATE, DELETE");
     let (mut worker, _) = stage.worker_on("least", &role.url).await;
     let session = stage.publish().await;
     stage.follow(session).await.finish().await;

@@ -11,6 +11,7 @@ mod migrations;
 mod outage;
 mod plans;
 mod previous;
+mod prune;
 mod resolve;
 pub(crate) mod rights;
 mod rivals;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::duration;
+use crate::config::Retention;
 
 /// Arguments of `migrate`.
 #[derive(Args, Clone, Copy, Debug)]
@@ -15,4 +16,68 @@ pub struct MigrateArgs {
     /// For programs: one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `prune`.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(after_help = PRUNE_RULES)]
+pub struct PruneArgs {
+    /// Of every investigation and alert [default: the ages of the configuration]
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub older_than: Option<Duration>,
+    /// Of investigations with all that belongs to them
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub sessions: Option<Duration>,
+    /// Of alerts that opened no investigation of their own
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub alerts: Option<Duration>,
+    /// Of the journals of investigations that are kept longer
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub entries: Option<Duration>,
+    /// Of their records of model calls
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub llm_interactions: Option<Duration>,
+    /// Of their records of tool calls
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub tool_interactions: Option<Duration>,
+    /// Counts the rows and deletes none
+    #[arg(long)]
+    pub dry_run: bool,
+    /// For programs: one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PRUNE_RULES: &str = "\
+An age such as 90d counts from when an investigation was settled. One that runs, that is not published, that a question
+or an alert of a later day belongs to, or that answers for new alerts (dedupe.cooldown) stays.";
+
+impl PruneArgs {
+    /// These ages, else the configured ones.
+    pub fn over(&self, configured: Retention) -> Retention {
+        let configured = self.older_than.map_or(configured, Retention::of_all);
+        Retention {
+            sessions: self.sessions.or(configured.sessions),
+            alerts: self.alerts.or(configured.alerts),
+            entries: self.entries.or(configured.entries),
+            llm_interactions: self.llm_interactions.or(configured.llm_interactions),
+            tool_interactions: self.tool_interactions.or(configured.tool_interactions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_of_the_command_line_goes_before_the_configured_one() {
+        let days = |days: u64| Duration::from_secs(days * 86_400);
+        let configured = Retention { entries: Some(days(3)), ..Retention::of_all(days(9)) };
+        assert_eq!(PruneArgs::default().over(configured), configured);
+        let older_than = PruneArgs { older_than: Some(days(5)), ..PruneArgs::default() };
+        assert_eq!(older_than.over(configured), Retention::of_all(days(5)));
+        let alerts = PruneArgs { alerts: Some(days(1)), ..PruneArgs::default() };
+        assert_eq!(alerts.over(configured), Retention { alerts: Some(days(1)), ..configured });
+    }
 }

@@ -75,6 +75,7 @@ impl Command {
         match self {
             Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_) => true,
             Self::Migrate(_)
+            | Self::Prune(_)
             | Self::Submit(_)
             | Self::Watch(_)
             | Self::Ask(_)

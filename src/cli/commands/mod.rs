@@ -9,6 +9,7 @@ mod drill;
 mod feed;
 mod inspect;
 mod inspect_stream;
+mod prune;
 mod queue;
 mod reach;
 mod roles;
@@ -47,6 +48,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Receive(args) => roles::receive(&global, args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
         Command::Migrate(args) => roles::migrate(&global, args).await,
+        Command::Prune(args) => prune::run(&global, args).await,
         Command::Submit(args) => submit::run(&global, args).await,
         Command::Watch(args) => watch::run(&global, args).await,
         Command::Ask(args) => ask::run(&global, args).await,

@@ -63,7 +63,10 @@ impl Database {
         match self.ask(self.store.resolve(wanted.digits())).await? {
             Found::One(session) => Ok(session),
             Found::NoId => bail!("a part of an id has at least six hexadecimal digits"),
-            Found::None => bail!("no session has {} at either end of its id", wanted.digits()),
+            Found::None => bail!(
+                "no session has {} at either end of its id; old ones may be deleted (tarsy prune)",
+                wanted.digits()
+            ),
             Found::Many(sessions) => bail!(ambiguous("sessions", wanted.digits(), &sessions)),
         }
     }

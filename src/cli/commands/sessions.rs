@@ -67,7 +67,9 @@ pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Re
     let session = database.find(wanted).await?;
     match database.ask(database.store.report(session)).await? {
         Some(report) => Ok((session, report)),
-        None => bail!("no worker has seen an alert or session {session}: it may be queued (tarsy watch {session})"),
+        None => bail!(
+            "no worker has seen an alert or session {session}: it may be queued (tarsy watch {session}), or be deleted (tarsy prune)"
+        ),
     }
 }
 

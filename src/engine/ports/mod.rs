@@ -5,6 +5,7 @@
 mod broker;
 mod journal;
 mod model;
+mod pruned;
 mod sessions;
 mod threads;
 mod tools;
@@ -12,6 +13,7 @@ mod tools;
 pub use broker::*;
 pub use journal::*;
 pub use model::*;
+pub use pruned::*;
 pub use sessions::*;
 pub use threads::*;
 pub use tools::*;

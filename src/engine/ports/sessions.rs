@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use super::broker::Divergence;
 use super::journal::{JournalError, Lease};
+use super::pruned::Pruned;
+use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
@@ -264,6 +266,9 @@ pub trait Sessions: Send + Sync + 'static {
     /// A lost job was queued again under this sequence.
     fn requeued(&self, alert: SessionId, stream_sequence: u64)
     -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Deletes at most about `limit` rows of each kind that are older than `retention` keeps. Empty when nothing is left.
+    fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, JournalError>> + Send;
 
     /// One small write: whether the store takes writes.
     fn reachable(&self) -> impl Future<Output = bool> + Send;

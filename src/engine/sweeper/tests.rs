@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::engine::control::Control;
 use crate::engine::desk::{Desk, SETTLED, Told, until, words};
-use crate::engine::ports::{BrokerAway, Standing};
+use crate::engine::ports::{BrokerAway, Pruned, Standing};
 use crate::engine::running::Run;
 use crate::engine::testing::{Fakes, lock};
 
@@ -42,6 +42,7 @@ fn sweeper(desk: &Desk, queue: FakeQueue) -> FakeSweeper {
         ports: desk.scene.ports.clone(),
         sessions: Arc::clone(&desk.sessions),
         queue: Arc::new(queue),
+        retention: Retention::default(),
         running: Arc::clone(&desk.dispatcher.running),
         settler: Arc::clone(&desk.dispatcher.settler),
         settings: Arc::clone(&desk.dispatcher.settings),
@@ -189,6 +190,35 @@ async fn sweeps_go_on_after_the_store_was_away_and_end_when_they_are_told() {
     let began = tokio::time::Instant::now();
     until(|| desk.sessions.asked().len() == 7).await;
     assert_eq!(began.elapsed().as_secs(), 30, "one every 15 s");
+    end.cancel();
+    sweeping.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_old_is_deleted_in_batches_and_only_when_an_age_is_configured() {
+    let batch = || Pruned { rows: [("entries", 500)].into() };
+    for (retention, left) in [(Retention::default(), 3), (Retention::of_all(Duration::from_hours(1)), 0)] {
+        let desk = any();
+        *lock(&desk.sessions.pruned) = vec![batch(), batch(), batch()];
+        let end = CancellationToken::new();
+        let sweeper = Sweeper { retention, ..sweeper(&desk, FakeQueue::that(HELD)) };
+        let sweeping = tokio::spawn(sweeper.run(end.clone()));
+        until(|| desk.sessions.asked().iter().filter(|asked| *asked == "sweep").count() == 3).await;
+        assert_eq!(lock(&desk.sessions.pruned).len(), left);
+        end.cancel();
+        sweeping.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_to_delete_is_swept_all_the_same() {
+    let desk = any();
+    *lock(&desk.sessions.away) = Some("prune");
+    let end = CancellationToken::new();
+    let retention = Retention::of_all(Duration::from_hours(1));
+    let sweeping = tokio::spawn(Sweeper { retention, ..sweeper(&desk, FakeQueue::that(HELD)) }.run(end.clone()));
+    until(|| desk.sessions.asked().len() == 6).await;
+    assert_eq!(desk.sessions.asked(), words(&["sweep", "prune", "sweep", "prune", "sweep", "prune"]));
     end.cancel();
     sweeping.await.unwrap();
 }

@@ -57,7 +57,7 @@ fn fix(error: &Error) -> &'static str {
         return "postgres://user@host:5432/database";
     }
     if matches!(error, Error::NotAllowed(_)) {
-        return "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO the role";
+        return "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO the role";
     }
     let Error::Refused { reason, .. } = error else {
         let is_pooler = matches!(error, Error::SettingsLost);

@@ -15,7 +15,7 @@ use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{BadAddress, topology, wait_for_schema};
 use crate::roles::tools;
-use crate::store::Store;
+use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
 
 /// Between two tries at a broker that answers, but not yet as it should.
@@ -64,7 +64,8 @@ pub(super) async fn reach(
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Reached> {
     let addresses = &options.addresses;
-    let database = addresses.database(&format!("tarsy worker {}", options.name))?;
+    let pool_size = usize::try_from(config.database.pool_size)?;
+    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", options.name))? };
     let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
     let waiting = Waiting::new(ready, vec!["nats", "database"]);
     let broker = async {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use tarsy::engine::ports::{Journal, Sessions};
+use tarsy::engine::ports::{Journal, PRUNED_TABLES, Sessions};
 use tarsy::store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 
 use super::fixture::{LEASE, checkpoint, claim_request, completed, new_id, received, running_session};
@@ -44,7 +44,7 @@ impl Drop for Role {
 #[tokio::test]
 async fn a_role_that_may_create_nothing_runs_investigations_from_their_alert_to_their_end() {
     let database = TestDatabase::create().await;
-    let role = Role::create(&database, "SELECT, INSERT, UPDATE");
+    let role = Role::create(&database, "SELECT, INSERT, UPDATE, DELETE");
     let options = ConnectOptions::new(&role.url);
     assert_eq!(check_for_worker(&options).await.unwrap(), Schema::Current);
     let store = Store::new(&options).unwrap();
@@ -65,10 +65,16 @@ async fn a_right_that_is_missing_is_named_before_the_worker_starts() {
     let reader = Role::create(&database, "SELECT");
     let said = check(&reader).await;
     assert!(said.starts_with("database role lacks INSERT on agent_executions, UPDATE on agent_executions"), "{said}");
-    database.execute(&format!("GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO {}", reader.name));
+    database.execute(&format!("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}", reader.name));
     database.execute(&format!("REVOKE INSERT ON entries FROM {}", reader.name));
     let said = check(&reader).await;
     assert_eq!(said, "database role lacks INSERT on entries: GRANT that to it, or use another role");
+    let known = Role::create(&database, "");
+    database.execute(&format!("GRANT SELECT ON __diesel_schema_migrations, schema_compatibility TO {}", known.name));
+    let said = check(&known).await;
+    for table in PRUNED_TABLES.iter().chain(&["store_probes"]) {
+        assert!(said.contains(&format!(" on {table}")), "nothing of {table} in {said}");
+    }
     let stranger = Role::create(&database, "");
     let said = check(&stranger).await;
     assert!(said.starts_with("database role lacks SELECT on __diesel_schema_migrations:"), "{said}");

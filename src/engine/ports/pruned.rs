@@ -1,0 +1,33 @@
+//! What is deleted because of its age.
+
+use std::collections::BTreeMap;
+
+/// The tables that rows are deleted from.
+pub const PRUNED_TABLES: [&str; 10] = [
+    "alerts",
+    "alert_sessions",
+    "session_plans",
+    "session_recoveries",
+    "stages",
+    "agent_executions",
+    "entries",
+    "timeline_events",
+    "llm_interactions",
+    "tool_interactions",
+];
+
+/// What was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Rows by [`PRUNED_TABLES`]; only tables that lost some.
+    pub rows: BTreeMap<&'static str, u64>,
+}
+
+impl Pruned {
+    /// Counts further rows.
+    pub fn add(&mut self, more: &Self) {
+        for (table, count) in &more.rows {
+            *self.rows.entry(table).or_default() += count;
+        }
+    }
+}

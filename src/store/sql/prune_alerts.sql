@@ -1,0 +1,13 @@
+-- Alerts that opened no session, each with its own events, oldest first. What a statement holds is left for the next time.
+WITH old AS (
+  SELECT a.alert_id FROM alerts a
+  WHERE a.settled_at < now() - make_interval(secs => $1) AND a.place <> 'opened'
+  ORDER BY a.settled_at LIMIT $2::bigint
+  FOR UPDATE SKIP LOCKED
+), events AS (
+  DELETE FROM timeline_events t USING old o WHERE t.session_id = o.alert_id RETURNING 1
+), gone AS (
+  DELETE FROM alerts a USING old o WHERE a.alert_id = o.alert_id RETURNING 1
+)
+SELECT 'timeline_events' AS relation, count(*) AS deleted FROM events
+UNION ALL SELECT 'alerts', count(*) FROM gone

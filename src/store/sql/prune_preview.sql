@@ -1,0 +1,31 @@
+-- What the statements that delete would come to when they are run until nothing is left for them. An age of null keeps.
+WITH cutoff AS (
+  SELECT coalesce(now() - make_interval(secs => $1::float8), '-infinity') AS sessions,
+         coalesce(now() - make_interval(secs => $2::float8), '-infinity') AS alerts,
+         coalesce(now() - make_interval(secs => $3::float8), '-infinity') AS entries,
+         coalesce(now() - make_interval(secs => $4::float8), '-infinity') AS llm_interactions,
+         coalesce(now() - make_interval(secs => $5::float8), '-infinity') AS tool_interactions
+), loose AS (
+  SELECT a.alert_id FROM alerts a, cutoff c WHERE a.settled_at < c.alerts AND a.place <> 'opened'
+), whole AS (
+  SELECT s.session_id FROM alert_sessions s, cutoff c
+  WHERE s.settled_at < c.sessions
+    AND NOT EXISTS (SELECT FROM alert_sessions q
+                    WHERE q.parent_id = s.session_id AND NOT coalesce(q.settled_at < c.sessions, false))
+    AND NOT EXISTS (SELECT FROM alerts j
+                    WHERE j.joined_session_id = s.session_id AND NOT coalesce(j.settled_at < c.alerts, false))
+)
+SELECT 'alert_sessions' AS relation, count(*) AS deleted FROM whole
+UNION ALL SELECT 'alerts', (SELECT count(*) FROM loose) + (SELECT count(*) FROM whole)
+UNION ALL SELECT 'session_plans', count(*) FROM session_plans JOIN whole USING (session_id)
+UNION ALL SELECT 'session_recoveries', count(*) FROM session_recoveries JOIN whole USING (session_id)
+UNION ALL SELECT 'stages', count(*) FROM stages JOIN whole USING (session_id)
+UNION ALL SELECT 'agent_executions', count(*) FROM agent_executions JOIN whole USING (session_id)
+UNION ALL SELECT 'timeline_events', count(*) FROM timeline_events t
+          JOIN (TABLE whole UNION ALL TABLE loose) g ON g.session_id = t.session_id
+UNION ALL SELECT 'entries', count(*) FROM entries t JOIN alert_sessions s USING (session_id), cutoff c
+          WHERE s.settled_at < c.entries OR s.session_id IN (TABLE whole)
+UNION ALL SELECT 'llm_interactions', count(*) FROM llm_interactions t JOIN alert_sessions s USING (session_id), cutoff c
+          WHERE s.settled_at < c.llm_interactions OR s.session_id IN (TABLE whole)
+UNION ALL SELECT 'tool_interactions', count(*) FROM tool_interactions t JOIN alert_sessions s USING (session_id), cutoff c
+          WHERE s.settled_at < c.tool_interactions OR s.session_id IN (TABLE whole)

@@ -1,0 +1,45 @@
+-- A session goes in one statement with everything that belongs to it, or stays. It stays while it is not settled (so it is
+-- over, published, and its dead letter stored), while a question about it is there, and while an alert is that joined it.
+-- `few` bounds the rows: a session has about as many of each kind as it has events.
+WITH old AS (
+  SELECT s.session_id, s.event_seq FROM alert_sessions s
+  WHERE s.settled_at < now() - make_interval(secs => $1)
+    AND NOT EXISTS (SELECT FROM alert_sessions q WHERE q.parent_id = s.session_id)
+    AND NOT EXISTS (SELECT FROM alerts j WHERE j.joined_session_id = s.session_id)
+  ORDER BY s.settled_at LIMIT $2::bigint
+  FOR UPDATE OF s SKIP LOCKED
+), few AS (
+  SELECT o.session_id
+  FROM (SELECT session_id, sum(event_seq) OVER (ORDER BY session_id) - event_seq AS before FROM old) o
+  WHERE o.before < $2
+), interactions AS (
+  DELETE FROM tool_interactions t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), calls AS (
+  DELETE FROM llm_interactions t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), events AS (
+  DELETE FROM timeline_events t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), journal AS (
+  DELETE FROM entries t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), executions AS (
+  DELETE FROM agent_executions t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), parts AS (
+  DELETE FROM stages t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), plans AS (
+  DELETE FROM session_plans t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), recoveries AS (
+  DELETE FROM session_recoveries t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), openers AS (
+  DELETE FROM alerts t USING few f WHERE t.alert_id = f.session_id RETURNING 1
+), sessions AS (
+  DELETE FROM alert_sessions t USING few f WHERE t.session_id = f.session_id RETURNING 1
+)
+SELECT 'tool_interactions' AS relation, count(*) AS deleted FROM interactions
+UNION ALL SELECT 'llm_interactions', count(*) FROM calls
+UNION ALL SELECT 'timeline_events', count(*) FROM events
+UNION ALL SELECT 'entries', count(*) FROM journal
+UNION ALL SELECT 'agent_executions', count(*) FROM executions
+UNION ALL SELECT 'stages', count(*) FROM parts
+UNION ALL SELECT 'session_plans', count(*) FROM plans
+UNION ALL SELECT 'session_recoveries', count(*) FROM recoveries
+UNION ALL SELECT 'alerts', count(*) FROM openers
+UNION ALL SELECT 'alert_sessions', count(*) FROM sessions
