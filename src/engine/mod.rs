@@ -8,6 +8,7 @@ mod execution;
 pub mod follow_up;
 pub mod hesitation;
 mod leased;
+pub mod masked;
 mod measure;
 mod native;
 pub mod outage;

@@ -13,6 +13,8 @@ use crate::investigation::entry::{Entry, ToolCall};
 use crate::investigation::narrate::MeasuredTool;
 use crate::investigation::plan::Strategy;
 use crate::investigation::results::{answered, lost, unanswered};
+use crate::investigation::state::State;
+use crate::investigation::unmasked::Arguments;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const AT_ONCE: usize = 16;
@@ -34,9 +36,9 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     }
     let limit = execution.state.plan().limits.max_tool_result_tokens;
     let timeout = execution.iteration_remaining();
-    let (tools, control) = (&*execution.ports.tools, &execution.control);
+    let (tools, control, state) = (&*execution.ports.tools, &execution.control, &execution.state);
     let rounds = u32::try_from(calls.len().div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
-    let running = stream::iter(calls).map(|call| one((tools, control), call, limit, timeout)).buffered(AT_ONCE);
+    let running = stream::iter(calls).map(|call| one((tools, control, state), call, limit, timeout)).buffered(AT_ONCE);
     let ran = tokio::select! {
         // In this order: nothing is sent by a run that is stopped already.
         biased;
@@ -55,15 +57,19 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
 /// The lease is looked at each time before it is sent: the write of its start, calls before it or a server that could not
 /// be reached may have taken long.
 async fn one<T: Tools>(
-    (tools, control): (&T, &Control),
+    (tools, control, state): (&T, &Control, &State),
     call: ToolCall,
     limit: u32,
     timeout: Duration,
 ) -> Result<Ran, Broken> {
     control.owned()?;
     let began = Instant::now();
+    let sent = match state.arguments(&call.id) {
+        Arguments::Written(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
+        Arguments::Stored | Arguments::Gone => call.clone(),
+    };
     let bounded = async |left: Duration| {
-        let reply = tokio::time::timeout(left, tools.call(&call, limit, left)).await;
+        let reply = tokio::time::timeout(left, tools.call(&sent, limit, left)).await;
         reply.unwrap_or_else(|_| {
             let error = format!("no answer within {} s", timeout.as_secs_f64());
             ToolReply::NoAnswer { error, timeout: true }

@@ -6,16 +6,26 @@ use std::collections::HashSet;
 
 use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, ToolCall};
 use super::plan::Strategy;
-use super::react::{self, ReplyKind};
+use super::react::{self, Reply, ReplyKind};
 use super::results::{answer_at_all, says_timeout, try_again};
 use super::state::State;
+use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
+use crate::investigation::mask::MASKED;
 
 /// The entries for an answer.
 ///
 /// Calls get ids that are unique in the execution and the plan's word on what they may do. An answer that is final, or
 /// the one after `concluding`, ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
+    let mut entries = understood(state, answer);
+    if let Some(Entry::Answer(answer)) = entries.first_mut() {
+        note_masked_calls(answer);
+    }
+    entries
+}
+
+fn understood(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let last = state.next_is_last();
     let mut answer = answer;
@@ -40,6 +50,9 @@ fn drop_calls(answer: &mut Answer) {
     if !answer.calls.is_empty() {
         answer.calls.clear();
         answer.provider_data = None;
+        if let Some(unmasked) = &mut answer.unmasked {
+            unmasked.calls.clear();
+        }
     }
 }
 
@@ -104,7 +117,7 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
 
 /// An answer that says in its text what it is.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let reply = react::read(&answer.text, Some(&state.plan().tools));
+    let reply = read_beside_written(state, &mut answer);
     answer.reading = Some(Box::new(Reading { kind: reply.kind, thought: reply.thought, problem: reply.problem }));
     let next = match reply.kind {
         ReplyKind::Final => Some(completed(state, &reply.final_answer.unwrap_or_default())),
@@ -123,6 +136,27 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
         }
     };
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
+}
+
+/// What the masked text says. Whether it is a call, and of which tool, is what the model wrote: a mask may hide the
+/// arguments, and does not turn a call into something else.
+fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
+    let tools = Some(state.plan().tools.as_slice());
+    let reply = react::read(&answer.text, tools);
+    let Some(unmasked) = &mut answer.unmasked else { return reply };
+    unmasked.calls.clear();
+    let written = react::read(&unmasked.text, tools);
+    if written.kind != ReplyKind::Action {
+        return reply;
+    }
+    let tool = written.action.clone().unwrap_or_default();
+    let arguments = written.arguments_text.clone().unwrap_or_default();
+    unmasked.calls.push(ToolCall { id: String::new(), tool, arguments, read_only: false });
+    if reply.kind == ReplyKind::Action && reply.action == written.action {
+        return reply;
+    }
+    let arguments_text = Some(format!("{{\"arguments\":\"{MASKED}\"}}"));
+    Reply { thought: reply.thought, problem: None, feedback: None, arguments_text, ..written }
 }
 
 /// The answer after which nothing comes, whatever it asks for.

@@ -4,8 +4,9 @@ use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::plan::Strategy;
 use super::prompt::with_context;
-use super::results::{lost, not_run_again, repeats_itself, unknown_tool};
+use super::results::{lost, not_run_again, not_sent, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
+use super::unmasked::Arguments;
 use super::window::make_room;
 
 /// The next thing to do.
@@ -114,8 +115,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         let told = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
         return Decision::Append(told.collect());
     }
+    let is_gone = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Gone;
+    if is_gone(&&first.call) {
+        return Decision::Append(open.take_while(is_gone).map(|call| not_sent(strategy, call)).collect());
+    }
     if first.call.read_only {
-        return Decision::RunTools(open.take_while(|call| call.read_only).cloned().collect());
+        return Decision::RunTools(open.take_while(|call| call.read_only && !is_gone(call)).cloned().collect());
     }
     Decision::RunTools(vec![first.call.clone()])
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::native::{CodePart, Grounding};
 use super::react::ReplyKind;
 use super::recovery::SentCall;
+use super::unmasked::Unmasked;
 
 /// One step of an execution, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +157,12 @@ pub struct Answer {
     /// What the provider needs back, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_data: Option<Box<ProviderData>>,
+    /// Ids of the calls whose arguments are masked here: the model's own are needed to send them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masked_calls: Vec<String>,
+    /// What the mask has taken out, until the calls are sent.
+    #[serde(skip)]
+    pub unmasked: Option<Box<Unmasked>>,
 }
 
 /// What was understood of a text in the `ReAct` format. The call, if there is one, stands in [`Answer::calls`].

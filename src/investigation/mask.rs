@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod corpus;
+mod stream;
 mod words;
 
 use std::borrow::Cow;
@@ -13,6 +14,8 @@ use std::fmt;
 use std::ops::Range;
 
 use serde_json::Value;
+
+pub use stream::StreamMask;
 
 /// What stands in place of a secret.
 pub const MASKED: &str = "[masked]";

@@ -32,4 +32,5 @@ mod survival;
 mod testing;
 pub mod timeline;
 mod toolbook;
+pub mod unmasked;
 pub mod window;

@@ -13,6 +13,10 @@ const OBSERVATION: &str = "Observation: ";
 const OUTCOME_UNKNOWN: &str = "the connection was lost after this call was sent. Its outcome is unknown and it is \
     not sent again. Check the present state before you decide what to do.";
 
+/// What the model is told of a call whose arguments are gone.
+const NOT_SENT: &str = "this call was not sent: its arguments hold something that is masked, and the worker that knew \
+    them has stopped. Make it again if it is still needed.";
+
 /// What the model is told of a call that it made too often.
 const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
     their results stand above.";
@@ -44,6 +48,11 @@ pub fn unanswered(strategy: Strategy, call: &ToolCall, error: &str, timeout: boo
 /// The entries for a call that was sent and whose outcome nobody knows.
 pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
     vec![Entry::Lost { call_id: call.id.clone() }, refusal(strategy, call, OUTCOME_UNKNOWN)]
+}
+
+/// The entry for a call whose own arguments went with the worker that had them.
+pub fn not_sent(strategy: Strategy, call: &ToolCall) -> Entry {
+    refusal(strategy, call, NOT_SENT)
 }
 
 /// The entry for a call that comes again and again.

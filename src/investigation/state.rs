@@ -12,6 +12,7 @@ use super::numbers::Recorded;
 use super::plan::{AgentPlan, ToolSpec};
 use super::recovery::{SentCall, identity};
 use super::repeats::Repeats;
+use super::unmasked::{Arguments, Hidden};
 use super::window::Window;
 
 /// Where an execution stands.
@@ -32,6 +33,7 @@ pub struct State {
     open: Vec<OpenCall>,
     recovery: u32,
     sent_before: Vec<SentCall>,
+    hidden: Hidden,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
     ended: Option<Outcome>,
@@ -97,6 +99,7 @@ impl State {
             open: Vec::new(),
             recovery: 0,
             sent_before: Vec::new(),
+            hidden: Hidden::default(),
             concluding: None,
             stopped: None,
             ended: None,
@@ -111,7 +114,10 @@ impl State {
 
     /// Takes one entry in, with the number of its event if it has one.
     pub fn apply(&mut self, entry: impl Into<Recorded>) {
-        let Recorded { entry, event } = entry.into();
+        let Recorded { mut entry, event } = entry.into();
+        if let Entry::Answer(answer) = &mut entry {
+            self.hidden = Hidden::take(answer);
+        }
         let shown = Shown { event, effect: self.may_have_changed_something(&entry) };
         let owed_room = self.window.owes_room();
         self.window.take(&entry, shown, self.tools_go_along());
@@ -177,6 +183,10 @@ impl State {
         self.timeouts = Timeouts::default();
         self.told = false;
         self.usage = self.usage.plus(answer.usage);
+        if !answer.masked_calls.is_empty() {
+            // Two calls may differ in what is hidden.
+            self.repeats = Repeats::default();
+        }
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
         let calls = answer.calls.iter().cloned();
@@ -291,6 +301,11 @@ impl State {
     /// Number of the last loss of commits that the journal knows; 0 for none.
     pub fn recovery(&self) -> u32 {
         self.recovery
+    }
+
+    /// What a call of the last answer is sent with.
+    pub fn arguments(&self, call_id: &str) -> Arguments<'_> {
+        self.hidden.arguments(call_id)
     }
 
     /// Why the next answer is the last one.

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::engine::background::Background;
 use crate::engine::dispatch::{Dispatcher, Intake, Job, Settings};
 use crate::engine::hesitation::Hesitation;
+use crate::engine::masked::Masked;
 use crate::engine::ports::Refusal;
 use crate::engine::presence::{Identity, announce};
 use crate::engine::probes::{Probes, State, probe};
@@ -60,7 +61,7 @@ pub struct Options {
 struct Production;
 
 impl World for Production {
-    type Model = Client;
+    type Model = Masked<Client>;
     type Tools = Servers;
     type Journal = Store;
     type Feed = JetStreamFeed<Store>;

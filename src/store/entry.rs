@@ -141,6 +141,8 @@ mod tests {
                 format: "parts".into(),
                 payload: (0..=255).collect(),
             })),
+            masked_calls: vec!["c1".into()],
+            unmasked: None,
         })
     }
 

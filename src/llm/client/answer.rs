@@ -212,6 +212,8 @@ mod tests {
                 groundings: vec![],
                 reading: None,
                 provider_data: None,
+                masked_calls: vec![],
+                unmasked: None,
             }
         );
         assert_eq!(

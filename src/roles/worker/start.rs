@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Options;
 use crate::bus::{ControlRequests, Error, FeedSettings, JetStreamFeed, Nats};
 use crate::config::Config;
+use crate::engine::masked::Masked;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{BadAddress, topology, wait_for_schema};
@@ -27,7 +28,7 @@ pub(super) struct Reached {
     pub(super) requests: ControlRequests,
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
-    pub(super) model: Arc<Client>,
+    pub(super) model: Arc<Masked<Client>>,
     pub(super) tools: Arc<Servers>,
 }
 
@@ -82,8 +83,9 @@ pub(super) async fn reach(
     let ((nats, requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Arc::new(Store::new(&database)?);
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
+    let model = Arc::new(Masked::new(model, tools::mask(config)));
     let tools = Arc::new(tools::start(config, &CancellationToken::new())?);
-    Ok(Reached { nats, requests, store, feed, model: Arc::new(model), tools })
+    Ok(Reached { nats, requests, store, feed, model, tools })
 }
 
 /// The streams have to be as this version needs them; a broker that goes away meanwhile is waited for.

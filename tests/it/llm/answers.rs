@@ -41,6 +41,8 @@ async fn the_streamed_answer_is_the_recorded_one() {
             groundings: vec![],
             reading: None,
             provider_data: Some(state),
+            masked_calls: vec![],
+            unmasked: None,
         }
     );
     assert!(shown.len() > 5, "streamed in pieces: {}", shown.len());

@@ -226,6 +226,8 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
             format: "parts".into(),
             payload: (0..=255).collect(),
         })),
+        masked_calls: vec![],
+        unmasked: None,
     };
     Checkpoint {
         execution_id,

@@ -1,0 +1,255 @@
+//! Masking of a text that arrives in pieces: only what can no longer become part of a secret is shown.
+//!
+//! What decides is the text so far, masked as a whole, never a piece alone. It is cut at a blank or at the end of a
+//! line, and nowhere inside of what is read as a whole: a fence, brackets, a private key, lines that look like YAML.
+
+use super::Mask;
+
+/// A text of which this share is new is masked again: each of its bytes is masked a bounded number of times.
+const SHARE: usize = 16;
+/// A line without blanks that is as long as this may be a part of an encoded key, whose end mark comes later.
+const ENCODED: usize = 40;
+
+/// One text of a stream.
+#[derive(Debug)]
+pub struct StreamMask {
+    mask: Mask,
+    /// As it came.
+    raw: String,
+    /// What was given out.
+    shown: String,
+    /// Bytes of `raw` that were masked when something was given out last.
+    masked: usize,
+    /// Bytes of `raw` that may be cut off here.
+    safe: usize,
+    /// Where the line begins that is not read yet.
+    line: usize,
+    block: Block,
+    /// What came later has changed what was shown before: nothing more is shown until the end.
+    revoked: bool,
+}
+
+/// What the lines so far leave open.
+#[derive(Debug, Default)]
+struct Block {
+    fenced: bool,
+    key: bool,
+    brackets: usize,
+    structured: bool,
+}
+
+impl StreamMask {
+    /// A text that has not begun.
+    pub fn new(mask: Mask) -> Self {
+        Self {
+            mask,
+            raw: String::new(),
+            shown: String::new(),
+            masked: 0,
+            safe: 0,
+            line: 0,
+            block: Block::default(),
+            revoked: false,
+        }
+    }
+
+    /// Takes a piece in; returns what may be shown now, behind what was returned before.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.raw.push_str(piece);
+        self.read_lines();
+        let fresh = self.safe.saturating_sub(self.masked);
+        if self.revoked || fresh == 0 || fresh < self.masked / SHARE {
+            return String::new();
+        }
+        let masked = self.mask.apply(self.raw.get(..self.safe).unwrap_or_default());
+        let Some(news) = masked.strip_prefix(self.shown.as_str()).map(ToOwned::to_owned) else {
+            self.revoked = true;
+            return String::new();
+        };
+        self.masked = self.safe;
+        self.shown.push_str(&news);
+        news
+    }
+
+    /// The rest, when no piece follows: with what was returned before it is the masked text, unless its end has changed
+    /// the meaning of its beginning.
+    pub fn finish(self) -> String {
+        let masked = self.mask.apply(&self.raw);
+        let common = masked.char_indices().zip(self.shown.chars()).find(|((_, one), other)| one != other);
+        let same = common.map_or_else(|| masked.len().min(self.shown.len()), |((at, _), _)| at);
+        masked.get(same..).unwrap_or_default().to_owned()
+    }
+
+    /// Moves the place of the cut as far as the text allows.
+    fn read_lines(&mut self) {
+        let end = self.raw.floor_char_boundary(self.raw.len().saturating_sub(self.mask.held_back()));
+        while let Some(line) = self.raw.get(self.line..end).and_then(|rest| Some(rest.split_once('\n')?.0)) {
+            self.block.take(line);
+            self.line += line.len() + 1;
+            if self.block.is_closed() {
+                self.safe = self.line;
+            }
+        }
+        let begun = self.raw.get(self.line..end).unwrap_or_default();
+        if self.block.is_closed()
+            && is_prose(begun)
+            && let Some(blank) = begun.rfind(' ')
+        {
+            self.safe = self.safe.max(self.line + blank + 1);
+        }
+    }
+}
+
+impl Block {
+    fn is_closed(&self) -> bool {
+        !self.fenced && !self.key && self.brackets == 0 && !self.structured
+    }
+
+    fn take(&mut self, line: &str) {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            self.fenced = !self.fenced;
+        }
+        if trimmed.contains("-----BEGIN") {
+            self.key = true;
+        }
+        if trimmed.contains("-----END") {
+            self.key = false;
+        }
+        for c in trimmed.chars() {
+            match c {
+                '{' | '[' => self.brackets += 1,
+                '}' | ']' => self.brackets = self.brackets.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.structured = !trimmed.is_empty() && (self.structured || is_structured(line));
+    }
+}
+
+/// Whether a line may belong to something whose meaning a later line decides: a mapping of YAML, an encoded key.
+fn is_structured(line: &str) -> bool {
+    let item = line.trim_start().trim_start_matches("- ").trim_end();
+    let nested = item.len() < line.trim_end().len() && item.contains(':');
+    let opens = item.ends_with([':', '|', '>', '\\']);
+    let value = item.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("value"));
+    nested || opens || value || (item.len() >= ENCODED && !item.contains(' '))
+}
+
+/// Whether nothing on this line so far is more than words: it may be cut between two of them.
+fn is_prose(line: &str) -> bool {
+    !line.contains([':', '=', '|', '<', '>', '"', '\'', '`', '{', '}', '[', ']', '\\', '\t', '-'])
+        && !line.starts_with(' ')
+}
+
+impl Mask {
+    /// Bytes at the end of an unfinished text that may be the beginning of a known value that holds blanks: any other
+    /// ends with the word that it stands in.
+    fn held_back(&self) -> usize {
+        let spaced = self.literals.iter().filter(|literal| literal.contains(char::is_whitespace));
+        spaced.map(String::len).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What each piece lets out, and at last the end.
+    fn streamed(mask: &Mask, pieces: &[&str]) -> Vec<String> {
+        let mut stream = StreamMask::new(mask.clone());
+        let mut shown: Vec<String> = pieces.iter().map(|piece| stream.push(piece)).collect();
+        shown.push(stream.finish());
+        shown
+    }
+
+    fn split(text: &str, sizes: &[usize]) -> Vec<String> {
+        let (mut pieces, mut rest, mut sizes) = (Vec::new(), text, sizes.iter().cycle());
+        while !rest.is_empty() {
+            let size = rest.ceil_char_boundary((*sizes.next().unwrap()).min(rest.len()));
+            let (piece, after) = rest.split_at(size);
+            pieces.push(piece.to_owned());
+            rest = after;
+        }
+        pieces
+    }
+
+    #[test]
+    fn words_are_shown_as_they_come_and_the_word_that_is_not_complete_is_held_back() {
+        let shown = streamed(&Mask::default(), &["The pod w", "as killed", " at its own limit.\nNe", "xt"]);
+        assert_eq!(shown, ["The pod ", "was ", "killed at its own limit.\n", "", "Next"]);
+    }
+
+    #[test]
+    fn a_secret_that_arrives_in_pieces_is_never_shown_in_any_of_them() {
+        let token = format!("ghp_{}", "0123456789abcdefghijABCDEFGHIJ0123456789".get(..36).unwrap());
+        let spaced = Mask::new(["correct horse battery".to_owned()]);
+        for (mask, text, secret) in [
+            (Mask::default(), format!("pushed with {token} today\n"), token.as_str()),
+            (Mask::default(), "the password=hunter2hunter2 is set\n".to_owned(), "hunter2hunter2"),
+            (Mask::default(), "password: hunter2hunter2".to_owned(), "hunter2hunter2"),
+            (Mask::default(), "{\"user\": 1,\n \"password\": \"hunter2hunter2\"}".to_owned(), "hunter2hunter2"),
+            (spaced.clone(), "it is correct horse battery staple".to_owned(), "correct"),
+            (
+                Mask::default(),
+                "-----BEGIN RSA PRIVATE KEY-----\nMIIE abcd\n\nMIIF\n-----END RSA PRIVATE KEY-----\nend".to_owned(),
+                "MII",
+            ),
+        ] {
+            for size in 1..text.len() {
+                let pieces = split(&text, &[size]);
+                let shown = streamed(&mask, &pieces.iter().map(String::as_str).collect::<Vec<_>>());
+                assert_eq!(shown.concat(), mask.apply(&text), "{size}");
+                assert!(!shown.concat().contains(secret), "{size} {shown:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_as_a_whole_is_shown_when_it_is_complete() {
+        for (open, close) in [
+            ("Look:\n```yaml\ndata: x\n", "kind: Secret\n```\n\nThat is it.\n"),
+            ("apiVersion: v1\ndata:\n  user: YWJj\n", "kind: ConfigMap\n\n"),
+            ("I found {\"a\": 1,\n", "\"b\": 2}\n"),
+            ("- value: abc\n", "  name: DB_USER\n\n"),
+        ] {
+            let mut stream = StreamMask::new(Mask::default());
+            let first = stream.push(open);
+            assert!(!first.contains("data") && !first.contains('{') && !first.contains("abc"), "{first:?}");
+            let rest = stream.push(close);
+            assert_eq!(first + &rest, format!("{open}{close}"));
+        }
+    }
+
+    #[test]
+    fn a_long_text_in_small_pieces_takes_no_more_than_a_few_times_its_length() {
+        let begun = std::time::Instant::now();
+        let mut stream = StreamMask::new(Mask::default());
+        let mut shown = 0;
+        for _ in 0..20_000 {
+            shown += stream.push("some words of a text \n").len();
+        }
+        assert!(shown > 400_000 && begun.elapsed() < std::time::Duration::from_secs(20));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_is_shown_that_the_whole_would_hide(
+            text in r#"((password|token|Authorization|bearer|kind|data|value|name)[=: ]{1,2}|["'\\`]|[a-z0-9äß]{1,9}|[ ,;&\n\[\]{}@/]|://|```\n|- |  ){0,40}"#,
+            secret in "[A-Za-z0-9]{8,20}",
+            key in "(PASSWORD=|db_password: |\"apiKey\": \"|--password )",
+            sizes in prop::collection::vec(1_usize..12, 1..6),
+        ) {
+            let text = format!("{text}\n\n{key}{secret}\nand {text}");
+            let mask = Mask::new(["known literal".to_owned()]);
+            let pieces = split(&text, &sizes);
+            let shown = streamed(&mask, &pieces.iter().map(String::as_str).collect::<Vec<_>>()).concat();
+            let whole = mask.apply(&text);
+            prop_assert!(whole.contains(&secret) || !shown.contains(&secret), "{shown}");
+            let same = whole.chars().zip(shown.chars()).take_while(|(one, other)| one == other).count();
+            prop_assert!(shown.ends_with(&whole.chars().skip(same).collect::<String>()), "{shown:?} for {whole:?}");
+        }
+    }
+}
