@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::cli::exit::Exit;
 use crate::cli::messages;
-use crate::cli::render::{Style, Timeline, figures, text};
+use crate::cli::render::{Style, Timeline, figures, json, text};
 use crate::cli::terminal::{Live, Printer};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
@@ -198,7 +198,7 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 
     fn print_json(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        self.printer.lines(&[serde_json::to_string(value)?], None)?;
+        self.printer.lines(&[json::line(value)?], None)?;
         Ok(())
     }
 

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use super::load_config;
 use crate::cli::args::{ConfigCommand, GlobalArgs};
 use crate::cli::exit::Exit;
+use crate::cli::render::json::line;
 use crate::config::{Config, EXAMPLE, Fault, describe, find, process_env, show};
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
         ConfigCommand::Example => (EXAMPLE.to_owned(), Exit::Done),
         ConfigCommand::Show => (show(&load_config(global)?), Exit::Done),
-        ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args.json),
+        ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args.json)?,
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())?;
@@ -25,18 +26,18 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
 }
 
 /// The faults are the result of this command, so they go to standard output.
-fn check(file: Option<&Path>, as_json: bool) -> (String, Exit) {
+fn check(file: Option<&Path>, as_json: bool) -> anyhow::Result<(String, Exit)> {
     let name = file.map_or_else(|| "built-in configuration".to_owned(), |file| file.display().to_string());
     match Config::load(file, &process_env) {
         Ok(config) if as_json => {
-            (json!({"file": name, "faults": [], "defined": describe(&config)}).to_string(), Exit::Done)
+            Ok((line(&json!({"file": name, "faults": [], "defined": describe(&config)}))?, Exit::Done))
         }
-        Ok(config) => (format!("{name}: no faults; {}", describe(&config)), Exit::Done),
+        Ok(config) => Ok((format!("{name}: no faults; {}", describe(&config)), Exit::Done)),
         Err(found) if as_json => {
             let one = |fault: &Fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem});
             let faults: Vec<Value> = found.faults.iter().map(one).collect();
-            (json!({"file": name, "faults": faults}).to_string(), Exit::BadConfiguration)
+            Ok((line(&json!({"file": name, "faults": faults}))?, Exit::BadConfiguration))
         }
-        Err(faults) => (faults.to_string(), Exit::BadConfiguration),
+        Err(faults) => Ok((faults.to_string(), Exit::BadConfiguration)),
     }
 }

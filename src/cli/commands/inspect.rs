@@ -9,6 +9,7 @@ use super::{inspect_stream, load_config, submit};
 use crate::bus;
 use crate::cli::args::{GlobalArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs};
 use crate::cli::exit::Exit;
+use crate::cli::render;
 use crate::engine::ports::Received;
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
@@ -60,7 +61,7 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
         "runbook": alert.runbook_url.as_deref().map(masked),
         "text": masked(&alert.text),
     });
-    print(&[serde_json::to_string_pretty(&shown)?])?;
+    print(&[render::json::pretty(&shown)?])?;
     Ok(Exit::Done)
 }
 
@@ -69,21 +70,8 @@ fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     let text = submit::read(&args.file)?;
     let offered = args.tools.as_ref().map(|names| names.iter().filter_map(|name| offered(name)).collect::<Vec<_>>());
     let reply = react::read(&String::from_utf8_lossy(&text), offered.as_deref());
-    print(&[escaped(&serde_json::to_string_pretty(&reply)?)])?;
+    print(&[render::json::pretty(&reply)?])?;
     Ok(Exit::Done)
-}
-
-/// The same JSON without a character that a terminal would obey: serde escapes only those below a space.
-fn escaped(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c.is_control() && c != '\n' {
-            text.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            text.push(c);
-        }
-    }
-    text
 }
 
 /// A tool of which nothing is known but its name.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::addresses;
 use crate::bus::Nats;
 use crate::cli::args::GlobalArgs;
+use crate::cli::render::json;
 use crate::cli::session_ref::SessionRef;
 use crate::investigation::ids::SessionId;
 use crate::store::{self, ConnectOptions, Found, Store, check_schema};
@@ -100,7 +101,7 @@ pub(super) fn print(lines: &[String]) -> anyhow::Result<()> {
 
 /// Prints one object on one line.
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&[serde_json::to_string(value).context("as JSON")?])
+    print(&[json::line(value).context("as JSON")?])
 }
 
 /// Prints a remark on standard error.

@@ -8,6 +8,7 @@ mod code;
 mod event;
 pub(crate) mod figures;
 mod footnotes;
+pub(crate) mod json;
 pub mod letters;
 pub mod list;
 mod live;

@@ -1,0 +1,56 @@
+//! JSON on its way to a terminal or a pipe: no character in it can move a cursor or turn the direction of writing.
+
+use serde::Serialize;
+
+use super::text::is_invisible;
+
+/// A value on one line.
+///
+/// # Errors
+/// When it has no form in JSON.
+pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|json| escaped(&json))
+}
+
+/// A value in several lines.
+///
+/// # Errors
+/// When it has no form in JSON.
+pub(crate) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|json| escaped(&json))
+}
+
+/// The same JSON, with an escape in place of each character that a terminal obeys or does not show: serde escapes only
+/// those below a space. Outside of strings JSON has none of them but line breaks.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if (c.is_control() && c != '\n') || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}') {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_or_hides_is_escaped_and_the_value_stays_the_same() {
+        let value = json!({"a\u{9b}": "x\u{202e}y\u{7f}\u{2066}\u{feff}\u{200f}\u{e0041}\u{1b}[2J\u{2028}é✓\n"});
+        for text in [line(&value).unwrap(), pretty(&value).unwrap()] {
+            let hidden = |c: char| (c.is_control() && c != '\n') || is_invisible(c);
+            assert!(!text.contains(hidden), "{text:?}");
+            assert!(text.contains("é✓") && text.contains("\\udb40\\udc41"), "{text:?}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        }
+    }
+}
