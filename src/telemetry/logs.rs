@@ -1,10 +1,16 @@
-//! Logs: text or one JSON object a line, on standard error.
+//! Logs: text or one JSON object a line, on standard error, without secrets.
+//!
+//! Whatever a field holds, a line is one event: control characters are escaped where fields become text. The mask is
+//! applied to each line on its way out, so that no call of a log macro can forget it.
+
+mod masked;
 
 use std::io;
 
 use tracing_subscriber::Layer as _;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::{MakeWriter, format};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -38,6 +44,8 @@ pub enum Error {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
+pub use masked::hide;
+
 /// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`).
 ///
 /// # Errors
@@ -53,12 +61,28 @@ where
 {
     let targets: Targets =
         levels.trim().parse().map_err(|source| Error::Levels { levels: levels.to_owned(), source })?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let lines = tracing_subscriber::fmt::layer().with_writer(masked::Masked::new(writer, format));
     let layer = match format {
-        Format::Text { ansi } => lines.with_ansi(ansi).boxed(),
+        Format::Text { ansi } => {
+            let field = format::debug_fn(|writer, field, value| match field.name() {
+                "message" => writer.write_str(&one_line(&format!("{value:?}"))),
+                name => write!(writer, "{name}={}", one_line(&format!("{value:?}"))),
+            });
+            lines.with_ansi(ansi).fmt_fields(field.delimited(" ")).boxed()
+        }
         Format::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed(),
     };
     Ok(tracing_subscriber::registry().with(layer.with_filter(targets)))
+}
+
+/// A text without a character that ends a line or that a terminal obeys: each is escaped.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -111,6 +135,39 @@ mod tests {
         assert_eq!(line["message"], "model call failed");
         assert_eq!(line["iteration"], 2);
         assert_eq!(line["span"]["session_id"], "a41c9e02");
+    }
+
+    #[test]
+    fn a_field_or_message_from_outside_stays_on_its_line_and_moves_no_cursor() {
+        let evil = "a\n2026-11-22T00:00:00Z  INFO tarsy::forged: line two\r\u{1b}[2J\u{9b}1m\u{202e}";
+        for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
+            let text = logged("info", format, || {
+                tracing::warn!(field = evil, shown = %evil, "model call failed: {evil}");
+            });
+            assert_eq!(text.lines().count(), 1, "{text}");
+            let colourless = text.replace("\u{1b}[", "");
+            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!colourless.contains(obeyed) && !text.contains("\u{1b}[2J"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_logged_wherever_it_stands() {
+        let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
+            let text = logged("info", format, || {
+                let span = tracing::info_span!("session", session_id = token);
+                span.in_scope(|| {
+                    tracing::warn!(field = token, shown = %token, error = "password=hunter2-hunter2", "of {token}");
+                });
+            });
+            assert!(!text.contains(token) && !text.contains("hunter2-hunter2"), "{text}");
+            assert!(text.contains("[masked]"), "{text}");
+            if format == Format::Json {
+                let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(line["message"], "of [masked]");
+            }
+        }
     }
 
     #[test]
