@@ -41,7 +41,13 @@ pub fn show(config: &Config) -> String {
         .put("runbooks", Section::default().put("hosts", texts(&hosts)).yaml())
         .put("database", Section::default().put("pool_size", integer(config.database.pool_size)).yaml())
         .put("retention", ages(&config.retention))
-        .put("masking", Section::default().put("variables", texts(&config.masking.variables)).yaml());
+        .put(
+            "masking",
+            Section::default()
+                .put("variables", texts(&config.masking.variables))
+                .put("files", texts(&config.masking.files))
+                .yaml(),
+        );
     emit(&root.yaml())
 }
 

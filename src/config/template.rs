@@ -28,6 +28,18 @@ impl Template {
         &self.0
     }
 
+    /// The names of the variables that it refers to.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let plain = |before: &str| before.ends_with('$');
+        let parts: Vec<&str> = self.0.split("${").collect();
+        let references = parts.windows(2).filter_map(move |pair| match pair {
+            [before, after] if !plain(before) => after.split_once('}').map(|(reference, _)| reference),
+            _ => None,
+        });
+        let names = references.map(|reference| reference.split_once(":-").map_or(reference, |(name, _)| name));
+        names.collect::<Vec<_>>().into_iter()
+    }
+
     /// Puts the variables' values in. A value is not looked into again.
     ///
     /// # Errors
@@ -72,6 +84,13 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_variables_of_a_template_are_known_without_their_values() {
+        let names = |text: &str| Template::new(text).variables().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names("a ${A} $${B} ${C:-d} ${E"), ["A", "C"]);
+        assert_eq!(names("plain"), Vec::<String>::new());
+    }
 
     #[test]
     fn references_are_resolved_once_and_nothing_else_is_touched() {

@@ -95,12 +95,17 @@ impl Dedupe {
 pub struct Masking {
     /// Environment variables whose values are replaced wherever they turn up.
     pub variables: Vec<String>,
+    /// Files whose contents and lines are replaced wherever they turn up. Read when a process starts.
+    pub files: Vec<String>,
 }
 
 impl Masking {
     pub(super) fn read(mut map: Map<'_>) -> Self {
         let variables = map.get("variables").and_then(|field| field.list()).unwrap_or_default();
-        let masking = Self { variables: variables.iter().filter_map(|field| field.variable_name()).collect() };
+        let masking = Self {
+            variables: variables.iter().filter_map(|field| field.variable_name()).collect(),
+            files: map.texts("files"),
+        };
         map.finish();
         masking
     }

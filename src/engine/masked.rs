@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::entry::{Answer, ToolCall};
-use crate::investigation::mask::{MASKED, Mask, StreamMask};
+use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 use crate::investigation::unmasked::Unmasked;
@@ -123,12 +123,9 @@ fn masked_text(mask: &Mask, text: String) -> String {
 
 /// A JSON object stays one: what calls a tool has to read it again.
 fn masked_arguments<'a>(mask: &Mask, arguments: &'a str) -> Cow<'a, str> {
-    let masked = mask.apply(arguments);
-    let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
-    if masked != arguments && is_json(arguments) && !is_json(&masked) {
-        return Cow::Owned(format!("{{\"arguments\":\"{MASKED}\"}}"));
-    }
-    masked
+    let Ok(value) = serde_json::from_str::<Value>(arguments) else { return mask.apply(arguments) };
+    let masked = mask.json(&value);
+    if masked == value { Cow::Borrowed(arguments) } else { Cow::Owned(masked.to_string()) }
 }
 
 fn masked_error(mask: &Mask, error: ModelError) -> ModelError {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use crate::bus::{self, Bound, Nats, Options, Patience, TopologySettings};
-use crate::config::Config;
+use crate::config::{Config, Env, Fault, Faults};
 use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
 /// Where everything is.
@@ -30,6 +30,30 @@ impl std::fmt::Debug for Addresses {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAddress(pub String);
+
+/// Where the broker is when nothing says so.
+pub const LOCAL_NATS: &str = "nats://127.0.0.1:4222";
+
+/// An address as it was given, else the content of the file that `<variable>_FILE` names.
+///
+/// # Errors
+/// When both variables are set, or the file cannot be read; no address is shown.
+pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<Option<String>, Faults> {
+    let name = format!("{variable}_FILE");
+    let Some(file) = env(&name).filter(|file| !file.is_empty()) else { return Ok(given) };
+    let fault = |problem: String| {
+        let fault = Fault { key: name.clone(), line: 0, problem };
+        Faults { file: "environment".to_owned(), faults: vec![fault] }
+    };
+    if env(variable).is_some() {
+        return Err(fault(format!("is set, and {variable} as well; accepted: one of them")));
+    }
+    if given.is_some() {
+        return Ok(given);
+    }
+    let text = std::fs::read_to_string(&file).map_err(|error| fault(format!("{file}: {error}")))?;
+    Ok(Some(text.trim().to_owned()).filter(|address| !address.is_empty()))
+}
 
 /// Between two looks at a database that is away.
 const DATABASE_RETRY: Duration = Duration::from_secs(3);
@@ -132,5 +156,27 @@ pub fn topology(config: &Config) -> TopologySettings {
         dead_letters_max_bytes: bytes(streams.dead_letters.max_bytes, least.dead_letters_max_bytes),
         control_max_age: age(streams.control.max_age, least.control_max_age),
         control_max_bytes: bytes(streams.control.max_bytes, least.control_max_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_stand_in_a_file_but_not_beside_a_variable() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("url").display().to_string();
+        std::fs::write(&file, "postgres://u:w0rd@h/d\n").unwrap();
+        let named = |name: &str| (name == "DATABASE_URL_FILE").then(|| file.clone());
+        let read = |given: Option<&str>| from_file(given.map(str::to_owned), "DATABASE_URL", &named).unwrap();
+        assert_eq!(read(None).as_deref(), Some("postgres://u:w0rd@h/d"));
+        assert_eq!(read(Some("postgres://option")).as_deref(), Some("postgres://option"));
+        let both = |name: &str| named(name).or_else(|| (name == "DATABASE_URL").then(|| "postgres://x".to_owned()));
+        let fault = from_file(Some("postgres://x".to_owned()), "DATABASE_URL", &both).unwrap_err().to_string();
+        assert!(fault.contains("DATABASE_URL_FILE") && fault.contains("DATABASE_URL as well"), "{fault}");
+        let missing = |name: &str| (name == "NATS_URL_FILE").then(|| "/no/such/file".to_owned());
+        let fault = from_file(None, "NATS_URL", &missing).unwrap_err().to_string();
+        assert!(fault.contains("/no/such/file"), "{fault}");
     }
 }

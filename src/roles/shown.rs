@@ -61,7 +61,7 @@ fn shown_url(url: &str) -> String {
 }
 
 /// A URL's password, or the token that stands in place of user and password, and every `password=`.
-fn secrets_of(url: &str) -> Vec<&str> {
+pub(super) fn secrets_of(url: &str) -> Vec<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let user = rest.rsplit_once('@').map(|(user, _)| user);
     let secret = user.map(|user| user.split_once(':').map_or(user, |(_, password)| password));

@@ -9,6 +9,8 @@ use crate::config::{Config, McpServer, process_env};
 use crate::investigation::mask::Mask;
 use crate::mcp::{Listed, ServerConfig, Servers};
 
+use super::secrets;
+
 /// How long a command waits for a server's tools.
 const LIST: Duration = Duration::from_secs(6);
 /// How long it waits for the server's end.
@@ -18,16 +20,9 @@ const CLOSE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When a variable is missing or a server's name cannot be part of a tool's name.
-pub fn start(config: &Config, end: &CancellationToken) -> anyhow::Result<Servers> {
+pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Result<Servers> {
     let servers = config.mcp_servers.iter().map(|(name, server)| resolved(name, server));
-    Ok(Servers::start(servers.collect::<anyhow::Result<_>>()?, mask(config), end)?)
-}
-
-/// The built-in patterns, the configured variables and every key of a provider.
-pub fn mask(config: &Config) -> Mask {
-    let keys = config.llm_providers.values().map(|provider| &provider.api_key_env);
-    let variables = config.masking.variables.iter().chain(keys);
-    Mask::new(variables.filter_map(|variable| process_env(variable)))
+    Ok(Servers::start(servers.collect::<anyhow::Result<_>>()?, mask, end)?)
 }
 
 fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
@@ -50,14 +45,14 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
 /// When it is not configured, does not start, or does not answer in time.
 pub async fn list(config: &Config, server: &str) -> anyhow::Result<Vec<Listed>> {
     let settings = config.mcp_servers.get(server).with_context(|| format!("there is no MCP server {server:?}"))?;
-    let end = CancellationToken::new();
-    let servers = Servers::start(vec![resolved(server, settings)?], mask(config), &end)?;
+    let (end, mask) = (CancellationToken::new(), secrets::mask(config, None)?);
+    let servers = Servers::start(vec![resolved(server, settings)?], mask.clone(), &end)?;
     let listed = tokio::time::timeout(LIST, servers.listed(server)).await;
     // A child that hangs is killed when it is dropped; nobody waits for it here.
     tokio::time::timeout(CLOSE, servers.close()).await.ok();
     match listed {
         Ok(Ok(tools)) => Ok(tools),
-        Ok(Err(error)) => bail!("{}", mask(config).apply(&error.to_string())),
+        Ok(Err(error)) => bail!("{}", mask.apply(&error.to_string())),
         Err(_) => bail!("no list of tools within {} s", LIST.as_secs()),
     }
 }

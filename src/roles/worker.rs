@@ -18,7 +18,6 @@ use super::connect::Addresses;
 use super::gauges::{show_load, show_queue};
 use super::intake::ConfiguredIntake;
 use super::shutdown::{Signals, say_ready};
-use super::tools;
 use crate::bus::{
     ClaimSettings, Claims, Flow, JetStreamFeed, JetStreamQueue, Job as Claimed, JobDelivery, WorkerPresence,
 };
@@ -133,7 +132,7 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let (timeline, timelines) = watch::channel(Timeline::Accepting);
         let ends = (drain.clone(), signals.now.clone());
         let dispatcher = dispatcher(&name, &reached, (&config, intake), (ends, timelines.clone()));
-        let Reached { nats, requests, store, feed, model, tools } = reached;
+        let Reached { nats, requests, store, feed, model, tools, .. } = reached;
         let background = Background::default();
         let (flow, flows) = watch::channel(Flow::Pause);
         let mut claims = Claims::start(&nats, claiming, Arc::new(Semaphore::new(slots)), flows);
@@ -240,7 +239,7 @@ async fn drained<I: Intake>(
 }
 
 fn intake(name: &str, reached: &Reached, config: &Config) -> ConfiguredIntake<Servers> {
-    let mask = tools::mask(config);
+    let mask = reached.mask.clone();
     let parts = (Arc::clone(&reached.tools), Arc::clone(&reached.store));
     ConfiguredIntake::new(Arc::new(config.clone()), parts, mask, name.to_owned())
 }

@@ -16,7 +16,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::intake::normalise;
 use crate::investigation::plan::ToolSpec;
 use crate::investigation::react;
-use crate::roles::{intake, tools};
+use crate::roles::{intake, secrets};
 
 pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
     match command {
@@ -43,7 +43,7 @@ fn received(args: &InspectAlertArgs) -> Received {
 
 /// The same steps as a worker's intake, without a worker.
 fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
-    let mask = tools::mask(&load_config(global)?);
+    let mask = secrets::mask(&load_config(global)?, None)?;
     let body = submit::read(&args.file)?;
     let hints = intake::hints(&received(&args));
     let alert = normalise(&body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;

@@ -25,7 +25,8 @@ use tracing::level_filters::LevelFilter;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
-use crate::roles::connect::{Addresses, BadAddress};
+use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file};
+use crate::roles::secrets;
 use crate::store;
 use crate::telemetry::logs;
 
@@ -42,6 +43,14 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     };
     let is_role = command.is_role();
     logs::install(&levels(global.log_level.unwrap_or(default)), format)?;
+    let global = match with_address_files(global) {
+        Ok(global) => global,
+        Err(faults) => {
+            write_error(&faults.to_string());
+            return Ok(Exit::BadConfiguration);
+        }
+    };
+    logs::hide(secrets::of_process(Some(&addresses(&global))));
     let outcome = match command {
         Command::Worker(args) => roles::worker(&global, args).await,
         Command::LlmService(args) => roles::llm_service(args).await,
@@ -123,9 +132,16 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     Ok(Config::load(find(global.config.clone()).as_deref(), &process_env)?)
 }
 
+/// The addresses that stand in files, put in where no option and no variable has them.
+fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
+    global.nats_url = from_file(global.nats_url, "NATS_URL", &process_env)?;
+    global.database_url = from_file(global.database_url, "DATABASE_URL", &process_env)?;
+    Ok(global)
+}
+
 fn addresses(global: &GlobalArgs) -> Addresses {
     Addresses {
-        nats_url: global.nats_url.clone(),
+        nats_url: global.nats_url.clone().unwrap_or_else(|| LOCAL_NATS.to_owned()),
         database_url: global.database_url.clone(),
         llm_addr: global.llm_addr.clone(),
     }

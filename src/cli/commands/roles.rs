@@ -13,10 +13,12 @@ use crate::cli::exit::Exit;
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
 use crate::mcp::evidence_server;
-use crate::roles::{drill, llm_service, migrate, receive, shutdown, worker};
+use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, worker};
 use crate::store::Schema;
+use crate::telemetry::logs;
 
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
+    guard::guard_process()?;
     let mut config = match &args.drill {
         Some(name) => drill::config(name, &std::env::current_exe()?)?,
         None => load_config(global)?,
@@ -26,6 +28,7 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     }
     let name = args.name.unwrap_or_else(default_name);
     let options = worker::Options { addresses: addresses(global), name, listen: args.listen };
+    logs::hide(secrets::mask(&config, Some(&options.addresses))?);
     worker::run(options, config, shutdown::on_signals(args.with_parent)?).await?;
     Ok(Exit::Done)
 }
@@ -38,6 +41,7 @@ fn default_name() -> String {
 }
 
 pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
+    guard::guard_process()?;
     let LlmServiceArgs { listen, metrics_listen, transcripts, with_parent, calls_file, gates, pace } = args;
     let options = llm_service::Options { listen, metrics_listen, transcripts, calls_file, gates, pace };
     llm_service::run(options, shutdown::on_end(with_parent)?).await?;
@@ -45,7 +49,9 @@ pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
 }
 
 pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::Result<Exit> {
+    guard::guard_process()?;
     let config = load_config(global)?;
+    logs::hide(secrets::mask(&config, Some(&addresses(global)))?);
     let ReceiveArgs { listen, metrics_listen, with_parent } = args;
     let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
     receive::run(options, &config, shutdown::on_end(with_parent)?).await?;

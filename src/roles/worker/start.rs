@@ -12,10 +12,11 @@ use super::Options;
 use crate::bus::{ControlRequests, Error, FeedSettings, JetStreamFeed, Nats};
 use crate::config::Config;
 use crate::engine::masked::Masked;
+use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{BadAddress, topology, wait_for_schema};
-use crate::roles::tools;
+use crate::roles::{secrets, tools};
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
 
@@ -30,6 +31,7 @@ pub(super) struct Reached {
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
     pub(super) tools: Arc<Servers>,
+    pub(super) mask: Mask,
 }
 
 /// What is still waited for, as the readiness probe tells it.
@@ -67,6 +69,7 @@ pub(super) async fn reach(
     let addresses = &options.addresses;
     let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", options.name))? };
+    let mask = secrets::mask(config, Some(addresses))?;
     let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
     let waiting = Waiting::new(ready, vec!["nats", "database"]);
     let broker = async {
@@ -83,9 +86,9 @@ pub(super) async fn reach(
     let ((nats, requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Arc::new(Store::new(&database)?);
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
-    let model = Arc::new(Masked::new(model, tools::mask(config)));
-    let tools = Arc::new(tools::start(config, &CancellationToken::new())?);
-    Ok(Reached { nats, requests, store, feed, model, tools })
+    let model = Arc::new(Masked::new(model, mask.clone()));
+    let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
+    Ok(Reached { nats, requests, store, feed, model, tools, mask })
 }
 
 /// The streams have to be as this version needs them; a broker that goes away meanwhile is waited for.

@@ -1,0 +1,218 @@
+//! The secrets that this process knows: what its mask hides as it stands, wherever it turns up.
+//!
+//! Known is what the environment holds under a name that says so, the passwords in addresses, the keys of providers, all
+//! that the configuration puts into an MCP server, and what `masking` lists. Plain words, numbers, paths and host
+//! names are left out where nothing says that they are secret: a mask over `production` would hide what matters.
+
+use std::collections::BTreeSet;
+
+use crate::config::{Config, McpServer, Template, process_env};
+use crate::investigation::mask::Mask;
+
+use super::connect::Addresses;
+use super::shown;
+
+/// Files with more bytes are no list of secrets.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// A value that long, without blanks, is a token even where it is made of words.
+const TOKEN_BYTES: usize = 40;
+
+/// A file of `masking.files` that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("masking.files: {file}: {reason}")]
+pub struct Unreadable {
+    file: String,
+    reason: String,
+}
+
+/// What the environment of this process and these addresses hold.
+pub fn of_process(addresses: Option<&Addresses>) -> Mask {
+    Mask::new(process_values(addresses))
+}
+
+/// The same with all that a configuration names.
+///
+/// # Errors
+/// When a file of `masking.files` cannot be read: its secrets would pass.
+pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unreadable> {
+    let mut values = process_values(addresses);
+    let keys = config.llm_providers.values().map(|provider| &provider.api_key_env);
+    values.extend(config.masking.variables.iter().chain(keys).filter_map(|name| process_env(name)));
+    for server in config.mcp_servers.values() {
+        of_server(server, &mut values);
+    }
+    for file in &config.masking.files {
+        values.extend(of_file(file)?);
+    }
+    Ok(Mask::new(values))
+}
+
+fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
+    let mut values = BTreeSet::new();
+    for (name, value) in std::env::vars_os() {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
+            add_named(name, value, &mut values);
+            add_passwords(value, &mut values);
+        }
+    }
+    if let Some(addresses) = addresses {
+        add_passwords(&addresses.nats_url, &mut values);
+        add_passwords(addresses.database_url.as_deref().unwrap_or_default(), &mut values);
+    }
+    values
+}
+
+/// Everything that is put into a server's command line and environment: a template's variables, and a value of its
+/// environment whose name says that it is secret.
+fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
+    let templates = std::iter::once(&server.command).chain(&server.args).chain(server.env.values());
+    for name in templates.flat_map(Template::variables) {
+        let Some(value) = process_env(name) else { continue };
+        add_passwords(&value, values);
+        if is_named_secret(name) || !is_harmless(&value) {
+            values.insert(value);
+        }
+    }
+    for (name, template) in &server.env {
+        if let Ok(value) = template.resolve(&process_env) {
+            add_named(name, &value, values);
+            add_passwords(&value, values);
+        }
+    }
+}
+
+fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
+    let is_place = value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
+    if is_named_secret(name) && !is_place {
+        values.insert(value.to_owned());
+    }
+}
+
+/// Whether the mask itself would hide a value behind this name.
+fn is_named_secret(name: &str) -> bool {
+    let line = format!("{name}=a1b2c3d4e5");
+    Mask::default().apply(&line) != line
+}
+
+/// Whether a value is no secret by its looks: short, a number, a path, an address, words.
+fn is_harmless(value: &str) -> bool {
+    let is_word = |part: &str| {
+        part.len() <= 16
+            && (part.chars().all(char::is_alphabetic) || (part.len() <= 4 && part.chars().all(char::is_alphanumeric)))
+    };
+    let is_place = value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
+    let is_host = |value: &str| {
+        let (host, port) = value.rsplit_once(':').unwrap_or((value, "0"));
+        port.chars().all(|c| c.is_ascii_digit()) && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
+    };
+    is_place || value.chars().all(|c| c.is_ascii_digit() || c == '.') || (value.len() < TOKEN_BYTES && is_host(value))
+}
+
+/// The secrets of the addresses in a value, as they are written and as they are meant. One that is also the name of the
+/// user, the host or the database is no secret, and would hide that name everywhere.
+fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
+    for url in value.split(',').map(str::trim).filter(|url| url.contains("://") || url.contains("password=")) {
+        for secret in shown::secrets_of(url) {
+            let elsewhere = url.replacen(&format!(":{secret}@"), "@", 1);
+            let is_name = elsewhere.split(|c: char| !c.is_alphanumeric()).any(|part| part == secret);
+            if !is_name || elsewhere == url {
+                values.extend([secret.to_owned(), percent_decoded(secret)]);
+            }
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let decoded = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The whole content and each of its lines, without the white space around them.
+fn of_file(file: &str) -> Result<Vec<String>, Unreadable> {
+    let unreadable = |reason: String| Unreadable { file: file.to_owned(), reason };
+    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(unreadable(format!("{size} bytes; at most {MAX_FILE_BYTES} are read")));
+    }
+    let text = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8_lossy(&text);
+    // The marks around a key are in every key.
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+    Ok(std::iter::once(text.trim()).chain(lines).filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(nats: &str, database: &str) -> Addresses {
+        Addresses {
+            nats_url: nats.to_owned(),
+            database_url: Some(database.to_owned()),
+            llm_addr: "127.0.0.1:1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn passwords_of_addresses_are_known_as_they_are_written_and_as_they_are_meant() {
+        for (url, secrets) in [
+            ("postgres://app:pa%2Fss-w0rd@db/x", vec!["pa%2Fss-w0rd", "pa/ss-w0rd"]),
+            ("postgres://app:pa/ss-w0rd@db/x", vec!["pa/ss-w0rd"]),
+            ("postgres://db/x?user=app&password=s3cret-w0rd", vec!["s3cret-w0rd"]),
+            ("host=db user=app password=w0rd-of-db dbname=x", vec!["w0rd-of-db"]),
+        ] {
+            let mask = of_process(Some(&addresses("nats://n4ts-t0ken@a:1,nats://u:other-w0rd@b:2", url)));
+            for secret in secrets.iter().chain(&["n4ts-t0ken", "other-w0rd"]) {
+                assert_eq!(mask.apply(&format!("saw {secret} there")), "saw [masked] there", "{url}");
+            }
+            assert_eq!(mask.apply("app on db at b:2"), "app on db at b:2");
+        }
+        let mask = of_process(Some(&addresses("nats://a", "postgres://postgres:postgres@h/d")));
+        assert_eq!(mask.apply("the pod postgres-0"), "the pod postgres-0", "a name that is its own password");
+    }
+
+    #[test]
+    fn a_value_is_harmless_only_where_it_is_made_of_words_numbers_or_a_place() {
+        for harmless in [
+            "production",
+            "eu-west-1",
+            "kube-system",
+            "/etc/tarsy/kubeconfig",
+            "https://grafana.example/api",
+            "db.internal:5432",
+            "10.0.0.1",
+            "8080",
+        ] {
+            assert!(is_harmless(harmless), "{harmless}");
+        }
+        for secret in [
+            "hunter2",
+            "a8f5f167f44f4964e6c998dee827110c",
+            "https://u:p@h/",
+            "correct9horse",
+            "Tr0ub4dor&3",
+            "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz",
+        ] {
+            assert!(!is_harmless(secret), "{secret}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_secrets_is_known_as_a_whole_and_line_by_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("keys");
+        std::fs::write(&file, "-----BEGIN KEY-----\n first-l1ne \nsecond-l1ne\n-----END KEY-----\n\n").unwrap();
+        let mask = Mask::new(of_file(file.to_str().unwrap()).unwrap());
+        assert_eq!(mask.apply("a second-l1ne b first-l1ne"), "a [masked] b [masked]");
+        assert_eq!(mask.apply("-----BEGIN KEY----- x"), "-----BEGIN KEY----- x");
+        let missing = of_file("/no/such/file").unwrap_err().to_string();
+        assert!(missing.starts_with("masking.files: /no/such/file: "), "{missing}");
+    }
+}
