@@ -1,4 +1,5 @@
-//! Tools as text, for a model that has to call them by writing.
+//! Tools as text, for a model that has to call them by writing. What a server says of them stands in quotes, on one line:
+//! it can pass neither for a line of ours nor for a header of the format.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +29,8 @@ fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in properties.into_iter().flatten() {
-        let mut line = format!("{name} ({})", traits(property, required.contains(&name.as_str())).join(", "));
+        let mut line =
+            format!("{} ({})", one_line(name), traits(property, required.contains(&name.as_str())).join(", "));
         push_described(&mut line, property.get("description").and_then(Value::as_str).unwrap_or_default());
         push_line(text, &line);
     }
@@ -37,7 +39,7 @@ fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
 fn traits(property: &Value, required: bool) -> Vec<String> {
     // What is nested is shown as its schema.
     let nested = property.get("properties").or_else(|| property.get("items")).map(|_| property.to_string());
-    let kind = property.get("type").and_then(Value::as_str).unwrap_or("any").to_owned();
+    let kind = one_line(property.get("type").and_then(Value::as_str).unwrap_or("any"));
     let mut traits = vec![nested.unwrap_or(kind)];
     if required {
         traits.push("required".to_owned());
@@ -58,7 +60,7 @@ fn push_described(text: &mut String, description: &str) {
     let description = one_line(description);
     if !description.is_empty() {
         text.push_str(": ");
-        text.push_str(&description);
+        text.push_str(&Value::String(description).to_string());
     }
 }
 
@@ -93,14 +95,14 @@ mod tests {
             spec("host.odd", "Odd.", "[1,\n2]"),
         ];
         let expected = r#"
-- host.df: Disk space, per file system.
+- host.df: "Disk space, per file system."
     any (any)
     depth (integer, at least 1, at most 9)
-    host (string, required): Name of the host
+    host (string, required): "Name of the host"
     paths ({"items":{"type":"string"},"type":"array"})
     unit (string, one of "GB" "MB", default "GB")
 - host.uptime
-- host.odd: Odd.
+- host.odd: "Odd."
     arguments: [1, 2]"#;
         assert_eq!(describe(&tools), expected);
     }

@@ -9,6 +9,7 @@ mod listing;
 mod names;
 mod offer;
 mod result;
+mod schema;
 mod server;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! One connection to one MCP server: its child process, and the requests that are sent to it.
 
+use std::ffi::OsString;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -154,7 +155,7 @@ fn identity() -> ClientConfig {
 fn spawn(config: &ServerConfig) -> Result<(TokioChildProcess, Option<ChildStderr>), Error> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear();
-    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(INHERITED.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
     command.envs(&config.env);
     // A group of its own: Ctrl-C at the worker's terminal is for the worker, which ends its children in order.
     command.process_group(0).kill_on_drop(true);
@@ -163,6 +164,18 @@ fn spawn(config: &ServerConfig) -> Result<(TokioChildProcess, Option<ChildStderr
         command: config.command.clone(),
         source,
     })
+}
+
+/// A variable as a child gets it: a proxy's address without the password, which is the worker's. Who wants a server to
+/// have it says so in the server's own `env`.
+fn inherited(name: &str, value: OsString) -> OsString {
+    if !name.ends_with("_PROXY") {
+        return value;
+    }
+    let Some(text) = value.to_str() else { return OsString::new() };
+    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+    let Some((_, host)) = rest.rsplit_once('@') else { return value };
+    if scheme.is_empty() { host.into() } else { format!("{scheme}://{host}").into() }
 }
 
 /// Owns the connection until the server or the worker ends it.
@@ -181,5 +194,23 @@ async fn drain(server: String, stderr: ChildStderr, mask: Mask) {
         let text = String::from_utf8_lossy(&line);
         tracing::debug!(server, text = %mask.apply(text.trim_end()), "mcp server wrote to stderr");
         line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_gets_the_address_of_a_proxy_and_no_password() {
+        for (name, value, expected) in [
+            ("HTTPS_PROXY", "http://user:w0rd@proxy:3128", "http://proxy:3128"),
+            ("HTTP_PROXY", "user:w@rd@proxy:3128", "proxy:3128"),
+            ("HTTP_PROXY", "http://proxy:3128", "http://proxy:3128"),
+            ("NO_PROXY", "localhost,.svc", "localhost,.svc"),
+            ("PATH", "/a@b:/bin", "/a@b:/bin"),
+        ] {
+            assert_eq!(inherited(name, value.into()), expected, "{name}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmcp::model::Tool;
 use serde::Serialize;
 
-use super::{ServerConfig, Servers, names, offer};
+use super::{ServerConfig, Servers, names, offer, schema};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
@@ -38,20 +38,21 @@ impl Servers {
 }
 
 fn listed(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<Listed> {
-    let names: Vec<(String, String, Option<&'static str>)> = tools
+    let names: Vec<(String, String, Option<String>)> = tools
         .iter()
         .map(|tool| {
-            let description = mask.apply(tool.description.as_deref().unwrap_or_default()).into_owned();
-            (tool.name.to_string(), description, names::tool_fault(&config.name, &tool.name))
+            let fault = names::tool_fault(&config.name, &tool.name).map(|fault| format!("its name {fault}"));
+            let fault = fault.or_else(|| schema::schema(tool, mask).err());
+            (tool.name.to_string(), schema::description(tool, mask), fault)
         })
         .collect();
     let offered = offer::offer(config, tools, mask);
-    let one = |(tool, description, fault): (String, String, Option<&'static str>)| {
+    let one = |(tool, description, fault): (String, String, Option<String>)| {
         let name = format!("{}.{tool}", config.name);
         let spec = offered.iter().find(|spec| spec.name == name && fault.is_none());
         let withheld = match (spec, fault) {
             (Some(_), _) => None,
-            (None, Some(fault)) => Some(format!("its name {fault}")),
+            (None, Some(fault)) => Some(fault),
             (None, None) => Some("it may change something".to_owned()),
         };
         let read_only = spec.is_some_and(|spec| spec.read_only);

@@ -2,7 +2,7 @@
 
 use rmcp::model::Tool;
 
-use super::{ServerConfig, names};
+use super::{ServerConfig, names, schema};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
@@ -26,10 +26,13 @@ fn spec(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Option<ToolSpec> {
         tracing::warn!(server = config.name, tool = %tool.name, "tool is left out: its name {fault}");
         return None;
     }
+    let parameters_schema = schema::schema(tool, mask);
+    let parameters_schema = parameters_schema
+        .inspect_err(|fault| tracing::warn!(server = config.name, tool = %tool.name, "tool is left out: {fault}"));
     Some(ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
-        description: mask.apply(tool.description.as_deref().unwrap_or_default()).into_owned(),
-        parameters_schema: tool.schema_as_json_value().to_string(),
+        description: schema::description(tool, mask),
+        parameters_schema: parameters_schema.ok()?,
         read_only,
     })
 }
