@@ -48,28 +48,23 @@ pub struct Cli {
     pub command: Command,
 }
 
-const NATS_URL: &str = "\
-The NATS servers, separated by commas [default: nats://127.0.0.1:4222]. Every user of the machine can read a command
-line: an address with a password belongs into NATS_URL, or into the file that NATS_URL_FILE names";
-const DATABASE_URL: &str = "\
-The Postgres database. Every user of the machine can read a command line: an address with a password belongs into
-DATABASE_URL, or into the file that DATABASE_URL_FILE names";
-
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
             78 bad configuration, 130 Ctrl-C (detaches, never cancels),
-            141 the output was closed";
+            141 the output was closed
+Every user of the machine can read a command line: an address with a
+password belongs into a variable or a file.";
 
 /// What every command accepts.
 #[derive(Args, Clone)]
 pub struct GlobalArgs {
-    /// The NATS servers, separated by commas [default: nats://127.0.0.1:4222]
+    /// The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]
     #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true)]
-    #[arg(help_heading = "Everywhere", long_help = NATS_URL)]
+    #[arg(help_heading = "Everywhere")]
     pub nats_url: Option<String>,
-    /// The Postgres database
+    /// The Postgres database; DATABASE_URL_FILE names a file with it
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    #[arg(help_heading = "Everywhere", long_help = DATABASE_URL)]
+    #[arg(help_heading = "Everywhere")]
     pub database_url: Option<String>,
     /// The LLM service, as host:port
     #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Everywhere")]

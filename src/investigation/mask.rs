@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod corpus;
+mod each;
 mod stream;
 mod words;
 

@@ -13,11 +13,13 @@ use crate::engine::ports::{DeadReason, Received, Refusal, Threads, Tools};
 use crate::investigation::alert::{Alert, Severity};
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, IntakeError, normalise, question};
+use crate::investigation::intake::{Hints, IntakeError, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::{EventDraft, EventType};
 use crate::store::Store;
+
+use super::masked;
 
 /// Decodes, masks and plans.
 #[derive(Debug)]
@@ -35,17 +37,9 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         Self { config, tools, threads, mask, worker_name }
     }
 
-    fn mask(&self, mut alert: Alert) -> Alert {
-        alert.title = self.mask.apply(&alert.title).into_owned();
-        alert.text = self.mask.apply(&alert.text).into_owned();
-        alert.alert_type = self.mask.apply(&alert.alert_type).into_owned();
-        alert.runbook_url = alert.runbook_url.map(|url| self.mask.apply(&url).into_owned());
-        alert
-    }
-
     async fn alert(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
-        let alert = self.mask(normalise(body, &hints(received)).map_err(refused)?);
+        let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
         let chain = header(received, bus::CHAIN);
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
         let tools = self.tools.list(&planner::servers_of(&self.config, &route)).await;
@@ -65,7 +59,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         }
         let thread = self.thread(parent).await?;
         let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
-        let asked = self.mask(asked);
+        let asked = masked::texts(&self.mask, asked);
         let chain = header(received, bus::CHAIN);
         let route = follow_up::route(&self.config, &thread, chain.as_deref()).map_err(unplanned)?;
         let tools = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;

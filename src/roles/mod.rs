@@ -7,6 +7,7 @@ pub mod gauges;
 pub mod guard;
 pub mod intake;
 pub mod llm_service;
+pub mod masked;
 pub mod migrate;
 pub mod receive;
 pub mod secrets;

@@ -7,6 +7,7 @@ use diesel::connection::SimpleConnection;
 
 use super::address;
 use super::error::Error;
+use crate::investigation::mask::Mask;
 
 /// What every connection begins with. A confirmed commit outlives a crash of the server, whatever its default is. A server
 /// without lz4 keeps its own compression: large texts are then stored at half the rate.
@@ -119,6 +120,7 @@ pub struct Store {
     pub(super) patience: Duration,
     /// Where this process writes to see that the database takes writes.
     pub(super) probe_slot: i16,
+    pub(super) mask: Mask,
 }
 
 impl Store {
@@ -133,7 +135,15 @@ impl Store {
             bound: options.statement_timeout + Duration::from_secs(10),
             patience: options.patience,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
+            mask: Mask::default(),
         })
+    }
+
+    /// The same store with this mask over what is kept of a message: its headers and its subject once it is settled, and
+    /// why it was given up.
+    #[must_use]
+    pub fn masking(self, mask: Mask) -> Self {
+        Self { mask, ..self }
     }
 }
 

@@ -1,13 +1,17 @@
 //! Whether something is over, what it owes, and its settlement.
 
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{DeadLetter, DeadReason, JournalError, Standing};
 use crate::investigation::ids::SessionId;
+use crate::investigation::mask::Mask;
 
 use super::number;
+use super::schema::alerts;
 use super::statement::statement;
 
 pub(super) struct ReadStanding {
@@ -52,7 +56,29 @@ pub(super) fn standing(id: SessionId, row: StandingRow) -> Result<Standing, Jour
 }
 
 pub(super) struct Settle {
-    pub(super) session_id: Uuid,
+    session_id: Uuid,
+    headers: Option<Value>,
+    subject: Option<String>,
 }
 
-statement!(Settle, "settled.sql", Bool, [SqlUuid: session_id]);
+statement!(Settle, "settled.sql", Bool, [
+    SqlUuid: session_id,
+    Nullable<Jsonb>: headers,
+    Nullable<Text>: subject,
+]);
+
+impl Settle {
+    /// Settles with what may be kept of the message: until then its job may have to be queued again as it came.
+    pub(super) fn masked(connection: &mut PgConnection, session: SessionId, mask: &Mask) -> QueryResult<Self> {
+        let of_alert = alerts::table.filter(alerts::alert_id.eq(session.0));
+        let message: Option<(Value, String)> =
+            of_alert.select((alerts::headers, alerts::subject)).first(connection).optional()?;
+        let (headers, subject) = message.unzip();
+        Ok(Self {
+            session_id: session.0,
+            headers: headers.map(|headers| mask.each_text(headers)),
+            subject: subject
+                .map(|subject| subject.split('.').map(|word| mask.apply(word)).collect::<Vec<_>>().join(".")),
+        })
+    }
+}

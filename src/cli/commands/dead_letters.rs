@@ -19,20 +19,24 @@ use crate::cli::messages;
 use crate::cli::render::letters;
 use crate::cli::view::Surroundings;
 use crate::investigation::ids::SessionId;
+use crate::investigation::mask::Mask;
+use crate::roles::masked::dead_letter;
+use crate::roles::secrets;
 
 pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("dead-letters").await?;
     let outcome = match command {
-        DeadLettersCommand::List(args) => list(&nats, args).await,
+        DeadLettersCommand::List(args) => list(global, &nats, args).await,
         DeadLettersCommand::Show(args) => show(global, &nats, args).await,
         DeadLettersCommand::Retry(args) => retry(global, nats.clone(), args).await,
-        DeadLettersCommand::Drop(args) => drop(&nats, args).await,
+        DeadLettersCommand::Drop(args) => drop(global, &nats, args).await,
     };
     with_cause(&nats, outcome).await
 }
 
-async fn list(nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
-    let mut found = nats.dead_letters().await?;
+async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
+    let mask = mask(global)?;
+    let mut found: Vec<_> = nats.dead_letters().await?.into_iter().map(|letter| dead_letter(&mask, letter)).collect();
     let total = found.len();
     found.truncate(usize::try_from(args.limit)?);
     if found.is_empty() {
@@ -52,7 +56,7 @@ async fn list(nats: &Nats, args: DeadLettersListArgs) -> anyhow::Result<Exit> {
 }
 
 async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> anyhow::Result<Exit> {
-    let letter = find(nats, &args.letter).await?;
+    let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
     let style = Surroundings::of_process().style();
     if args.body {
         let mut out = std::io::stdout();
@@ -101,8 +105,8 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
     Sources { nats, store }.show_from_queue((session, queue), options).await
 }
 
-async fn drop(nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
-    let letter = find(nats, &args.letter).await?;
+async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
+    let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
     if !nats.drop_dead_letter(letter.sequence).await? {
         bail!("{} is gone already", letters::named(&letter));
     }
@@ -112,6 +116,16 @@ async fn drop(nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
         print(&[format!("dropped {}", letters::named(&letter))])?;
     }
     Ok(Exit::Done)
+}
+
+/// A dead letter is raw, so that it can be queued again; what is shown of it is not. A faulty file is not this command's
+/// business.
+fn mask(global: &GlobalArgs) -> anyhow::Result<Mask> {
+    let addresses = addresses(global);
+    match load_config(global) {
+        Ok(config) => Ok(secrets::mask(&config, Some(&addresses))?),
+        Err(_) => Ok(secrets::of_process(Some(&addresses))),
+    }
 }
 
 /// The one that is meant; none and several are errors.

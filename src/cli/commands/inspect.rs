@@ -13,10 +13,9 @@ use crate::cli::render;
 use crate::engine::ports::Received;
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::normalise;
 use crate::investigation::plan::ToolSpec;
 use crate::investigation::react;
-use crate::roles::{intake, secrets};
+use crate::roles::{intake, masked, secrets};
 
 pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
     match command {
@@ -46,20 +45,20 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
     let mask = secrets::mask(&load_config(global)?, None)?;
     let body = submit::read(&args.file)?;
     let hints = intake::hints(&received(&args));
-    let alert = normalise(&body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;
-    let masked = |text: &str| Value::String(mask.apply(text).into_owned());
+    let alert =
+        masked::alert(&mask, &body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;
     let shown = json!({
         "fingerprint": alert.fingerprint,
-        "type": masked(&alert.alert_type),
+        "type": alert.alert_type,
         "severity": alert.severity.as_str(),
         "status": match alert.status {
             AlertStatus::Firing => "firing",
             AlertStatus::Resolved => "resolved",
         },
-        "title": masked(&alert.title),
+        "title": alert.title,
         "source": alert.source,
-        "runbook": alert.runbook_url.as_deref().map(masked),
-        "text": masked(&alert.text),
+        "runbook": alert.runbook_url,
+        "text": alert.text,
     });
     print(&[render::json::pretty(&shown)?])?;
     Ok(Exit::Done)

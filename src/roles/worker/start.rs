@@ -84,7 +84,7 @@ pub(super) async fn reach(
         anyhow::Ok(())
     };
     let ((nats, requests), ()) = tokio::try_join!(broker, schema)?;
-    let store = Arc::new(Store::new(&database)?);
+    let store = Arc::new(Store::new(&database)?.masking(mask.clone()));
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
     let model = Arc::new(Masked::new(model, mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);

@@ -3,7 +3,8 @@ WITH session AS (
   WHERE s.session_id = $1 AND s.status <> 'running'
   RETURNING s.session_id
 ), alert AS (
-  UPDATE alerts a SET settled_at = coalesce(a.settled_at, clock_timestamp()), raw = NULL
+  UPDATE alerts a SET settled_at = coalesce(a.settled_at, clock_timestamp()), raw = NULL,
+    headers = coalesce($2, a.headers), subject = coalesce($3, a.subject)
   WHERE a.alert_id = $1
     AND (a.place IN ('joined', 'ended', 'dead') OR a.place = 'opened' AND EXISTS (SELECT FROM session))
   RETURNING a.alert_id
