@@ -34,6 +34,7 @@ mod protocol;
 mod python;
 mod read_only;
 mod receive;
+mod secrets;
 mod settling;
 mod start;
 mod store;

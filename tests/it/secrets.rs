@@ -1,0 +1,242 @@
+//! Secrets on their way through everything: they come in by every port, and none is left anywhere.
+
+mod guard;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tarsy::bus::{Followed, NewAlert, Priority, SESSION_ID};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::mask::Mask;
+use tarsy::investigation::timeline::EventType;
+use uuid::Uuid;
+
+use crate::support::http;
+use crate::support::process::{TARSY, Tarsy};
+use crate::support::seeds::{Seed, seeds};
+use crate::support::stage::{Setup, Stage};
+use crate::support::tap::Tap;
+use crate::support::wait::eventually;
+
+/// Known to the process, and of no form that any pattern knows.
+const KNOWN: &str = "plain.words.of.the.operator";
+
+/// The seeds that the mask knows on their own. Those that it does not are the business of its own tests.
+fn known_seeds() -> Vec<Seed> {
+    let mask = Mask::default();
+    let is_known = |seed: &Seed| {
+        let once = json!({"samples": [seed.text]}).to_string();
+        let twice = json!({"event": once}).to_string();
+        let forms = [seed.text.clone(), format!("{once:?}"), once, twice];
+        forms.iter().all(|form| seed.shown_in(&mask.apply(form)).is_none())
+    };
+    let alone: Vec<Seed> = seeds().into_iter().filter(is_known).collect();
+    // And where one stands behind the other.
+    let samples = json!({"samples": texts(&alone)}).to_string();
+    let together = [markdown(&alone), samples.clone(), json!({"event": samples}).to_string(), format!("{samples:?}")];
+    let together = together.map(|text| mask.apply(&text).into_owned());
+    alone.into_iter().filter(|seed| together.iter().all(|text| seed.shown_in(text).is_none())).collect()
+}
+
+/// Those that stand on one line of a header, also behind the words of a fault.
+fn of_headers(seeds: &[Seed]) -> Vec<&Seed> {
+    let mask = Mask::default();
+    let fits = |seed: &&Seed| {
+        let line = seed.text.len() < 400 && seed.text.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+        let cited = format!("header Tarsy-Chain names {:?}; defined: default", seed.text);
+        line && seed.shown_in(&mask.apply(&cited)).is_none()
+    };
+    seeds.iter().filter(fits).collect()
+}
+
+fn texts(seeds: &[Seed]) -> Vec<String> {
+    seeds.iter().map(|seed| seed.text.clone()).chain([format!("it is {KNOWN} there")]).collect()
+}
+
+/// One block for each, as a model writes them.
+fn markdown(seeds: &[Seed]) -> String {
+    let block = |text: String| format!("It printed:\n\n```text\n{text}\n```\n\nThen it ended.\n\n");
+    texts(seeds).into_iter().map(block).collect()
+}
+
+/// A model that repeats every secret in everything that it can say, behind an error of its provider that does so, too.
+fn transcript(seeds: &[Seed]) -> String {
+    let found = texts(seeds);
+    let call = |tool: &str| json!({"call": {"tool": format!("leak.{tool}"), "arguments": {"samples": found}}});
+    let first = json!({
+        "fail": {"code": "max_retries", "message": format!("GET failed:\n\n{}", markdown(seeds)), "times": 1},
+        "chunks": [
+            {"thinking": markdown(seeds)}, {"text": markdown(seeds)},
+            {"code": {"code": format!("print({})", json!(found)), "language": "PYTHON"}},
+            {"code_result": {"result": json!({"samples": found}).to_string(), "outcome": "OUTCOME_OK"}},
+            {"grounding": {"queries": found, "sources": [{"uri": "https://h/", "title": KNOWN}], "search_widget": KNOWN}},
+            call("read"), call("broken"),
+        ],
+    });
+    let last = json!({"chunks": [{"text": format!("Cause: found.\n\n{}", markdown(seeds))}]});
+    json!({"name": "leak", "match": "KubeLeak", "answers": [first, last]}).to_string()
+}
+
+/// Tools whose descriptions, schemas, results and errors are full of them.
+fn evidence(folder: &std::path::Path, seeds: &[Seed]) {
+    let properties: serde_json::Map<String, Value> =
+        texts(seeds).into_iter().zip(0..).map(|(text, n)| (format!("p{n}"), json!({"description": text}))).collect();
+    let tool = |is_error: bool| {
+        json!({
+            "description": format!("Reads {KNOWN} with {}", seeds[0].text), "read_only": true,
+            "schema": {"type": "object", "properties": properties},
+            "answers": [{"file": "result", "is_error": is_error}],
+        })
+    };
+    let index = json!({"tools": {"read": tool(false), "broken": tool(true)}});
+    std::fs::write(folder.join("evidence.yaml"), index.to_string()).unwrap();
+    std::fs::write(folder.join("result"), json!({"samples": texts(seeds)}).to_string()).unwrap();
+}
+
+fn config(stage: &Stage) -> String {
+    let (folder, calls) = (stage.file("leaking"), stage.file("tool_calls"));
+    json!({
+        "mcp_servers": {"leak": {
+            "command": TARSY, "args": ["evidence-server", folder], "env": {"TARSY_TOOL_CALLS_FILE": calls, "LEAK": "${LEAK}"},
+        }},
+        "worker": {"lease": "2s", "slots": 8},
+    })
+    .to_string()
+}
+
+/// What is written and sent, by where it was found.
+struct Traces(Vec<(&'static str, String)>);
+
+impl Traces {
+    /// Each secret that is there in clear, also within JSON or JSON within JSON, with its place.
+    fn of(&self, seeds: &[&Seed]) -> BTreeSet<String> {
+        let unescaped = |text: &str| {
+            text.replace("\\\\", "\u{0}").replace("\\\"", "\"").replace("\\n", "\n").replace('\u{0}', "\\")
+        };
+        let mut found = BTreeSet::new();
+        for (place, text) in &self.0 {
+            let once = unescaped(text);
+            let readings = [text.clone(), unescaped(&once), once];
+            for seed in seeds {
+                let shown = |secret: &&String| readings.iter().any(|reading| reading.contains(secret.as_str()));
+                found.extend(seed.secrets.iter().find(shown).map(|_| format!("{place}: {}", seed.name)));
+            }
+            if readings.iter().any(|reading| reading.contains(KNOWN)) {
+                found.insert(format!("{place}: a known value"));
+            }
+        }
+        found
+    }
+}
+
+/// Every row of every table.
+fn dump(stage: &Stage) -> String {
+    let tables = stage.database.text(
+        "SELECT string_agg(table_name, ' ') FROM information_schema.tables WHERE table_schema = 'public' AND \
+         table_type = 'BASE TABLE'",
+    );
+    assert!(tables.split(' ').count() > 8, "{tables}");
+    let rows = |table: &str| {
+        stage.database.text(&format!("SELECT coalesce(string_agg(to_jsonb(t)::text, E'\\n'), '') FROM {table} t"))
+    };
+    tables.split(' ').map(rows).collect()
+}
+
+/// All of a stream: subjects, headers if asked for, bodies.
+async fn stream(stage: &Stage, name: &str) -> Vec<async_nats::jetstream::message::StreamMessage> {
+    let jetstream = stage.jetstream().await;
+    let mut stream = jetstream.get_stream(name).await.unwrap();
+    let state = stream.info().await.unwrap().state.clone();
+    let mut all = Vec::new();
+    for sequence in state.first_sequence..=state.last_sequence {
+        if let Ok(message) = stream.get_raw_message(sequence).await {
+            all.push(message);
+        }
+    }
+    all
+}
+
+async fn publish(stage: &Stage, headers: Value, body: &str) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let mut all = json!({SESSION_ID: session.to_string()});
+    all.as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.as_bytes().to_vec(), headers: all };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    session
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_metric() {
+    let seeds = known_seeds();
+    let in_headers = of_headers(&seeds);
+    assert!(seeds.len() >= 40 && in_headers.len() >= 20, "{} {}", seeds.len(), in_headers.len());
+    let stage = Stage::set_up(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
+    std::fs::create_dir(stage.file("leaking")).unwrap();
+    evidence(&stage.file("leaking"), &seeds);
+    std::fs::write(stage.file("tarsy.yaml"), config(&stage)).unwrap();
+    let tap = Tap::before(stage.llm_addr()).await;
+    let environment = stage.env(stage.database.url());
+    let mut environment = environment.each().to_vec();
+    environment.extend([("TARSY_LLM_ADDR", tap.address()), ("LEAK", KNOWN), ("OPERATOR_PASSWORD", KNOWN)]);
+    let mut worker = Tarsy::spawn("worker", &["worker", "--log-level", "trace"], &environment);
+    let metrics = worker.ready().await;
+
+    let body = json!({
+        "alertname": "KubeLeak", "groupKey": seeds[0].text, "samples": texts(&seeds),
+        "annotations": {"runbook_url": format!("https://u:{}@h/r", "w0rd-0f-the-runb00k")},
+    });
+    let headers = json!({"Tarsy-Title": in_headers[0].text, "traceparent": in_headers[1].text});
+    let session = publish(&stage, headers, &body.to_string()).await;
+    let mut timeline = stage.follow(session).await;
+    let mut live = String::new();
+    while let Some(item) = timeline.next().await {
+        if let Followed::Delta(delta) = item {
+            live.push_str(&delta.delta);
+        }
+    }
+    assert_eq!(timeline.seen.last().unwrap().event_type, EventType::SessionCompleted, "{:#?}", timeline.seen.last());
+    for seed in &in_headers {
+        let named = format!("none {}", seed.text);
+        let headers = json!({
+            "Tarsy-Chain": named, "Tarsy-Title": seed.text, "Tarsy-Fingerprint": seed.text, "traceparent": seed.text,
+            "Tarsy-Runbook-Url": format!("https://h/?x={}", seed.text), "Tarsy-Alert-Type": seed.text,
+        });
+        publish(&stage, headers, &seed.text).await;
+    }
+    stage.queue_is_empty().await;
+    let unsettled = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
+    eventually("every alert is settled", async || stage.database.number(unsettled) == 0).await;
+
+    let letters = stream(&stage, "TARSY_DEAD_LETTERS").await;
+    assert_eq!(letters.len(), in_headers.len());
+    let is_raw = |seed: &&&Seed| letters.iter().any(|letter| letter.payload == seed.text);
+    assert_eq!(in_headers.iter().filter(is_raw).count(), letters.len(), "a dead letter is queued again as it came");
+    let details = letters.iter().map(|letter| letter.headers.get("Tarsy-Dead-Detail").unwrap().as_str());
+    let events = stream(&stage, "TARSY_TIMELINE").await.into_iter();
+    let list = ["dead-letters", "list", "--json", "--limit", "1000"];
+    let listed = Tarsy::spawn("letters", &list, &environment).finished().await;
+    assert_eq!((listed.0, listed.1.lines().count()), (0, in_headers.len()));
+    let traces = Traces(vec![
+        ("dump", dump(&stage)),
+        ("timeline", events.map(|event| String::from_utf8_lossy(&event.payload).into_owned()).collect()),
+        ("live text", live),
+        ("dead letters' details", details.collect::<Vec<_>>().join("\n")),
+        ("dead letters' list", listed.1),
+        ("log of the worker", worker.log()),
+        ("log of the llm-service", stage.llm.log()),
+        ("prompts", tap.sent()),
+        ("metrics", http::get(&metrics, "/metrics").await.body),
+    ]);
+    for (place, holds) in
+        [("dump", "KubeLeak"), ("prompts", "KubeLeak"), ("live text", "Then it ended"), ("timeline", "[masked]")]
+    {
+        let (_, text) = traces.0.iter().find(|(name, _)| *name == place).unwrap();
+        assert!(text.contains(holds), "{place} is not what it should be");
+    }
+    let all: Vec<&Seed> = seeds.iter().collect();
+    assert_eq!(traces.of(&all), BTreeSet::new());
+    assert!(!traces.0.iter().any(|(_, text)| text.contains("w0rd-0f-the-runb00k")));
+    let sent = std::fs::read_to_string(stage.file("tool_calls")).unwrap();
+    assert!(sent.contains(KNOWN), "a tool is sent what the model wrote");
+    assert_eq!(stage.database.number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"), 0);
+}

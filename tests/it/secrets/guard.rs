@@ -1,0 +1,62 @@
+//! What a role keeps from other processes of its own user.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use crate::support::process::TARSY;
+use crate::support::wait::eventually;
+
+/// A user without rights, where the tests run as one that may become it.
+const OTHER: u32 = 65_534;
+
+/// A command as a user who is not root: root reads everything.
+fn as_user(program: &str) -> Command {
+    let mut command = Command::new(program);
+    if rustix::process::geteuid().is_root() {
+        command.uid(OTHER).gid(OTHER);
+    }
+    command
+}
+
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[tokio::test]
+async fn a_process_of_the_same_user_reads_no_environment_of_a_role() {
+    // Elsewhere the other user may not reach the program.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let program = folder.path().join("tarsy");
+    std::fs::copy(TARSY, &program).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    let roles: [&[&str]; 3] = [
+        &["llm-service", "--listen", "127.0.0.1:0"],
+        &["worker", "--nats-url", "nats://127.0.0.1:1", "--database-url", "postgres://127.0.0.1:1/x"],
+        &["receive", "--listen", "127.0.0.1:0", "--nats-url", "nats://127.0.0.1:1"],
+    ];
+    for role in roles {
+        let mut command = as_user(program.to_str().unwrap());
+        command.args(role).env_clear().env("MY_API_KEY", "s3cret").current_dir(folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = Ended(command.spawn().unwrap());
+        let environment = format!("/proc/{}/environ", child.0.id());
+        // The files of a process that cannot be dumped belong to root: proc(5).
+        eventually("the role guards itself", async || {
+            std::fs::metadata(&environment).is_ok_and(|file| file.uid() == 0)
+        })
+        .await;
+        let read = as_user("/bin/cat").arg(&environment).output().unwrap();
+        assert!(!read.status.success() && read.stdout.is_empty(), "{role:?} {read:?}");
+    }
+    let mut plain = as_user("/bin/sleep");
+    let plain = Ended(plain.arg("60").env_clear().env("MY_API_KEY", "s3cret").spawn().unwrap());
+    let read = as_user("/bin/cat").arg(format!("/proc/{}/environ", plain.0.id())).output().unwrap();
+    assert!(read.status.success(), "any other process can be read, so the test can fail: {read:?}");
+}

@@ -1,0 +1,73 @@
+//! A wire that is listened to: everything that clients of a gRPC service send it, as text.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A relay before a service; what was sent through it is kept.
+pub(crate) struct Tap {
+    address: String,
+    connections: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Tap {
+    /// Relays to `service`.
+    pub(crate) async fn before(service: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let connections: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+        let (service, kept) = (service.to_owned(), Arc::clone(&connections));
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(relay(client, service.clone(), Arc::clone(&kept)));
+            }
+        });
+        Self { address, connections }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The bodies of all requests so far, one behind the other, without the frames of HTTP/2 between them.
+    pub(crate) fn sent(&self) -> String {
+        let connections = self.connections.lock().unwrap();
+        let bodies: Vec<u8> = connections.iter().flat_map(|bytes| bodies(bytes)).collect();
+        String::from_utf8_lossy(&bodies).into_owned()
+    }
+}
+
+async fn relay(client: TcpStream, service: String, kept: Arc<Mutex<Vec<Vec<u8>>>>) {
+    let Ok(server) = TcpStream::connect(service).await else { return };
+    let ((mut from, mut back), (mut answers, mut to)) = (client.into_split(), server.into_split());
+    let number = {
+        let mut kept = kept.lock().unwrap();
+        kept.push(Vec::new());
+        kept.len() - 1
+    };
+    let there = async {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            kept.lock().unwrap()[number].extend(&buffer[..length]);
+            if to.write_all(&buffer[..length]).await.is_err() {
+                return;
+            }
+        }
+        to.shutdown().await.ok();
+    };
+    tokio::join!(there, tokio::io::copy(&mut answers, &mut back)).1.ok();
+}
+
+/// The payloads of the DATA frames (type 0) behind the preface of 24 bytes: RFC 9113, 4.1.
+fn bodies(bytes: &[u8]) -> Vec<u8> {
+    let (mut all, mut rest) = (Vec::new(), bytes.get(24..).unwrap_or_default());
+    while let [a, b, c, kind, _flags, _, _, _, _, after @ ..] = rest {
+        let length = usize::try_from(u32::from_be_bytes([0, *a, *b, *c])).unwrap().min(after.len());
+        if *kind == 0 {
+            all.extend(&after[..length]);
+        }
+        rest = &after[length..];
+    }
+    all
+}
