@@ -20,7 +20,7 @@ pub fn alert(mask: &Mask, body: &[u8], hints: &Hints) -> Result<Alert, IntakeErr
     let written = normalise(body, hints)?;
     let shown = normalise(&masked_body(mask, body), hints);
     let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
-    Ok(texts(mask, Alert { fingerprint: written.fingerprint, ..shown }))
+    Ok(texts(mask, Alert { fingerprint: written.fingerprint, members: written.members, ..shown }))
 }
 
 /// The alert with each of its texts masked.
