@@ -10,6 +10,7 @@ pub mod door;
 pub mod drill;
 pub mod engine;
 pub mod investigation;
+pub mod listener;
 pub mod llm;
 pub mod mcp;
 pub mod roles;

@@ -15,7 +15,8 @@ struct Source {
 }
 
 /// Which of our modules a ring may name, itself aside.
-const RINGS: [(&str, &[&str]); 10] = [
+const RINGS: [(&str, &[&str]); 11] = [
+    ("listener", &[]),
     ("investigation", &[]),
     ("config", &["investigation"]),
     ("engine", &["investigation", "config"]),
@@ -27,7 +28,7 @@ const RINGS: [(&str, &[&str]); 10] = [
     ("telemetry", ADAPTER),
     ("door", ADAPTER),
 ];
-const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill"];
+const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill", "listener"];
 /// May name everything.
 const COMPOSITION: [&str; 2] = ["cli", "roles"];
 const LONGEST: usize = 400;

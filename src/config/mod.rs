@@ -79,7 +79,7 @@ pub struct Config {
     pub streams: Streams,
     /// When an alert is taken for one that was investigated before.
     pub dedupe: Dedupe,
-    /// What `tarsy receive` takes over from a request.
+    /// What `tarsy receive` takes over from a request, and how many clients it has.
     pub receive: Receive,
     /// Whose runbooks an agent is pointed at.
     pub runbooks: Runbooks,

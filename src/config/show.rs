@@ -37,7 +37,14 @@ pub fn show(config: &Config) -> String {
         )
         .put("streams", streams(&config.streams))
         .put("dedupe", Section::default().put("cooldown", duration(config.dedupe.cooldown)).yaml())
-        .put("receive", Section::default().put("headers", texts(&config.receive.headers)).yaml())
+        .put(
+            "receive",
+            Section::default()
+                .put("headers", texts(&config.receive.headers))
+                .put("connections", integer(config.receive.connections))
+                .put("connections_per_address", integer(config.receive.connections_per_address))
+                .yaml(),
+        )
         .put("runbooks", Section::default().put("hosts", texts(&hosts)).yaml())
         .put("database", Section::default().put("pool_size", integer(config.database.pool_size)).yaml())
         .put("retention", ages(&config.retention))

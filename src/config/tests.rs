@@ -167,6 +167,7 @@ fn each_section_says_what_it_accepts() {
         "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h}",
         "masking: {variables: ['hunter2!']}",
         "worker: {lease: '${LEASE'}",
+        "receive: {connections: 0, connections_per_adress: 3}",
         "streams: {replicas: 6, alerts: {max_age: 1h, max_bytes: 1KiB}, timeline: 3d, dead_letter: {}, control: {max_age: 1m}}",
         "wroker: {}",
         "receive: {headers: [Tarsy-Parent-Id, tarsy-chain, 7]}",

@@ -19,16 +19,21 @@ pub const RECEIVE_HEADERS: [&str; 9] = [
 /// How many of them describe the alert and nothing else: these are the default.
 const DESCRIBING: usize = 5;
 
-/// What `tarsy receive` takes over from a request.
+/// What `tarsy receive` takes over from a request, and how many clients it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receive {
     /// The headers that go with an alert, each one of [`RECEIVE_HEADERS`].
     pub headers: Vec<String>,
+    /// Connections at the same time; with the largest body each, this is what the door may hold in memory.
+    pub connections: u32,
+    /// Of these, from one address. A proxy in front of the door is one address.
+    pub connections_per_address: u32,
 }
 
 impl Default for Receive {
     fn default() -> Self {
-        Self { headers: RECEIVE_HEADERS.iter().take(DESCRIBING).map(|name| (*name).to_owned()).collect() }
+        let headers = RECEIVE_HEADERS.iter().take(DESCRIBING).map(|name| (*name).to_owned()).collect();
+        Self { headers, connections: 256, connections_per_address: 16 }
     }
 }
 
@@ -36,9 +41,13 @@ impl Receive {
     pub(super) fn read(mut map: Map<'_>) -> Self {
         let headers = map.get("headers").and_then(|field| field.list());
         let named = |fields: Vec<Field<'_>>| fields.iter().filter_map(|field| field.word(&RECEIVE_HEADERS)).collect();
-        let headers = headers.map(named).unwrap_or_else(|| Self::default().headers);
+        let built_in = Self::default();
+        let headers = headers.map(named).unwrap_or(built_in.headers);
+        let mut number = |key, least| map.get(key).and_then(|field| field.number(1, 65_536)).unwrap_or(least);
+        let connections = number("connections", built_in.connections);
+        let connections_per_address = number("connections_per_address", built_in.connections_per_address);
         map.finish();
-        Self { headers }
+        Self { headers, connections, connections_per_address }
     }
 }
 

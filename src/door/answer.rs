@@ -19,6 +19,8 @@ pub(super) enum Fault {
     NoSuchPath,
     OnlyPost,
     Unauthorized,
+    /// A web page asks, and nothing else tells it from a program of this machine.
+    Browser,
     TooLarge(String),
     /// The body took longer than this. Slow today is not slow for ever, so this is no 4xx.
     Slow(Duration),
@@ -64,6 +66,11 @@ impl Fault {
             Self::Unauthorized => {
                 let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");
                 (StatusCode::UNAUTHORIZED, "a bearer token is needed".to_owned(), Some((WWW_AUTHENTICATE, scheme)))
+            }
+            Self::Browser => {
+                let why =
+                    "without a token no request of a web page is taken: it has the header Origin or Sec-Fetch-Site";
+                (StatusCode::FORBIDDEN, why.to_owned(), None)
             }
             // What was not read of the body is not read any more.
             Self::TooLarge(why) => {

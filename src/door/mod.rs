@@ -19,6 +19,7 @@ pub use token::Token;
 
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::listener::Limits;
 
 /// The rules of a door.
 #[derive(Debug)]
@@ -29,10 +30,12 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// What becomes of the headers of a request.
     pub headers: Headers,
-    /// For the head of a request, and again for its body; also how long a connection may be idle.
+    /// For the head of a request; also how long a connection may be idle.
+    pub head_patience: Duration,
+    /// For the body of a request.
     pub patience: Duration,
-    /// Connections at the same time; more wait until one is closed.
-    pub connections: usize,
+    /// Connections at the same time.
+    pub limits: Limits,
 }
 
 /// What becomes of the headers of a request. One that is on no list is not looked at.

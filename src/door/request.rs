@@ -54,6 +54,9 @@ impl Entrance {
     }
 }
 
+/// Browsers send these with what a page asks for, and pages cannot leave them out.
+const FROM_PAGES: [&str; 2] = ["origin", "sec-fetch-site"];
+
 /// Reads a request, its body last: nobody who may not come in gets that far.
 pub(super) async fn read(
     settings: &Settings,
@@ -67,6 +70,9 @@ pub(super) async fn read(
     }
     if settings.token.as_ref().is_some_and(|token| !token.is_shown(&head.headers)) {
         return Err(Fault::Unauthorized);
+    }
+    if settings.token.is_none() && FROM_PAGES.iter().any(|name| head.headers.contains_key(*name)) {
+        return Err(Fault::Browser);
     }
     let chosen = priority(head.uri.query().unwrap_or_default())?;
     let headers = passed(&head.headers, &settings.headers)?;

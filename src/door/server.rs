@@ -11,7 +11,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::answer::answer;
 use super::request::{Entrance, read};
 use super::{Queue, Settings};
+use crate::listener::{Seat, Seats};
 
 /// For requests that are open when the door is closed; longer than a body and the queue may take together.
 const DRAIN: Duration = Duration::from_secs(25);
@@ -40,23 +40,21 @@ struct Door<Q> {
 
 /// Lets alerts in on `listener` until `stop` is cancelled, then finishes the open requests for a bounded time.
 pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q, stop: CancellationToken) {
-    let seats = Arc::new(Semaphore::new(settings.connections));
+    let seats = Seats::new("alerts", settings.limits);
     let door = Arc::new(Door { settings, queue });
     let connections = TaskTracker::new();
-    let next = async || {
-        // Without a seat nobody is let in: who comes waits where the system keeps them.
-        let seat = Arc::clone(&seats).acquire_owned().await;
-        (listener.accept().await, seat)
-    };
-    while let Some((accepted, seat)) = stop.run_until_cancelled(next()).await {
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, client)) => {
+                let Some(seat) = seats.take(client.ip()) else {
+                    refuse(&stream);
+                    continue;
+                };
                 let (door, stop) = (Arc::clone(&door), stop.clone());
                 connections.spawn(async move {
                     metrics::gauge!("tarsy_receive_connections").increment(1);
-                    door.converse(stream, stop).await;
+                    door.converse(stream, seat, stop).await;
                     metrics::gauge!("tarsy_receive_connections").decrement(1);
-                    drop(seat);
                 });
             }
             Err(error) => {
@@ -73,17 +71,31 @@ pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q
     }
 }
 
+/// An answer for a client that listens, without a wait for one that does not. It tries again.
+fn refuse(stream: &TcpStream) {
+    let answer =
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    if let Err(error) = stream.try_write(answer) {
+        tracing::debug!(%error, "a client of the door was refused and does not know why");
+    }
+}
+
 impl<Q: Queue> Door<Q> {
     /// One connection, from its first request to its last.
-    async fn converse(self: Arc<Self>, stream: TcpStream, stop: CancellationToken) {
-        let patience = self.settings.patience;
+    async fn converse(self: Arc<Self>, stream: TcpStream, seat: Arc<Seat>, stop: CancellationToken) {
+        let (patience, head_patience) = (self.settings.patience, self.settings.head_patience);
+        let own = Arc::clone(&seat);
         let service = service_fn(move |request: Request<Incoming>| {
-            let door = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(door.open(request).await) }
+            let (door, busy) = (Arc::clone(&self), own.busy());
+            async move {
+                let response = door.open(request).await;
+                drop(busy);
+                Ok::<_, Infallible>(response)
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(patience)
+            .header_read_timeout(head_patience)
             .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
@@ -91,6 +103,7 @@ impl<Q: Queue> Door<Q> {
         let life = stop.run_until_cancelled(tokio::time::sleep(LIFE * patience));
         let ended = tokio::select! {
             ended = connection.as_mut() => Ok(ended),
+            () = seat.taken_away() => return,
             _ = life => {
                 connection.as_mut().graceful_shutdown();
                 tokio::time::timeout(LAST_REQUEST * patience, connection).await
@@ -132,6 +145,7 @@ mod tests {
 
     use super::*;
     use crate::door::{Headers, Refused, Stored, Visitor};
+    use crate::listener::Limits;
 
     /// Nobody gets that far.
     #[derive(Debug)]
@@ -146,8 +160,8 @@ mod tests {
     #[tokio::test]
     async fn whoever_sends_requests_and_reads_no_answer_loses_the_seat() {
         let patience = Duration::from_millis(200);
-        let settings =
-            Settings { token: None, max_body_bytes: 10, headers: Headers::default(), patience, connections: 1 };
+        let (limits, headers) = (Limits { connections: 1, per_address: 1 }, Headers::default());
+        let settings = Settings { token: None, max_body_bytes: 10, headers, head_patience: patience, patience, limits };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -50,6 +50,12 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
     })?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            %address,
+            "other machines can reach the llm service, which asks no caller who it is: close its port to all but the workers"
+        );
+    }
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
     tracing::info!(%address, metrics = %telemetry.address(), "llm-service serves; backend: scripted, which replays recordings");
     say_ready_and_metrics(address, telemetry.address())?;

@@ -19,6 +19,7 @@ use crate::config::{Config, Fault, Faults, Receive, process_env};
 use crate::door::{Headers, Queue, Refused, Settings, Stored, Token, Visitor, serve};
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::listener::Limits;
 use crate::telemetry::http::Readiness;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
@@ -38,10 +39,10 @@ pub struct Options {
 
 const TOKEN: &str = "TARSY_RECEIVE_TOKEN";
 const TOKEN_FILE: &str = "TARSY_RECEIVE_TOKEN_FILE";
-/// For a head, for a body, between two requests.
+/// For a head, and between two requests.
+const HEAD_PATIENCE: Duration = Duration::from_secs(3);
+/// For a body.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// With the largest body each, this is what the door may hold in memory.
-const CONNECTIONS: usize = 256;
 /// While the broker is away: it is tried again at once, and clients wait on their own anyway.
 const AWAY_RETRY: Duration = Duration::from_secs(5);
 /// A full queue gets shorter by one investigation at a time.
@@ -90,8 +91,12 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let settings = Settings {
         max_body_bytes: usize::try_from(config.worker.max_alert_bytes)?,
         headers: headers(&config.receive),
+        head_patience: HEAD_PATIENCE,
         patience: PATIENCE,
-        connections: CONNECTIONS,
+        limits: Limits {
+            connections: usize::try_from(config.receive.connections)?,
+            per_address: usize::try_from(config.receive.connections_per_address)?,
+        },
         token,
     };
     tracing::info!(%address, metrics = %telemetry.address(), token = settings.token.is_some(), "receives alerts over HTTP");
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_header_of_an_alert_can_be_listed_but_the_one_of_a_question() {
-        let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into() };
+        let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
         let Headers { mut passed, left_out, refused } = headers(&all);
         assert_eq!((left_out, refused), (vec![], vec![PARENT_ID]));
         passed.push(PARENT_ID);
@@ -233,7 +238,7 @@ mod tests {
         let mut known = bus::ALLOWED;
         known.sort_unstable();
         assert_eq!(passed, known);
-        let none = headers(&Receive { headers: vec![PARENT_ID.to_owned()] });
+        let none = headers(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
         assert_eq!((none.passed.len(), none.left_out.len()), (0, bus::ALLOWED.len() - 2), "{none:?}");
     }
 

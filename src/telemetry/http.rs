@@ -4,6 +4,7 @@
 //! says what the role last said about itself.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -19,9 +20,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::metrics::Metrics;
+use crate::listener::{Limits, Seat, Seats};
 
-/// For the head of a request, and for all of an answer's connection once the role ends.
+/// For all of an answer's connection once the role ends.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// For the head of a request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(3);
+/// Some replicas of Prometheus, the probes and a person.
+const LIMITS: Limits = Limits { connections: 64, per_address: 32 };
 /// After the system refused a connection: it is out of file descriptors, and trying again at once does not help.
 const REFUSED: Duration = Duration::from_millis(200);
 
@@ -43,11 +49,13 @@ pub async fn serve(
     readiness: watch::Receiver<Readiness>,
     stop: CancellationToken,
 ) {
-    let connections = TaskTracker::new();
+    let (connections, seats) = (TaskTracker::new(), Seats::new("metrics", LIMITS));
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(converse(stream, metrics.clone(), readiness.clone(), stop.clone()));
+            Ok((stream, client)) => {
+                if let Some(seat) = seats.take(client.ip()) {
+                    connections.spawn(converse((stream, seat), metrics.clone(), readiness.clone(), stop.clone()));
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "the listener for metrics and probes cannot accept");
@@ -63,19 +71,26 @@ pub async fn serve(
 }
 
 /// One connection, from its first request to its last.
-async fn converse(stream: TcpStream, metrics: Metrics, readiness: watch::Receiver<Readiness>, stop: CancellationToken) {
+async fn converse(
+    (stream, seat): (TcpStream, Arc<Seat>),
+    metrics: Metrics,
+    readiness: watch::Receiver<Readiness>,
+    stop: CancellationToken,
+) {
     let service = service_fn(move |request: Request<Incoming>| {
         let response = answer(request.method(), request.uri().path(), &metrics, &readiness.borrow());
         async move { Ok::<_, Infallible>(response) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(HEAD_PATIENCE)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let ended = match stop.run_until_cancelled(connection.as_mut()).await {
-        Some(ended) => ended,
-        None => {
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        // Answers are ready at once: a connection without a seat only waits.
+        () = seat.taken_away() => return,
+        () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

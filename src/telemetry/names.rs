@@ -127,6 +127,9 @@ const BACKENDS: &[&str] = &["google-native", "genai", "scripted", "unknown"];
 const COMMON: &[Metric] = &[
     gauge("tarsy_build_info", "always 1; the version of this program").by("version", &[env!("CARGO_PKG_VERSION")]),
     counter("process_cpu_seconds_total", "processor time of this process, user and system"),
+    counter("tarsy_connections_refused_total", "connections that were closed because there were too many")
+        .by("listener", &["alerts", "metrics", "llm"])
+        .by("how", &["refused", "evicted"]),
     gauge("process_resident_memory_bytes", "memory of this process that is in RAM"),
     gauge("process_open_fds", "open file descriptors of this process"),
     gauge("process_max_fds", "file descriptors that this process may open"),

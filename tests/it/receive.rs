@@ -1,6 +1,7 @@
 //! The HTTP door, as a process with a real broker behind it.
 
 mod alertmanager;
+mod crowd;
 mod outages;
 mod rules;
 

@@ -194,3 +194,12 @@ async fn a_second_signal_hands_back_in_the_middle_of_a_call_and_the_exit_code_is
     waiting.open().await;
     stage.assert_whole(session, &timeline.seen).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_llm_service_that_other_machines_can_reach_says_so() {
+    for (listen, warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", listen], &[]);
+        service.ready().await;
+        assert_eq!(service.log().contains("asks no caller who it is"), warned, "{}", service.log());
+    }
+}

@@ -1,7 +1,6 @@
 //! Who may come in, what is an alert, and what is answered.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::investigation::ids::SessionId;
@@ -139,39 +138,12 @@ async fn a_body_that_is_too_large_is_refused_without_being_read() {
     metric_is(&door.metrics, "tarsy_receive_requests_total", "code=\"4xx\"", 2.0).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_clients_are_cut_off_and_then_others_get_their_seats() {
-    let door = Door::open(&[]).await;
-    let connect = async || TcpStream::connect(&door.address).await.unwrap();
-    let began = Instant::now();
-    let mut slow_head = connect().await;
-    slow_head.write_all(b"POST /alert HTTP/1.1\r\nhost: ta").await.unwrap();
-    let mut slow_body = connect().await;
-    slow_body.write_all(&head("POST", "/alert", &[], Some(10))).await.unwrap();
-    slow_body.write_all(b"half").await.unwrap();
-    let mut idle = Vec::new();
-    for _ in 2..256 {
-        idle.push(connect().await);
-    }
-    metric_is(&door.metrics, "tarsy_receive_connections", "", 256.0).await;
-    // No seat is left. This one waits for it, and health is not asked there.
-    let next = tokio::spawn({
-        let address = door.address.clone();
-        async move { http::post(&address, "/alert", &[], b"patient").await }
-    });
-    assert_eq!(http::get(&door.metrics, "/healthz").await.status, 200);
-    assert_eq!(next.await.unwrap().status, 202);
-    assert!(began.elapsed() >= Duration::from_secs(10), "there was a seat before somebody was cut off");
-    assert_eq!(http::read(&mut slow_head).await, None, "without a request there is no answer");
-    let answer = http::read(&mut slow_body).await.unwrap();
-    // No 4xx: Alertmanager would not try again.
-    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{answer:?}");
-    metric_is(&door.metrics, "tarsy_receive_connections", "", 0.0).await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_hundred_alerts_at_once_are_all_kept_under_ids_of_their_own() {
-    let door = Door::open(&[]).await;
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("tarsy.yaml");
+    std::fs::write(&config, "receive: {connections_per_address: 200}\n").unwrap();
+    let door = Door::open(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
     let mut posts = JoinSet::new();
     for number in 0..200 {
         let address = door.address.clone();
