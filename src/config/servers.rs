@@ -21,6 +21,12 @@ pub struct McpServer {
     pub read_only: Vec<String>,
     /// Tools that a model may call although they may change something. Each such call is sent once, whatever happens.
     pub allow: Vec<String>,
+    /// Where there is such a list: the only tools that are offered, if the other keys let them.
+    pub tools: Option<Vec<String>>,
+    /// Tools that are not offered, whatever else is said of them.
+    pub deny: Vec<String>,
+    /// Whether a tool counts as read-only when its server says so.
+    pub trust_hints: bool,
 }
 
 impl McpServer {
@@ -55,6 +61,9 @@ impl McpServer {
             tool_timeout: map.duration("tool_timeout", 1, 3_600).unwrap_or(Self::TOOL_TIMEOUT),
             read_only: map.texts("read_only"),
             allow: map.texts("allow"),
+            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
+            deny: map.texts("deny"),
+            trust_hints: map.get("trust_hints").and_then(|field| field.flag()).unwrap_or(true),
         };
         map.finish();
         server

@@ -136,6 +136,9 @@ fn server(server: &McpServer) -> Yaml<'static> {
         .put("tool_timeout", duration(server.tool_timeout))
         .put("read_only", texts(&server.read_only))
         .put("allow", texts(&server.allow))
+        .put_if("tools", server.tools.as_deref().map(texts))
+        .put("deny", texts(&server.deny))
+        .put("trust_hints", Yaml::Value(Scalar::Boolean(server.trust_hints)))
         .yaml()
 }
 

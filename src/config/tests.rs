@@ -87,6 +87,9 @@ proptest::proptest! {
             tool_timeout: Duration::from_secs(1),
             read_only: vec![text.clone()],
             allow: vec![name.clone()],
+            tools: (text.len() % 2 == 0).then(|| vec![name.clone()]),
+            deny: vec![text.clone()],
+            trust_hints: name.len() % 2 == 0,
         };
         config.mcp_servers.insert("s".to_owned(), server);
         let agent = Agent { instructions: text, ..Agent::default() };
@@ -150,6 +153,7 @@ fn each_section_says_what_it_accepts() {
         "- a\n",
         "mcp_servers: {prom: {url: 'http://prom:8080'}}",
         "mcp_servers: {a.b: {}}",
+        "mcp_servers: {a: {command: c, tools: get, deny: [1], trust_hints: maybe, denied: []}}",
         "llm_providers: {a: {provider: openai, backend: google-native, model: 4, transcript: x}}",
         "llm_providers: {a: {provider: openai, model: m, context_window: 128K}}",
         "llm_providers: {a: {provider: google, model: m, api_key_env: sk-12345}}",
@@ -221,6 +225,20 @@ fn a_webhook_brings_along_what_describes_its_alert_unless_more_is_listed() {
     assert_eq!(headers("receive: {}"), describing);
     assert_eq!(headers("receive: {headers: []}"), Vec::<String>::new());
     assert_eq!(headers("receive: {headers: [Tarsy-Title, Tarsy-Chain]}"), ["Tarsy-Title", "Tarsy-Chain"]);
+}
+
+#[test]
+fn a_list_of_tools_that_is_empty_is_not_the_same_as_none() {
+    let server = |keys: &str| {
+        let text = format!("mcp_servers: {{a: {{command: c{keys}}}}}");
+        let server = Config::parse("f", &text, &env).unwrap().mcp_servers["a"].clone();
+        (server.tools, server.deny, server.trust_hints)
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(server(""), (None, vec![], true));
+    assert_eq!(server(", tools: []"), (Some(vec![]), vec![], true));
+    let expected = (Some(names(&["get", "top"])), names(&["exec"]), false);
+    assert_eq!(server(", tools: [get, top], deny: [exec], trust_hints: false"), expected);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod listing;
 mod names;
 mod offer;
 mod result;
+mod rules;
 mod schema;
 mod server;
 
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connection::{CallFailure, Connection};
-pub use self::listing::Listed;
+pub use self::listing::{Inventory, Listed};
 use self::server::Server;
 pub use self::server::ServerConfig;
 use super::Error;

@@ -6,5 +6,5 @@ mod client;
 mod error;
 pub mod evidence_server;
 
-pub use client::{Listed, ServerConfig, Servers};
+pub use client::{Inventory, Listed, ServerConfig, Servers};
 pub use error::Error;

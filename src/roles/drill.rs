@@ -36,6 +36,9 @@ pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
         tool_timeout: Duration::from_secs(30),
         read_only: Vec::new(),
         allow: Vec::new(),
+        tools: None,
+        deny: Vec::new(),
+        trust_hints: true,
     };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     config.worker.lease = LEASE;

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, McpServer, process_env};
 use crate::investigation::mask::Mask;
-use crate::mcp::{Listed, ServerConfig, Servers};
+use crate::mcp::{Inventory, ServerConfig, Servers};
 
 use super::secrets;
 
@@ -36,6 +36,9 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
         tool_timeout: server.tool_timeout,
         read_only: server.read_only.clone(),
         allowed: server.allow.clone(),
+        tools: server.tools.clone(),
+        deny: server.deny.clone(),
+        trust_hints: server.trust_hints,
     })
 }
 
@@ -43,7 +46,7 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
 ///
 /// # Errors
 /// When it is not configured, does not start, or does not answer in time.
-pub async fn list(config: &Config, server: &str) -> anyhow::Result<Vec<Listed>> {
+pub async fn list(config: &Config, server: &str) -> anyhow::Result<Inventory> {
     let settings = config.mcp_servers.get(server).with_context(|| format!("there is no MCP server {server:?}"))?;
     let (end, mask) = (CancellationToken::new(), secrets::mask(config, None)?);
     let servers = Servers::start(vec![resolved(server, settings)?], mask.clone(), &end)?;
@@ -51,7 +54,7 @@ pub async fn list(config: &Config, server: &str) -> anyhow::Result<Vec<Listed>> 
     // A child that hangs is killed when it is dropped; nobody waits for it here.
     tokio::time::timeout(CLOSE, servers.close()).await.ok();
     match listed {
-        Ok(Ok(tools)) => Ok(tools),
+        Ok(Ok(inventory)) => Ok(inventory),
         Ok(Err(error)) => bail!("{}", mask.apply(&error.to_string())),
         Err(_) => bail!("no list of tools within {} s", LIST.as_secs()),
     }

@@ -92,6 +92,9 @@ fn evidence_server(name: &str, evidence: &str) -> ServerConfig {
         tool_timeout: PATIENCE,
         read_only: Vec::new(),
         allowed: Vec::new(),
+        tools: None,
+        deny: Vec::new(),
+        trust_hints: true,
     }
 }
 

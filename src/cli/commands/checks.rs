@@ -15,6 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::render::checks;
 use crate::cli::view::Surroundings;
 use crate::config::find;
+use crate::mcp::Inventory;
 use crate::roles::{doctor, tools};
 
 pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
@@ -57,8 +58,16 @@ pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Resul
     let mut exit = Exit::Done;
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
-            Ok(tools) if args.json => tools.iter().try_for_each(print_json)?,
-            Ok(tools) => print(&checks::tools(name, &tools, &style))?,
+            Ok(Inventory { tools, unknown }) => {
+                if args.json {
+                    tools.iter().try_for_each(print_json)?;
+                } else {
+                    print(&checks::tools(name, &tools, &style))?;
+                }
+                if !unknown.is_empty() {
+                    note(&format!("{name}: the server has no tool of these names: {}", unknown.join(", ")))?;
+                }
+            }
             Err(error) => {
                 write_error(&format!("{name}: {}", super::told(&error)));
                 exit = Exit::Failed;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmcp::model::Tool;
 use serde::Serialize;
 
-use super::{ServerConfig, Servers, names, offer, schema};
+use super::{ServerConfig, Servers, names, offer, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
@@ -24,20 +24,34 @@ pub struct Listed {
     pub withheld: Option<String>,
 }
 
+/// What a server has, and what it has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    /// Its tools, sorted by name.
+    pub tools: Vec<Listed>,
+    /// Names in the configuration that it has no tool for, each with its key: `deny: pods_exec`.
+    pub unknown: Vec<String>,
+}
+
 impl Servers {
-    /// What a server has, sorted by name.
+    /// What a server has.
     ///
     /// # Errors
     /// When it is unknown, does not start, or does not answer.
-    pub async fn listed(&self, server: &str) -> Result<Vec<Listed>, Error> {
+    pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
         let known = self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?;
         let connection = known.connection(&self.surroundings).await?;
         let tools = connection.tools(server).await.inspect_err(|_| known.forget(&connection))?;
-        Ok(listed(&known.config, tools, &self.surroundings.mask))
+        let unknown = rules::unknown(&known.config, &tools);
+        Ok(Inventory { tools: listed(&known.config, tools, &self.surroundings.mask), unknown })
     }
 }
 
 fn listed(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<Listed> {
+    let withheld: BTreeMap<String, &'static str> = tools
+        .iter()
+        .filter_map(|tool| Some((tool.name.to_string(), rules::judge(config, tool).err()?.why())))
+        .collect();
     let names: Vec<(String, String, Option<String>)> = tools
         .iter()
         .map(|tool| {
@@ -53,7 +67,7 @@ fn listed(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<Listed> {
         let withheld = match (spec, fault) {
             (Some(_), _) => None,
             (None, Some(fault)) => Some(fault),
-            (None, None) => Some("it may change something".to_owned()),
+            (None, None) => withheld.get(&tool).map(|why| (*why).to_owned()),
         };
         let read_only = spec.is_some_and(|spec| spec.read_only);
         (name.clone(), Listed { name, description, read_only, offered: spec.is_some(), withheld })
@@ -87,6 +101,9 @@ mod tests {
             tool_timeout: Duration::ZERO,
             read_only: Vec::new(),
             allowed: vec!["delete".to_owned()],
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
         };
         let found = listed(&config, serde_json::from_value(tools).unwrap(), &Mask::default());
         let facts: Vec<_> = found

@@ -2,7 +2,7 @@
 
 use rmcp::model::Tool;
 
-use super::{ServerConfig, names, schema};
+use super::{ServerConfig, names, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
@@ -16,12 +16,7 @@ pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec
 }
 
 fn spec(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Option<ToolSpec> {
-    let listed = |names: &[String]| names.iter().any(|name| *name == tool.name);
-    let hint = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
-    let read_only = hint == Some(true) || listed(&config.read_only);
-    if !read_only && !listed(&config.allowed) {
-        return None;
-    }
+    let read_only = rules::judge(config, tool).ok()?;
     if let Some(fault) = names::tool_fault(&config.name, &tool.name) {
         tracing::warn!(server = config.name, tool = %tool.name, "tool is left out: its name {fault}");
         return None;
@@ -63,6 +58,9 @@ mod tests {
             tool_timeout: Duration::ZERO,
             read_only: names(read_only),
             allowed: names(allowed),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
         };
         let specs = offer(&config, tools.unwrap(), &Mask::default());
         specs.into_iter().map(|spec| (spec.name, spec.read_only)).collect()

@@ -28,6 +28,12 @@ pub struct ServerConfig {
     pub read_only: Vec<String>,
     /// Tools that are offered although they may change something.
     pub allowed: Vec<String>,
+    /// Where there is such a list: the only tools that are offered, if the other rules let them.
+    pub tools: Option<Vec<String>>,
+    /// Tools that are not offered, whatever else is said of them.
+    pub deny: Vec<String>,
+    /// Whether a tool counts as read-only when its server says so.
+    pub trust_hints: bool,
 }
 
 impl fmt::Debug for ServerConfig {

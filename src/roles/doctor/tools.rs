@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::{Check, Verdict};
 use crate::config::Config;
 use crate::engine::planner;
-use crate::mcp::Listed;
+use crate::mcp::Inventory;
 use crate::roles::tools::list;
 
 pub(super) async fn check(name: String, config: Arc<Option<Config>>) -> Vec<Check> {
     let Some(config) = config.as_ref() else { return Vec::new() };
     let check = format!("mcp {name}");
     vec![match list(config, &name).await {
-        Ok(tools) => found(check, &tools),
+        Ok(inventory) => found(check, &inventory),
         Err(error) => {
             let used = chains_with(config, &name);
             let used = if used.is_empty() { "no chain uses it".to_owned() } else { format!("used by chains {used}") };
@@ -21,12 +21,16 @@ pub(super) async fn check(name: String, config: Arc<Option<Config>>) -> Vec<Chec
     }]
 }
 
-fn found(check: String, tools: &[Listed]) -> Check {
+fn found(check: String, Inventory { tools, unknown }: &Inventory) -> Check {
     let read_only = tools.iter().filter(|tool| tool.offered && tool.read_only).count();
     let withheld = tools.iter().filter(|tool| !tool.offered).count();
     let mut detail = format!("stdio, {} tools, {read_only} read-only", tools.len());
     if withheld > 0 {
         detail.push_str(&format!("; {withheld} not offered (tarsy tools says why)"));
+    }
+    if !unknown.is_empty() {
+        let detail = format!("{detail}; the server has no tool of these names: {}", unknown.join(", "));
+        return Check::new(check, Verdict::Warn, detail).fix("tarsy tools shows the names that it has");
     }
     if tools.iter().any(|tool| tool.offered) {
         return Check::new(check, Verdict::Ok, detail);

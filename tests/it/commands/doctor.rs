@@ -95,3 +95,28 @@ async fn tools_are_listed_with_what_a_model_may_call() {
     let unknown = run(&stage, &["tools", "k8s"]).await.exits(1);
     assert!(unknown.err.contains("there is no MCP server \"k8s\"; defined: drill"), "{}", unknown.err);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_denied_tool_is_withheld_and_a_name_that_the_server_does_not_have_is_said() {
+    let stage = Stage::set(&[]).await;
+    let tools = async || run(&stage, &["tools", "drill", "--json"]).await.exits(0);
+    let name = |tool: &Value| tool["name"].as_str().unwrap().trim_start_matches("drill.").to_owned();
+    let before = tools().await.json();
+    let read_only: Vec<String> = before.iter().filter(|tool| tool["read_only"] == true).map(name).collect();
+    let file = stage.file("tarsy.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let keys = format!("    deny: [{}, pods_exec]\n    read_only: [{}]\n    allow:", read_only[0], read_only[0]);
+    std::fs::write(&file, text.replacen("    allow:", &keys, 1)).unwrap();
+
+    let ran = tools().await;
+    let denied = ran.json().into_iter().find(|tool| name(tool) == read_only[0]).unwrap();
+    assert_eq!((&denied["offered"], &denied["withheld"]), (&Value::Bool(false), &Value::from("deny names it")));
+    let offered = ran.json().iter().filter(|tool| tool["offered"] == true).count();
+    assert_eq!(offered, read_only.len() - 1, "nothing else has changed");
+    let unknown = "the server has no tool of these names: deny: pods_exec";
+    assert!(ran.err.contains(unknown), "{}", ran.err);
+    let checks = run(&stage, &["doctor", "--json"]).await.json();
+    let check = checks.iter().find(|check| check["check"] == "mcp drill").unwrap();
+    assert_eq!(check["verdict"], "warn");
+    assert!(check["detail"].as_str().unwrap().contains(unknown), "{check}");
+}

@@ -1,0 +1,136 @@
+//! What the configuration and the server say of a tool, and which of them counts.
+//!
+//! | the first that holds | a model |
+//! |---|---|
+//! | `deny` names it | may not call it |
+//! | `tools` is there and does not name it | may not call it |
+//! | `read_only` names it | may call it, at any time and again |
+//! | its server says that it is read-only, and `trust_hints` | may call it, at any time and again |
+//! | `allow` names it | may call it, once |
+//! | nothing | may not call it |
+
+use rmcp::model::Tool;
+
+use super::ServerConfig;
+
+/// Why a model may not call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Withheld {
+    Denied,
+    NotAmongTools,
+    HintNotTrusted,
+    MayChange,
+}
+
+impl Withheld {
+    /// For people.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Self::Denied => "deny names it",
+            Self::NotAmongTools => "tools does not name it",
+            Self::HintNotTrusted => "only its server says that it changes nothing, and trust_hints is false",
+            Self::MayChange => "it may change something",
+        }
+    }
+}
+
+/// Whether the tool that may be called is read-only, or why it may not be called.
+pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<bool, Withheld> {
+    let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
+    if named(&config.deny) {
+        return Err(Withheld::Denied);
+    }
+    if config.tools.as_deref().is_some_and(|tools| !named(tools)) {
+        return Err(Withheld::NotAmongTools);
+    }
+    let is_hinted = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+    if named(&config.read_only) || (is_hinted && config.trust_hints) {
+        return Ok(true);
+    }
+    if named(&config.allowed) {
+        return Ok(false);
+    }
+    Err(if is_hinted { Withheld::HintNotTrusted } else { Withheld::MayChange })
+}
+
+/// Names in the configuration that the server has no tool for, each with its key: `deny: pods_exec`.
+pub(super) fn unknown(config: &ServerConfig, tools: &[Tool]) -> Vec<String> {
+    let only = config.tools.as_deref().unwrap_or_default();
+    let keys = [("tools", only), ("deny", &config.deny), ("read_only", &config.read_only), ("allow", &config.allowed)];
+    let names = keys.into_iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
+    let unknown = names.filter(|(_, name)| !tools.iter().any(|tool| tool.name == name.as_str()));
+    unknown.map(|(key, name)| format!("{key}: {name}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn config() -> ServerConfig {
+        ServerConfig {
+            name: "k8s".to_owned(),
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            tool_timeout: Duration::ZERO,
+            read_only: Vec::new(),
+            allowed: Vec::new(),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
+        }
+    }
+
+    fn tools() -> Vec<Tool> {
+        let tool = |name: &str, read_only: bool| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
+        serde_json::from_value(json!([tool("get", true), tool("config", true), tool("patch", false)])).unwrap()
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_decides() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let all = || names(&["get", "config", "patch"]);
+        let judged = |config: &ServerConfig| tools().iter().map(|tool| judge(config, tool)).collect::<Vec<_>>();
+        let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
+        let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
+        let cases = [
+            (config(), [Ok(true), Ok(true), changes]),
+            (ServerConfig { deny: names(&["config"]), ..config() }, [Ok(true), denied, changes]),
+            (
+                ServerConfig { deny: all(), tools: Some(all()), read_only: all(), allowed: all(), ..config() },
+                [denied; 3],
+            ),
+            (ServerConfig { tools: Some(names(&["get"])), ..config() }, [Ok(true), left_out, left_out]),
+            (ServerConfig { tools: Some(all()), ..config() }, [Ok(true), Ok(true), changes]),
+            (ServerConfig { tools: Some(Vec::new()), read_only: all(), ..config() }, [left_out; 3]),
+            (ServerConfig { trust_hints: false, ..config() }, [untrusted, untrusted, changes]),
+            (
+                ServerConfig { trust_hints: false, read_only: names(&["get"]), allowed: all(), ..config() },
+                [Ok(true), Ok(false), Ok(false)],
+            ),
+            (ServerConfig { read_only: all(), allowed: all(), ..config() }, [Ok(true); 3]),
+        ];
+        for (config, expected) in cases {
+            let rules = (&config.tools, &config.deny, &config.read_only, &config.allowed, config.trust_hints);
+            assert_eq!(judged(&config), expected, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_the_server_does_not_have_is_found_with_its_key() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let config = ServerConfig {
+            tools: Some(names(&["get", "gets"])),
+            deny: names(&["exec", "config"]),
+            read_only: names(&["get"]),
+            allowed: names(&["delete"]),
+            ..config()
+        };
+        assert_eq!(unknown(&config, &tools()), ["tools: gets", "deny: exec", "allow: delete"]);
+    }
+}
