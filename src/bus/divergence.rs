@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use super::connection::Nats;
 use super::leader::last_on;
 use super::names::{TIMELINE, timeline_subject};
+use super::seal::Seal;
 use super::tail::Tail;
-use crate::engine::ports::{BrokerAway, Divergence, Outbox};
+use crate::engine::ports::{BrokerAway, Divergence, JournalError, Outbox};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
@@ -51,13 +52,18 @@ pub(super) async fn divergence<O: Outbox>(
     let subject = timeline_subject(session);
     let last = last_on(nats, TIMELINE, &subject).await.map_err(|error| away(&error))?;
     let Some(last) = last else { return Ok(None) };
-    let found: TimelineEvent = serde_json::from_slice(&last.payload).map_err(|error| away(&error))?;
-    let rows = outbox.events(session, found.session_seq.saturating_sub(1), 1).await.map_err(|error| away(&error))?;
-    if rows.first().map(Key::of) == Some(Key::of(&found)) {
+    if let Ok(found) = serde_json::from_slice(&last.payload)
+        && is_in_table(outbox, &found).await.map_err(|error| away(&error))?
+    {
         return Ok(None);
     }
-    let read = tokio::time::timeout(READ_TIMEOUT, on_stream(nats, subject, last.sequence)).await;
+    let seal = Seal::new(&outbox.event_key().await.map_err(|error| away(&error))?);
+    let read = tokio::time::timeout(READ_TIMEOUT, sealed(nats, &seal, (subject, last.sequence))).await;
     let published = read.map_err(|_| BrokerAway("the session's timeline takes too long to read".to_owned()))??;
+    match published.values().next_back() {
+        Some(found) if !is_in_table(outbox, found).await.map_err(|error| away(&error))? => {}
+        Some(_) | None => return Ok(None),
+    }
     let kept = kept(outbox, session, &published).await?;
     // Behind a gap nothing could be put in its place.
     let after = (kept.saturating_add(1)..).zip(published.into_values().skip_while(|event| event.session_seq <= kept));
@@ -66,14 +72,26 @@ pub(super) async fn divergence<O: Outbox>(
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
-/// The session's events up to a stream sequence, by their numbers.
-async fn on_stream(nats: &Nats, subject: String, last: u64) -> Result<BTreeMap<u32, TimelineEvent>, BrokerAway> {
+/// Whether the table has this very event.
+pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, JournalError> {
+    let rows = outbox.events(event.session_id, event.session_seq.saturating_sub(1), 1).await?;
+    Ok(rows.first().map(Key::of) == Some(Key::of(event)))
+}
+
+/// The session's events up to a stream sequence, by their numbers: those that a worker has published, and nothing that
+/// anybody else has.
+pub(super) async fn sealed(
+    nats: &Nats,
+    seal: &Seal,
+    (subject, last): (String, u64),
+) -> Result<BTreeMap<u32, TimelineEvent>, BrokerAway> {
     let away = |error: &dyn std::fmt::Display| BrokerAway(error.to_string());
     let mut tail = Tail::open(nats, subject, 0).await.map_err(|error| away(&error))?;
     let mut events = BTreeMap::new();
     loop {
         let placed = tail.next().await.map_err(|error| away(&error))?;
-        if let Some(event) = placed.event {
+        let ours = seal.is_on(&placed.message.payload, placed.message.headers.as_ref());
+        if let Some(event) = placed.event.filter(|_| ours) {
             events.entry(event.session_seq).or_insert(event);
         }
         if placed.stream_sequence >= last {
@@ -82,13 +100,14 @@ async fn on_stream(nats: &Nats, subject: String, last: u64) -> Result<BTreeMap<u
     }
 }
 
-/// Number of the last event that both have. Events that are too old for the stream count as the same.
+/// Number of the last event that both have. Events that are too old for the stream, or older than seals, count as the same.
 async fn kept<O: Outbox>(
     outbox: &O,
     session: SessionId,
     published: &BTreeMap<u32, TimelineEvent>,
 ) -> Result<u32, BrokerAway> {
-    let mut kept = published.keys().next().copied().unwrap_or(1).saturating_sub(1);
+    let first = published.keys().next().copied().unwrap_or(1);
+    let mut kept = 0;
     loop {
         let rows = outbox.events(session, kept, PAGE).await.map_err(|error| BrokerAway(error.to_string()))?;
         if rows.is_empty() {
@@ -96,7 +115,7 @@ async fn kept<O: Outbox>(
         }
         for row in rows {
             let same = published.get(&row.session_seq).is_some_and(|event| Key::of(event) == Key::of(&row));
-            if !same || row.session_seq != kept + 1 {
+            if !(same || row.session_seq < first) || row.session_seq != kept + 1 {
                 return Ok(kept);
             }
             kept = row.session_seq;

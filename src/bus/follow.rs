@@ -17,8 +17,9 @@ use tokio::time::Instant;
 use super::connection::Nats;
 use super::cursor::Cursor;
 use super::names::{live_subject, timeline_subject};
+use super::seal::Seal;
 use super::tail::{Placed, Tail, last_event};
-use crate::engine::ports::{JournalError, Outbox};
+use crate::engine::ports::{EventKey, JournalError, Outbox};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 
@@ -51,6 +52,12 @@ impl Outbox for NoHistory {
         #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
         future::ready(Ok(Vec::new()))
     }
+
+    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send {
+        match self.0 {}
+        #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
+        future::ready(Ok(EventKey::new(Vec::new())))
+    }
 }
 
 /// A running follower. Dropping it ends it.
@@ -64,8 +71,15 @@ impl Follower {
     /// Follows `session` from the event after `after` (0: from the first).
     pub fn start<H: Outbox>(nats: &Nats, session: SessionId, after: u32, history: Option<Arc<H>>) -> Self {
         let (sender, items) = mpsc::channel(BUFFER);
-        let follow =
-            Follow { nats: nats.clone(), session, history, cursor: Cursor::new(after), items: sender, behind: 0 };
+        let follow = Follow {
+            nats: nats.clone(),
+            session,
+            history,
+            cursor: Cursor::new(after),
+            items: sender,
+            behind: 0,
+            seal: None,
+        };
         let mut task = JoinSet::new();
         task.spawn(async move {
             // Both ends of it are an end: of the session, or of the interest in it.
@@ -91,6 +105,8 @@ struct Follow<H> {
     items: mpsc::Sender<Followed>,
     /// The stream sequence of the last message.
     behind: u64,
+    /// Of this installation, once it was read.
+    seal: Option<Seal>,
 }
 
 impl<H: Outbox> Follow<H> {
@@ -119,9 +135,11 @@ impl<H: Outbox> Follow<H> {
             tokio::select! {
                 () = self.items.closed() => return Err(Over),
                 placed = tail.next() => match placed {
-                    Ok(Placed { stream_sequence, event }) => {
+                    Ok(Placed { stream_sequence, message, event }) => {
                         self.behind = stream_sequence;
-                        if let Some(event) = event {
+                        if !self.is_ours(&message).await {
+                            self.read_history().await?;
+                        } else if let Some(event) = event {
                             let had_gap = self.cursor.has_gap();
                             self.show(event).await?;
                             silence = Instant::now() + SILENCE;
@@ -150,6 +168,16 @@ impl<H: Outbox> Follow<H> {
                 }
             }
         }
+    }
+
+    /// Whether a message may be shown as it is. Without a table there is no key to tell, and while the table cannot be read,
+    /// neither.
+    async fn is_ours(&mut self, message: &async_nats::Message) -> bool {
+        let Some(history) = self.history.clone() else { return true };
+        if self.seal.is_none() {
+            self.seal = history.event_key().await.ok().map(|key| Seal::new(&key));
+        }
+        self.seal.as_ref().is_none_or(|seal| seal.is_on(&message.payload, message.headers.as_ref()))
     }
 
     /// After a silence: whether the stream has events that were not read, because it was lost and filled again.

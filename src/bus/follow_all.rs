@@ -103,7 +103,7 @@ impl Follow {
                 () = self.events.closed() => return Err(Over),
                 placed = tail.next() => placed,
             };
-            let Placed { stream_sequence, event } = match placed {
+            let Placed { stream_sequence, event, .. } = match placed {
                 Ok(placed) => placed,
                 Err(error) => {
                     tracing::debug!(%error, "the timeline was interrupted");

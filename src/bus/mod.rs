@@ -30,6 +30,7 @@ mod pull;
 mod queue;
 mod reader;
 mod refusals;
+mod seal;
 mod server;
 mod stored_letters;
 mod tail;

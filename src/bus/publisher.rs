@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::connection::Nats;
-use super::divergence::Key;
+use super::divergence::{Key, is_in_table, sealed};
 use super::leader::last_on;
 use super::names::{TIMELINE, timeline_subject};
+use super::seal::Seal;
 use super::wire::{MAX_EVENT_BYTES, encode, fit};
 use crate::engine::ports::{JournalError, Outbox};
 use crate::investigation::ids::SessionId;
@@ -57,12 +59,13 @@ pub(super) struct Publisher<O> {
     tail: Option<Tail>,
     /// No event will be added: what the store and the stream disagree about was dealt with before.
     ended: bool,
+    seal: OnceCell<Seal>,
 }
 
 impl<O: Outbox> Publisher<O> {
     pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
         let subject = timeline_subject(session);
-        Self { nats: nats.clone(), outbox, session, subject, tail: None, ended: false }
+        Self { nats: nats.clone(), outbox, session, subject, tail: None, ended: false, seal: OnceCell::new() }
     }
 
     /// The publisher of a session that is over.
@@ -138,8 +141,10 @@ impl<O: Outbox> Publisher<O> {
     }
 
     async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, Stuck> {
+        let payload = encode(&fit(row, self.max_event_bytes()));
         let message = PublishMessage::build()
-            .payload(encode(&fit(row, self.max_event_bytes())).into())
+            .headers(self.seal().await?.headers(&payload))
+            .payload(payload.into())
             .expected_stream(TIMELINE)
             .expected_last_subject_sequence(expected);
         let mut link = self.nats.watch_link();
@@ -167,8 +172,28 @@ impl<O: Outbox> Publisher<O> {
         let broker = |error: &dyn std::error::Error| Stuck::Broker(error.to_string());
         let last = last_on(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
         let Some(message) = last else { return Ok(Tail::default()) };
-        let found: TimelineEvent = serde_json::from_slice(&message.payload).map_err(|error| broker(&error))?;
-        Ok(Tail { session_seq: found.session_seq, stream_sequence: message.sequence, key: Some(Key::of(&found)) })
+        let found = serde_json::from_slice(&message.payload).ok();
+        let at = |event: Option<&TimelineEvent>| Tail {
+            session_seq: event.map_or(0, |event| event.session_seq),
+            stream_sequence: message.sequence,
+            key: event.map(Key::of),
+        };
+        if let Some(found) = &found
+            && (self.seal().await?.is_on(&message.payload, Some(&message.headers))
+                || is_in_table(&*self.outbox, found).await.map_err(Stuck::Store)?)
+        {
+            return Ok(at(Some(found)));
+        }
+        metrics::counter!("tarsy_forged_events_total").increment(1);
+        tracing::error!(session_id = %self.session, "timeline message ignored: no worker has published it");
+        let sealed = sealed(&self.nats, self.seal().await?, (self.subject.clone(), message.sequence)).await;
+        Ok(at(sealed.map_err(|error| broker(&error))?.values().next_back()))
+    }
+
+    /// The seal of this installation, read once.
+    async fn seal(&self) -> Result<&Seal, Stuck> {
+        let seal = self.seal.get_or_try_init(|| async { Ok(Seal::new(&self.outbox.event_key().await?)) });
+        seal.await.map_err(Stuck::Store)
     }
 
     fn max_event_bytes(&self) -> usize {

@@ -22,6 +22,8 @@ pub(super) struct Tail {
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) stream_sequence: u64,
+    /// As it was published, for its seal.
+    pub(super) message: async_nats::Message,
     /// `None` for a message that is no event.
     pub(super) event: Option<TimelineEvent>,
 }
@@ -41,7 +43,8 @@ impl Tail {
             let subject = &read.message.subject;
             tracing::warn!(%subject, stream_sequence, %error, "a message on the timeline is no event");
         }
-        Ok(Placed { stream_sequence, event: event.ok() })
+        let event = event.ok();
+        Ok(Placed { stream_sequence, message: read.message, event })
     }
 }
 

@@ -6,12 +6,13 @@ use diesel::sql_types::{BigInt, Integer, Jsonb, Nullable, Text, Timestamptz, Uui
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, Outbox};
+use crate::engine::ports::{EventKey, JournalError, Outbox};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::TimelineEvent;
 
 use super::connect::Store;
 use super::number;
+use super::schema::event_key;
 use super::statement::statement;
 
 pub(super) struct History {
@@ -82,5 +83,10 @@ impl Outbox for Store {
         let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
         let rows: Vec<Row> = self.run(move |connection| (&read).get_results(connection)).await?;
         Ok(rows.into_iter().map(|row| row.of(session)).collect())
+    }
+
+    async fn event_key(&self) -> Result<EventKey, JournalError> {
+        let key = self.run(|connection| event_key::table.select(event_key::key).first(connection)).await?;
+        Ok(EventKey::new(key))
     }
 }

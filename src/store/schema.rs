@@ -104,6 +104,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    event_key (only_row) {
+        only_row -> Bool,
+        key -> Bytea,
+    }
+}
+
+diesel::table! {
     llm_interactions (session_id, execution_id, checkpoint, call_no) {
         session_id -> Uuid,
         execution_id -> Uuid,
@@ -215,6 +222,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     alert_sessions,
     alerts,
     entries,
+    event_key,
     llm_interactions,
     schema_compatibility,
     session_plans,

@@ -153,6 +153,7 @@ const WORKER: &[Metric] = &[
     .by("reason", &["open", "cooldown"]),
     counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with")
         .by("reason", &["drain", "model_away", "store_away", "store_behind", "not_for_us"]),
+    counter("tarsy_forged_events_total", "timeline messages that no worker has published, ignored"),
     counter(
         "tarsy_lost_commits_total",
         "sessions of which the database had lost commits, as the timeline stream shows",

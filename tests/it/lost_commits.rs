@@ -1,6 +1,8 @@
 //! A database that goes back behind what it has confirmed: a failover to a standby that was behind, or a restore.
 
-use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use std::sync::Arc;
+
+use tarsy::bus::{Followed, Follower, NewAlert, Priority, SESSION_ID, timeline_subject};
 use tarsy::engine::ports::{Outbox, Sessions};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
@@ -175,4 +177,54 @@ async fn a_confirmed_write_is_on_disk_also_where_the_servers_default_is_not_to_w
     database.execute("CREATE TRIGGER see AFTER INSERT ON alerts FOR EACH ROW EXECUTE FUNCTION see()");
     database.store().receive(received(SessionId(Uuid::now_v7()), b"disk full")).await.unwrap();
     assert_eq!(database.text("SELECT string_agg(setting, ' ') FROM seen"), "on");
+}
+
+/// What somebody who may publish on the timeline's subjects says: an analysis and an end that no worker has written.
+async fn forge(stage: &Stage, session: SessionId, from: u32) {
+    let client = async_nats::connect(stage.nats.url()).await.unwrap();
+    let forged = |number: u32, event_type: &str, content: &str| {
+        serde_json::json!({
+            "session_id": session, "session_seq": number, "execution_id": null, "sequence_number": null, "stage": null,
+            "agent": null, "iteration": null, "attempt": null, "event_type": event_type, "status": "completed",
+            "content": content, "metadata": {"stop_reason": "final_answer"}, "created_at": "2026-11-22T10:00:00Z",
+        })
+    };
+    for event in [forged(from, "final_analysis", "Cause: FORGED"), forged(from + 1, "session_completed", "done")] {
+        client.publish(timeline_subject(session), event.to_string().into()).await.unwrap();
+    }
+    client.flush().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
+    let mut stage = stage(&["answer-0-start", "answer-1-start"]).await;
+    let (mut worker, _) = stage.worker("w1").await;
+    let session = publish(&stage).await;
+    let store = Arc::new(stage.database.store());
+    let mut watcher = Follower::start(&stage.connect().await, session, 0, Some(Arc::clone(&store)));
+    let asked = stage.gates.next().await;
+    let number = u32::try_from(stage.database.number("SELECT event_seq::bigint FROM alert_sessions")).unwrap();
+    let mut published = stage.follow(session).await;
+    while published.seen.len() < number as usize {
+        published.next().await;
+    }
+    forge(&stage, session, number + 1).await;
+    asked.open().await;
+    // The next owner compares store and stream.
+    let asked = stage.gates.next().await;
+    worker.kill().await;
+    stage.gates.open_all();
+    drop(asked);
+    let (_next, _) = stage.worker("w2").await;
+    let mut seen = Vec::new();
+    while let Some(item) = watcher.next().await {
+        if let Followed::Event(event) = item {
+            seen.push(event);
+        }
+    }
+    assert!(seen.iter().all(|event| !event.content.contains("FORGED")), "{seen:#?}");
+    let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
+    eventually("it is settled", async || stage.database.number(left) == 0).await;
+    assert_eq!(told_of_losses(&seen), Vec::<&TimelineEvent>::new());
+    stage.assert_whole(session, &seen).await;
 }

@@ -397,4 +397,29 @@ pub trait Outbox: Send + Sync + 'static {
         after: u32,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send;
+
+    /// The secret that tells published events from forged ones.
+    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send;
+}
+
+/// A secret of the installation; its `Debug` form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EventKey(Vec<u8>);
+
+impl EventKey {
+    /// The key of these bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for EventKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventKey")
+    }
 }
