@@ -4,13 +4,18 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use tarsy::investigation::plan::ToolSpec;
-use tarsy::investigation::react::{Reply, ReplyKind, conclude, read};
+use tarsy::investigation::react::{Outside, Reply, ReplyKind, conclude, read, read_within};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     holds(&read(&text, None));
     holds(&read(&text, Some(&tools())));
     conclude(&text);
+    let mut outside = Outside::default();
+    outside.take(&text);
+    let quoted = read_within(&text, &tools(), (&outside, false));
+    holds(&quoted);
+    assert!(matches!(quoted.kind, ReplyKind::Malformed | ReplyKind::UnknownTool), "nothing but a quotation");
 });
 
 fn tools() -> [ToolSpec; 2] {

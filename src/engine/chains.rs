@@ -139,7 +139,7 @@ async fn killed_at_every_write_a_parallel_stage_goes_on_to_the_same_journals() {
 async fn a_synthesis_is_told_what_every_agent_found_and_who_found_nothing() {
     let scene = team(SuccessPolicy::Any, vec![says("Cause: logs [2]")], vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
-    let findings = "### sre\n\nCause: logs [2]\n\n### dba\n\nNo analysis: this agent failed: no such backend";
+    let findings = "### sre\n\nCause: logs [2?]\n\n### dba\n\nNo analysis: this agent failed: no such backend";
     let asked = asked(&scene, "chief");
     assert!(
         asked.ends_with(&format!("<!-- STAGE_CONTEXT_START -->\n{findings}\n<!-- STAGE_CONTEXT_END -->")),

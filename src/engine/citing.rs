@@ -12,6 +12,7 @@ use super::session::investigate;
 use super::testing::{Death, Scene, Turn, lock};
 use crate::investigation::entry::Role;
 use crate::investigation::plan::Strategy;
+use crate::investigation::results::indented;
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
 
@@ -79,11 +80,11 @@ async fn each_result_is_shown_with_the_number_of_the_event_that_tells_it() {
     let disk = scene.disk();
     // A call that no tool took has no event of its own.
     let (told, untold): (Vec<_>, Vec<_>) = shown.iter().partition(|(_, content)| content.starts_with("[event "));
-    assert!(untold.iter().all(|(_, content)| content.starts_with("Error: unknown tool")), "{untold:?}");
+    assert!(untold.iter().all(|(_, content)| content.trim_start().starts_with("Error: unknown tool")), "{untold:?}");
     for (tool, content) in &told {
         let number: usize = content.strip_prefix("[event ").unwrap().split_once(']').unwrap().0.parse().unwrap();
         let event = &disk.events[number - 1];
-        assert_eq!(content.split_once('\n').unwrap().1, event.content);
+        assert_eq!(content.split_once('\n').unwrap().1, indented(&event.content));
         assert_eq!(event.metadata["tool_name"], **tool);
     }
     assert_eq!((told.len(), untold.len()), (3, 1));

@@ -65,6 +65,7 @@ pub fn plan(
         system_prompt: texts.system,
         user_prompt: texts.user,
         conclusion_prompt: texts.conclusion,
+        citable: Some(thread.citable()),
         ..agent
     };
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };

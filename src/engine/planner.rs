@@ -9,7 +9,7 @@ use super::staffing::{crew, needs_synthesis, settings, strategy, synthesis};
 use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
 use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, prompts};
 
@@ -145,6 +145,8 @@ pub(super) fn agent_plan(
         system_prompt: prompts.system,
         user_prompt: prompts.user,
         conclusion_prompt: prompts.conclusion,
+        result_form: ResultForm::Indented,
+        citable: None,
     })
 }
 
@@ -326,6 +328,8 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 system_prompt: texts.system,
                 user_prompt: texts.user,
                 conclusion_prompt: texts.conclusion,
+                result_form: ResultForm::Indented,
+                citable: None,
             }
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };

@@ -14,7 +14,7 @@ use crate::investigation::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage}
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::numbers::{Recorded, told_by};
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::recovery::{LostCall, Recovery};
 use crate::investigation::timeline::{Delta, DeltaKind, EventDraft};
@@ -406,6 +406,8 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         system_prompt: "You are an SRE.".to_owned(),
         user_prompt: "The disk is full.".to_owned(),
         conclusion_prompt: "Conclude now.".to_owned(),
+        result_form: ResultForm::Indented,
+        citable: None,
     };
     let stage = StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
     Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage] }

@@ -8,6 +8,7 @@ use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, T
 use super::plan::Strategy;
 use super::react::{self, Reply, ReplyKind};
 use super::results::{answer_at_all, says_timeout, try_again};
+use super::sources;
 use super::state::State;
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
@@ -118,7 +119,8 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
 /// An answer that says in its text what it is.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     let reply = read_beside_written(state, &mut answer);
-    answer.reading = Some(Box::new(Reading { kind: reply.kind, thought: reply.thought, problem: reply.problem }));
+    let (kind, quotes) = (reply.kind, reply.quotes);
+    answer.reading = Some(Box::new(Reading { kind, thought: reply.thought, problem: reply.problem, quotes }));
     let next = match reply.kind {
         ReplyKind::Final => Some(completed(state, &reply.final_answer.unwrap_or_default())),
         ReplyKind::Action => {
@@ -141,12 +143,13 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
 /// What the masked text says. Whether it is a call, and of which tool, is what the model wrote: a mask may hide the
 /// arguments, and does not turn a call into something else.
 fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
-    let tools = Some(state.plan().tools.as_slice());
-    let reply = react::read(&answer.text, tools);
+    let tools = state.plan().tools.as_slice();
+    let reply = react::read_within(&answer.text, tools, state.outside());
     let Some(unmasked) = &mut answer.unmasked else { return reply };
     unmasked.calls.clear();
-    let written = react::read(&unmasked.text, tools);
-    if written.kind != ReplyKind::Action {
+    let written = react::read_within(&unmasked.text, tools, state.outside());
+    // What is only quoted in one of the two is no call.
+    if written.kind != ReplyKind::Action || reply.quotes {
         return reply;
     }
     let tool = written.action.clone().unwrap_or_default();
@@ -161,8 +164,9 @@ fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
 
 /// The answer after which nothing comes, whatever it asks for.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let conclusion = react::conclude(said(&answer));
-    answer.reading = Some(Box::new(Reading { kind: ReplyKind::Final, thought: conclusion.thought, problem: None }));
+    let conclusion = react::conclude_within(said(&answer), state.outside().0);
+    let (kind, thought) = (ReplyKind::Final, conclusion.thought);
+    answer.reading = Some(Box::new(Reading { kind, thought, problem: None, quotes: false }));
     vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]
 }
 
@@ -173,7 +177,11 @@ fn said(answer: &Answer) -> &str {
 
 fn completed(state: &State, analysis: &str) -> Entry {
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
-    Entry::Ended { outcome: Outcome::Completed { analysis: analysis.to_owned(), reason } }
+    let analysis = match sources::citable(state) {
+        Some(known) => sources::marked(analysis, &known),
+        None => analysis.to_owned(),
+    };
+    Entry::Ended { outcome: Outcome::Completed { analysis, reason } }
 }
 
 /// Providers repeat ids or leave them out; the journal needs them unique.

@@ -176,6 +176,9 @@ pub struct Reading {
     /// For people: what is wrong with the answer, or what of its arguments was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Its call or its end came from outside word for word: what it says again is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quotes: bool,
 }
 
 /// A tool call that the model asks for.

@@ -190,9 +190,9 @@ fn a_native_conversation_has_one_tool_message_a_call_in_order_also_for_one_that_
     let (one, two, three) = ("same", "call-1-2", "call-1-3");
     let expected = [
         row(Role::Assistant, &[one, two, three], "Look"),
-        row(Role::Tool, &[one], "so it is"),
-        row(Role::Tool, &[two], "Error: unknown tool 'no.such'. Ava"),
-        row(Role::Tool, &[three], "so it is"),
+        row(Role::Tool, &[one], "    so it is"),
+        row(Role::Tool, &[two], "    Error: unknown tool 'no.such'."),
+        row(Role::Tool, &[three], "    so it is"),
         row(Role::Assistant, &[], "Final Answer: Cause: x"),
     ];
     assert_eq!(conversation(&world), expected);
@@ -213,10 +213,10 @@ fn an_empty_answer_and_the_third_same_call_are_spoken_of() {
     for strategy in Strategy::ALL {
         assert_eq!(shown(strategy, vec![text(" \n")]), asked, "{strategy:?}");
     }
-    let looked = [row(Role::Assistant, ""), row(Role::Tool, "so it is")];
+    let looked = [row(Role::Assistant, ""), row(Role::Tool, "    so it is")];
     let mut expected = [looked.clone(), looked.clone(), looked].concat();
     expected.push(row(Role::User, "You have now made the same call wi"));
-    expected.extend([row(Role::Assistant, ""), row(Role::Tool, "Error: this call was not run: it i")]);
+    expected.extend([row(Role::Assistant, ""), row(Role::Tool, "    Error: this call was not run: ")]);
     expected.extend([row(Role::User, "conclude"), row(Role::Assistant, "Final Answer: Cause: x")]);
     assert_eq!(shown(NATIVE, vec![calls(&["k8s.get"]); 4]), expected);
 }

@@ -5,6 +5,7 @@
 pub mod absorb;
 pub mod alert;
 pub mod chain;
+mod code;
 pub mod conversation;
 pub mod decide;
 pub mod entry;
@@ -19,11 +20,14 @@ pub mod native;
 pub mod numbers;
 pub mod plan;
 pub mod prompt;
+#[cfg(test)]
+mod quoting;
 pub mod react;
 pub mod recovery;
 mod repeats;
 pub mod results;
 pub mod runbook;
+mod sources;
 pub mod state;
 pub mod summary;
 #[cfg(test)]

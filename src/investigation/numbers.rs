@@ -3,10 +3,12 @@
 //! An entry is written before anybody knows the number of the event that tells it; the store draws it in the same
 //! statement. So the number stands beside the entry and never inside of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::entry::Entry;
 use super::timeline::{EventDraft, EventType};
+
+pub use super::sources::cited;
 
 /// An entry of a journal with what the store knows of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,24 +41,6 @@ pub fn told_by(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
         |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
     let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
     entries.iter().map(|entry| by_call.get(entry.result_of()?).copied()).collect()
-}
-
-/// The event numbers that a text cites, `[7]` or `[7, 9]`, in order, each once. The text of a link is no citation.
-pub fn cited(text: &str) -> Vec<u32> {
-    let (mut found, mut seen) = (Vec::new(), HashSet::new());
-    for part in text.split('[').skip(1) {
-        let Some((inside, after)) = part.split_once(']') else { continue };
-        let numbers: Option<Vec<u32>> = inside.split(',').map(|number| number.trim().parse().ok()).collect();
-        if after.starts_with('(') {
-            continue;
-        }
-        for number in numbers.unwrap_or_default() {
-            if seen.insert(number) {
-                found.push(number);
-            }
-        }
-    }
-    found
 }
 
 /// The first line of a result, as the model is shown it.
@@ -99,12 +83,6 @@ mod tests {
     fn entries_without_a_number_are_kept() {
         let all: Vec<_> = Recorded::all(vec![result("a"), result("b")], vec![Some(3)]).collect();
         assert_eq!(all, [Recorded { entry: result("a"), event: Some(3) }, result("b").into()]);
-    }
-
-    #[test]
-    fn citations_are_numbers_in_brackets() {
-        let text = "Evidence: full [7], [9, 12]; slow [7] [alert] [k8s.get] [3](https://x) [4, x] [";
-        assert_eq!(cited(text), [7, 9, 12]);
     }
 
     #[test]

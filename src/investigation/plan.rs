@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
 /// of a newer one is handed back.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// What a session will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,30 @@ pub struct AgentPlan {
     pub user_prompt: String,
     /// The user message that forces a conclusion.
     pub conclusion_prompt: String,
+    /// How results are shown to the model; a plan of before format 4 says nothing of it.
+    #[serde(default, skip_serializing_if = "ResultForm::is_bare")]
+    pub result_form: ResultForm,
+    /// Numbers of the events that may be cited although the conversation does not show their results: those of the
+    /// investigation that a question is about. The question's own are not cited then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citable: Option<Vec<u32>>,
+}
+
+/// How a model is shown what a tool said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultForm {
+    /// As it is: the form of plans of before format 4.
+    #[default]
+    Bare,
+    /// With every line of it indented, so that none can pass for a line of tarsy's own.
+    Indented,
+}
+
+impl ResultForm {
+    fn is_bare(&self) -> bool {
+        *self == Self::Bare
+    }
 }
 
 /// How an agent iterates.

@@ -103,6 +103,8 @@ pub fn says_timeout(error: &str) -> bool {
 /// What the model is told after a model call that gave no answer.
 pub fn try_again(strategy: Strategy, error: &str) -> Entry {
     let head = if observes(strategy) { OBSERVATION } else { "" };
+    // In one line: a provider's message may repeat what it was sent.
+    let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
     Entry::Feedback { content: format!("{head}Error from previous attempt: {error}. Please try again.") }
 }
 
@@ -120,6 +122,28 @@ pub fn removed(text: &str) -> String {
 /// An observation with a heading before what the tool said.
 pub fn numbered(observation: &str, heading: &str) -> String {
     format!("{OBSERVATION}{heading}{}", observation.strip_prefix(OBSERVATION).unwrap_or(observation))
+}
+
+/// The same with every line of it indented, the first one below the heading.
+pub fn framed(observation: &str, heading: &str) -> String {
+    let head = format!("{OBSERVATION}{}", heading.trim_end());
+    format!("{}\n{}", head.trim_end(), indented(observation.strip_prefix(OBSERVATION).unwrap_or(observation)))
+}
+
+/// A text with every line of it indented. A line ends wherever a reader may see one end.
+pub fn indented(text: &str) -> String {
+    const DEPTH: &str = "    ";
+    let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let mut out = String::with_capacity(text.len() + text.len() / 16 + DEPTH.len());
+    let mut rest = text;
+    loop {
+        let (line, behind) = rest.split_at_checked(rest.find(ends).unwrap_or(rest.len())).unwrap_or((rest, ""));
+        out.push_str(DEPTH);
+        out.push_str(line);
+        let Some(end) = behind.chars().next() else { return out };
+        out.push('\n');
+        rest = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix(end)).unwrap_or_default();
+    }
 }
 
 fn failed_execution(tool: &str) -> String {

@@ -7,11 +7,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::conversation::{self, Message, Shown};
-use super::entry::{Answer, Entry, FailureSource, Outcome, StopReason, ToolCall, Usage};
+use super::entry::{Answer, Entry, FailureSource, Outcome, Role, StopReason, ToolCall, Usage};
 use super::numbers::Recorded;
-use super::plan::{AgentPlan, ToolSpec};
+use super::plan::{AgentPlan, Strategy, ToolSpec};
+use super::react::Outside;
 use super::recovery::{SentCall, identity};
 use super::repeats::Repeats;
+use super::results::plain;
 use super::unmasked::{Arguments, Hidden};
 use super::window::Window;
 
@@ -40,6 +42,8 @@ pub struct State {
     usage: Usage,
     tool_calls: u32,
     window: Window,
+    outside: Outside,
+    asked_back: bool,
 }
 
 /// A call without a result.
@@ -105,6 +109,8 @@ impl State {
             ended: None,
             usage: Usage::default(),
             tool_calls: 0,
+            outside: Outside::default(),
+            asked_back: false,
         };
         for entry in entries {
             state.apply(entry);
@@ -118,9 +124,10 @@ impl State {
         if let Entry::Answer(answer) = &mut entry {
             self.hidden = Hidden::take(answer);
         }
-        let shown = Shown { event, effect: self.may_have_changed_something(&entry) };
+        let shown = Shown { event, effect: self.may_have_changed_something(&entry), form: self.plan.result_form };
         let owed_room = self.window.owes_room();
         self.window.take(&entry, shown, self.tools_go_along());
+        self.hear(&entry);
         match &entry {
             Entry::Prompt { .. } => {}
             Entry::Feedback { .. } => self.told = true,
@@ -166,6 +173,18 @@ impl State {
         self.shown.push(shown);
     }
 
+    /// Takes in what a text from outside says, for a model whose answers have to be told from it.
+    fn hear(&mut self, entry: &Entry) {
+        if self.plan.strategy != Strategy::React {
+            return;
+        }
+        if let Entry::Prompt { role: Role::User, content } = entry {
+            self.outside.take(content);
+        } else if let Entry::Observation { tool, content, .. } = entry {
+            self.outside.take(plain(tool, content));
+        }
+    }
+
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
         let call_id = entry.result_of();
         self.open.iter().any(|open| Some(open.call.id.as_str()) == call_id && !open.call.read_only)
@@ -182,6 +201,7 @@ impl State {
         self.iteration += 1;
         self.timeouts = Timeouts::default();
         self.told = false;
+        self.asked_back = answer.reading.as_ref().is_some_and(|reading| reading.quotes);
         self.usage = self.usage.plus(answer.usage);
         if !answer.masked_calls.is_empty() {
             // Two calls may differ in what is hidden.
@@ -216,6 +236,12 @@ impl State {
         self.timeouts = Timeouts { in_a_row, last: error.to_owned() };
     }
 
+    /// What came from outside, for a model that writes its calls down, and whether the model was asked back about its
+    /// last answer because that only quotes it.
+    pub fn outside(&self) -> (&Outside, bool) {
+        (&self.outside, self.asked_back)
+    }
+
     /// The frozen plan.
     pub fn plan(&self) -> &AgentPlan {
         &self.plan
@@ -224,6 +250,11 @@ impl State {
     /// What earlier stages found.
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
+    }
+
+    /// Numbers of the events that tell results, as the model is shown them.
+    pub fn events(&self) -> impl Iterator<Item = u32> {
+        self.shown.iter().filter_map(|shown| shown.event)
     }
 
     /// The journal so far.

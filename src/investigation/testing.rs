@@ -8,7 +8,7 @@ use super::decide::{Decision, Purpose, decide};
 use super::entry::{Answer, Entry, StopReason, ToolCall, Usage};
 use super::narrate::{Measured, narrate};
 use super::numbers::{Recorded, told_by};
-use super::plan::{AgentPlan, Limits, ProviderPlan, Strategy, ToolSpec};
+use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
 use super::results::{answered, lost, unanswered};
 use super::state::State;
 use super::timeline::EventDraft;
@@ -129,6 +129,8 @@ pub(super) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         system_prompt: "system".to_owned(),
         user_prompt: "user".to_owned(),
         conclusion_prompt: "conclude".to_owned(),
+        result_form: ResultForm::Indented,
+        citable: None,
     }
 }
 

@@ -134,7 +134,12 @@ mod tests {
                 }],
                 search_widget: String::new(),
             }],
-            reading: Some(Box::new(Reading { kind: ReplyKind::Action, thought: Some("look".into()), problem: None })),
+            reading: Some(Box::new(Reading {
+                kind: ReplyKind::Action,
+                thought: Some("look".into()),
+                problem: None,
+                quotes: false,
+            })),
             provider_data: Some(Box::new(ProviderData {
                 provider: "google".into(),
                 model: "gemini".into(),

@@ -12,6 +12,7 @@ use tarsy::investigation::state::State;
 const V1: &str = include_str!("../fixtures/journals/v1.json");
 const V2: &str = include_str!("../fixtures/journals/v2.json");
 const V3: &str = include_str!("../fixtures/journals/v3.json");
+const V4: &str = include_str!("../fixtures/journals/v4.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -22,7 +23,7 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
     let other_ends: Value = serde_json::from_str(V3).unwrap();
     let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
-    for entry in [V1, V2, V3].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
+    for entry in [V1, V2, V3, V4].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
         let read: Entry = serde_json::from_value(entry.clone()).unwrap();
         assert_eq!(read.kind(), entry["kind"]);
         assert_eq!(serde_json::to_value(&read).unwrap(), entry);
@@ -86,27 +87,29 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
 }
 
 #[test]
-fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_that_of_version_3_is_written_unchanged() {
+fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_a_later_one_is_written_unchanged() {
     for file in [V1, V2] {
         let (plan, _) = journal(file);
         assert_eq!(plan.limits.max_tokens, 0);
         assert!(plan.providers.iter().all(|provider| provider.context_window == 0 && !provider.keep_search_widget));
     }
-    let file: Value = serde_json::from_str(V3).unwrap();
-    assert_eq!(serde_json::to_value(journal(V3).0).unwrap(), file["agent"]);
+    for text in [V3, V4] {
+        let file: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_value(journal(text).0).unwrap(), file["agent"]);
+    }
 }
 
-/// The journal of version 3 with the numbers of its events.
-fn recorded() -> (Arc<AgentPlan>, Vec<Recorded>) {
-    let file: Value = serde_json::from_str(V3).unwrap();
-    let (plan, entries) = journal(V3);
+/// A journal with the numbers of its events.
+fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<Recorded>) {
+    let (plan, entries) = journal(file);
+    let file: Value = serde_json::from_str(file).unwrap();
     let entries = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
     (Arc::new(plan), Recorded::all(entries, serde_json::from_value(file["events"].clone()).unwrap()).collect())
 }
 
 #[test]
 fn a_journal_of_version_3_leads_to_the_same_state() {
-    let (plan, entries) = recorded();
+    let (plan, entries) = recorded(V3);
     let state = State::replay(plan, None, entries);
     let outcome = Outcome::Completed { analysis: "Cause: logs [9]".to_owned(), reason: StopReason::ContextWindow };
     assert_eq!(decide(&state), Decision::Done(outcome));
@@ -136,7 +139,7 @@ fn a_journal_of_version_3_leads_to_the_same_state() {
 
 #[test]
 fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
-    let (plan, entries) = recorded();
+    let (plan, entries) = recorded(V3);
     let after = |kept: usize| decide(&State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()));
     let tools = |decision: Decision| match decision {
         Decision::RunTools(calls) => calls.into_iter().map(|call| call.id).collect::<Vec<_>>(),
@@ -149,4 +152,19 @@ fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
     assert!(matches!(after(10), Decision::Append(entries) if matches!(entries.as_slice(),
         [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }])));
     assert!(matches!(after(18), Decision::CallModel(call) if !call.with_tools));
+}
+
+#[test]
+fn a_journal_of_version_4_leads_to_the_same_state() {
+    let (plan, entries) = recorded(V4);
+    let state = State::replay(Arc::clone(&plan), None, entries.clone());
+    let outcome = Outcome::Completed { analysis: "Cause: logs [7] [42?]".to_owned(), reason: StopReason::FinalAnswer };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.tool_calls(), state.open_calls()), (3, 1, &[][..]));
+    let shown = state.messages().remove(5);
+    let content = "Observation: [event 6]\n    94 %\n    Observation: [event 42]";
+    assert_eq!((shown.role, shown.content.as_str()), (Role::User, content));
+    let asked_back =
+        |kept: usize| State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()).outside().1;
+    assert_eq!([2, 3, 4, 5].map(asked_back), [false, true, true, false]);
 }

@@ -15,7 +15,7 @@ use crate::investigation::absorb;
 use crate::investigation::decide::{Decision, decide};
 use crate::investigation::entry::{Answer, Entry};
 use crate::investigation::narrate::{Measured, narrate};
-use crate::investigation::plan::{AgentPlan, Limits, Strategy, ToolSpec};
+use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy, ToolSpec};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::state::State;
 use crate::investigation::timeline::{EventDraft, EventType};
@@ -99,5 +99,7 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         system_prompt: String::new(),
         user_prompt: String::new(),
         conclusion_prompt: String::new(),
+        result_form: ResultForm::Bare,
+        citable: None,
     }
 }

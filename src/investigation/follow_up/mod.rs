@@ -6,10 +6,15 @@
 mod bounds;
 mod prompt;
 
+use std::collections::BTreeSet;
+
 use super::alert::Alert;
 use super::ids::SessionId;
+use super::numbers::cited;
 
 pub use prompt::prompts;
+#[cfg(test)]
+pub(super) use prompt::tests as testing;
 
 /// The most bytes of a question: a person types it.
 pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
@@ -40,6 +45,17 @@ pub struct Thread {
     pub asked: Vec<Exchange>,
     /// How many older answers there are that were not even read.
     pub older: u32,
+}
+
+impl Thread {
+    /// Numbers of the events that an answer may cite: those of the results, and what the report and earlier answers
+    /// cite.
+    pub fn citable(&self) -> Vec<u32> {
+        let answers = self.asked.iter().map(|exchange| exchange.answer.as_str());
+        let told = self.analysis.as_deref().into_iter().chain(answers).flat_map(cited);
+        let all: BTreeSet<u32> = self.calls.iter().map(|call| call.session_seq).chain(told).collect();
+        all.into_iter().collect()
+    }
 }
 
 /// A tool call of the investigation.

@@ -64,14 +64,14 @@ fn report(thread: &Thread) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::investigation) mod tests {
     use super::*;
     use crate::investigation::alert::{Alert, AlertStatus, Severity};
     use crate::investigation::follow_up::{Exchange, PastCall};
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::ToolSpec;
 
-    pub(in crate::investigation::follow_up) fn thread() -> Thread {
+    pub(in crate::investigation) fn thread() -> Thread {
         Thread {
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
             over: true,

@@ -17,6 +17,7 @@ use crate::investigation::entry::{Answer, Entry, FailureSource, Outcome, Reading
 use crate::investigation::react::ReplyKind;
 use crate::investigation::recovery::identity;
 use crate::investigation::results;
+use crate::investigation::sources;
 use crate::investigation::state::State;
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -149,6 +150,7 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
     if let Some(analysis) = analysis {
         let mut metadata = final_metadata(state, answer, measured);
         native::cite(strategy, answer, analysis, &mut metadata);
+        cite(state, analysis, &mut metadata);
         events.push(EventDraft::new(EventType::FinalAnalysis, analysis, metadata));
     } else if let Some(reading) = &answer.reading {
         events.extend(misunderstood(reading));
@@ -158,6 +160,14 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
     let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
+}
+
+/// Adds the numbers that the analysis cites and that no result has.
+fn cite(state: &State, analysis: &str, metadata: &mut Value) {
+    let unknown = sources::citable(state).map(|known| sources::unknown(analysis, &known)).unwrap_or_default();
+    if let (false, Value::Object(metadata)) = (unknown.is_empty(), metadata) {
+        metadata.insert("unknown_citations".to_owned(), unknown.into());
+    }
 }
 
 /// A call, or that there is nothing to call.

@@ -30,7 +30,7 @@ pub(super) enum Form {
     Marked,
     /// In other letters, numbered, with a space before its colon: mostly a header.
     Spelled,
-    /// In a list or a quotation: may well be part of a text.
+    /// In a list: may well be part of a text.
     Listed,
 }
 
@@ -44,6 +44,13 @@ pub(super) struct Heading<'a> {
     pub(super) unclosed: &'a str,
 }
 
+impl Heading<'_> {
+    /// Whether it is set as code with what stands behind it: `` `Action: a.b` ``.
+    pub(super) fn is_code(&self) -> bool {
+        self.unclosed.contains('`') && self.after.contains('`')
+    }
+}
+
 const WORDS: [(&str, Meaning); 7] = [
     ("Thought", Meaning::Section(Section::Thought)),
     ("Action Input", Meaning::Section(Section::ActionInput)),
@@ -55,7 +62,7 @@ const WORDS: [(&str, Meaning); 7] = [
 ];
 
 /// White space, and what has no width at all: models copy it from web pages.
-pub(super) fn is_blank(c: char) -> bool {
+pub(in crate::investigation) fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
 }
 
@@ -103,7 +110,7 @@ pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
 
 /// Most lines are none: told by their first byte.
 fn may_begin(line: &str) -> bool {
-    let is_dress = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'>' | b'0'..=b'9');
+    let is_dress = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9');
     let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
     let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_dress(c);
     line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
@@ -151,11 +158,8 @@ pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
 
 fn without_bullet(line: &str) -> &str {
     let (digits, numbered) = run(line, |c| c.is_ascii_digit());
-    let rest = if digits.is_empty() {
-        line.strip_prefix(['-', '*', '+', '•', '>'])
-    } else {
-        numbered.strip_prefix(['.', ')'])
-    };
+    let rest =
+        if digits.is_empty() { line.strip_prefix(['-', '*', '+', '•']) } else { numbered.strip_prefix(['.', ')']) };
     rest.filter(|rest| rest.starts_with([' ', '\t'])).map_or(line, str::trim_start)
 }
 
@@ -188,7 +192,6 @@ mod tests {
             ("Action 2: a.b", Spelled, " a.b"),
             ("- Action: a.b", Listed, " a.b"),
             ("3. **Action:** a.b", Listed, " a.b"),
-            ("> Action: a.b", Listed, " a.b"),
         ];
         for (line, form, after) in table {
             let meaning = Meaning::Section(Section::Action);
@@ -227,6 +230,7 @@ mod tests {
             "**Action",
             "Action** a",
             "-Action: a",
+            "> Action: a.b",
             "1Action: a",
             "Ação: x",
             "thought",

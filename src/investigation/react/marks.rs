@@ -1,6 +1,7 @@
 //! What divides an answer in the middle of a line, and the names of tools.
 
 use super::heading::{closed, is_blank, is_emphasis};
+use crate::investigation::code::CodeSpans;
 
 /// Before the name of a tool.
 pub(super) const ACTION: &str = "Action";
@@ -35,11 +36,15 @@ pub(super) fn anywhere<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
     all(line, word).next()
 }
 
-/// From colon to colon: most lines have none.
+/// From colon to colon: most lines have none. What is set as code is not one.
 fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = Divided<'a>> {
+    let mut code = None;
     line.match_indices(':').filter_map(move |(at, _)| {
         let (before, after) = line.split_at_checked(at)?;
         let before = before.strip_suffix(word)?;
+        if code.get_or_insert_with(|| CodeSpans::of(line)).contain(before.len(), at + 1) {
+            return None;
+        }
         let plain = before.trim_end_matches(is_emphasis);
         let (after, unclosed) = closed(before.get(plain.len()..)?, after.strip_prefix(':')?);
         Some(Divided { before: plain, after, unclosed })

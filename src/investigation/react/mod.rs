@@ -5,11 +5,14 @@
 //! understood, so a replay never comes here.
 
 mod arguments;
+mod doubt;
 mod feedback;
 mod heading;
 mod marks;
 mod offered;
+mod outside;
 mod piece;
+mod quotes;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -17,8 +20,12 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use self::doubt::{Doubt, Quoted};
 use self::sections::Sections;
 use super::plan::ToolSpec;
+
+pub(super) use self::heading::is_blank;
+pub use self::outside::Outside;
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,25 +78,40 @@ pub struct Reply {
     /// The arguments as they are sent: a JSON object, the model's own text where it is one.
     #[serde(skip)]
     pub arguments_text: Option<String>,
+    /// There is feedback because its call or its end came from outside word for word: the model is asked back.
+    #[serde(skip)]
+    pub quotes: bool,
 }
 
-/// Reads an answer. A tool is known when it is one of `tools`; without a list, when it has the form `server.tool`.
-///
+/// Reads an answer of which nothing is known but its text. A tool is known when it is one of `tools`; without a list,
+/// when it has the form `server.tool`.
+pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
+    understood(text, Doubt { outside: None, tools, is_meant: false })
+}
+
+/// Reads an answer of a conversation into which these texts came from outside. `asked_back`: the model was told of the
+/// answer before that it only quotes; what may have been a coincidence is meant now.
+pub fn read_within(text: &str, tools: &[ToolSpec], (outside, asked_back): (&Outside, bool)) -> Reply {
+    understood(text, Doubt { outside: Some(outside), tools: Some(tools), is_meant: asked_back })
+}
+
 /// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
-/// that it is none (`Action: None`) does not.
+/// that it is none (`Action: None`) does not; and behind a final answer one that may change something is not run.
 ///
 /// The sections and their tiers are those of the models of this parser; `sections.rs`, `marks.rs` and `arguments/` name
 /// the rule that each of their steps follows, `docs/decisions/0019-departures.md` those that are this project's own.
-pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
-    let mut sections = sections::of(text);
+fn understood(text: &str, doubt: Doubt<'_>) -> Reply {
+    let tools = doubt.tools;
+    let mut sections = sections::of(text, doubt);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
-        sections.action = marks::recovered_action(text)
+        sections.action = marks::recovered_action(&sections.own)
             .filter(|name| name.matches('.').count() == 1 || is_offered(name, tools))
+            .filter(|name| !doubt.mentions(name))
             .map(str::to_owned)
             .or(sections.action);
     }
     let found = sections.found();
-    let Sections { thought, action, action_input, final_answer } = sections;
+    let Sections { thought, action, action_input, final_answer, is_late, quoted, .. } = sections;
     let empty = Reply {
         kind: ReplyKind::Malformed,
         thought,
@@ -101,20 +123,34 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
         feedback: None,
         problem: None,
         arguments_text: None,
+        quotes: false,
     };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
         (Some(action), Some(_), Some(answer)) if marks::is_none(&action) => {
             Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty }
         }
+        (Some(action), Some(input), Some(_)) if is_late && may_change(&action, tools) => {
+            let problem = feedback::late(&action);
+            Reply { action: Some(action), action_input: Some(input), ..malformed(empty, problem) }
+        }
         (Some(action), Some(input), _) => call(empty, action, input, tools),
         (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
         (action, action_input, None) => {
-            let problem = feedback::problem(text, &empty.found);
-            let feedback = Some(feedback::malformed(&problem));
-            Reply { action, action_input, feedback, problem: Some(problem.summary), ..empty }
+            let problem = feedback::problem(text, &empty.found, quoted);
+            let quotes = quoted.is_some_and(|quoted| quoted >= Quoted::End);
+            Reply { action, action_input, quotes, ..malformed(empty, problem) }
         }
     }
+}
+
+fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
+    Reply { feedback: Some(feedback::malformed(&problem)), problem: Some(problem.summary), ..empty }
+}
+
+/// Whether a tool is offered that may change something. Without a list nothing is known of any.
+fn may_change(name: &str, tools: Option<&[ToolSpec]>) -> bool {
+    tools.is_some_and(|tools| tools.iter().any(|tool| tool.name == name && !tool.read_only))
 }
 
 fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {
@@ -156,7 +192,13 @@ pub struct Conclusion {
 
 /// Reads an answer that has to be the last one, whatever it is.
 pub fn conclude(text: &str) -> Conclusion {
-    let Sections { thought, final_answer, .. } = sections::of(text);
+    conclude_within(text, &Outside::default())
+}
+
+/// The same of a conversation into which these texts came from outside.
+pub fn conclude_within(text: &str, outside: &Outside) -> Conclusion {
+    let doubt = Doubt { outside: Some(outside), tools: None, is_meant: true };
+    let Sections { thought, final_answer, .. } = sections::of(text, doubt);
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let thought = filled(thought);
     let analysis = filled(final_answer).or_else(|| thought.clone()).unwrap_or_else(|| text.trim().to_owned());

@@ -8,10 +8,13 @@
 //!   may well say `Action: restart the pod`, or quote an `Observation:`.
 //! - Inside an input only the beginning of a line is one, and not of a line that is indented further: the rest is data.
 //! - A header that is not written as asked for counts where it cannot be part of a text.
+//! - A header in a quotation is text (`quotes.rs`), and so is one that came from outside word for word (`doubt.rs`).
 
+use super::doubt::{Doubt, Quoted};
 use super::heading::{Form, Heading, Meaning, Section, at_start, is_blank};
 use super::marks::{ACTION, ACTION_INPUT, Divided, FINAL_ANSWER, anywhere, bare_name, mid_line, tool_name};
 use super::piece::{Piece, indent};
+use super::quotes::{Quotes, unfenced};
 
 /// The texts of the sections; `Some("")` for a header with nothing behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,12 @@ pub(super) struct Sections {
     pub(super) action: Option<String>,
     pub(super) action_input: Option<String>,
     pub(super) final_answer: Option<String>,
+    /// The action stands behind a final answer.
+    pub(super) is_late: bool,
+    /// A header that was left in the text because it is quoted; a call rather than anything else.
+    pub(super) quoted: Option<Quoted>,
+    /// What of the answer is not quoted.
+    pub(super) own: String,
 }
 
 impl Sections {
@@ -36,9 +45,18 @@ impl Sections {
 }
 
 /// The sections of an answer.
-pub(super) fn of(text: &str) -> Sections {
+pub(super) fn of(text: &str, doubt: Doubt<'_>) -> Sections {
     let text = unfenced(text);
-    let mut reader = Reader { text, last_paragraph: last_paragraph(text), open: None, found: Found::default() };
+    let mut reader = Reader {
+        text,
+        last_paragraph: last_paragraph(text),
+        open: None,
+        found: Found::default(),
+        doubt,
+        quotes: Quotes::new(text),
+        quoted: None,
+        own: Vec::new(),
+    };
     let mut rest = text;
     while !rest.is_empty() {
         let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
@@ -49,27 +67,18 @@ pub(super) fn of(text: &str) -> Sections {
         rest = below.trim_start_matches('\n');
     }
     reader.close(text.len() - rest.len());
-    let Found { thought, action, action_input, final_answer } = reader.found;
+    let Reader { found, quoted, own, .. } = reader;
+    let Found { thought, action, action_input, final_answer, is_late } = found;
+    let awaits_name = action_input.is_some() && action.is_none_or(|action| action.name().is_empty());
     Sections {
         thought: thought.map(Piece::prose),
         action: action.map(|piece| piece.name().to_owned()),
         action_input: action_input.map(Piece::input),
         final_answer: final_answer.map(Piece::prose),
+        is_late,
+        quoted,
+        own: if awaits_name { own.join("\n") } else { String::new() },
     }
-}
-
-/// The text without the end of the fence that the whole answer is wrapped into. Its beginning, and a sentence or two
-/// before it, stand in no section.
-fn unfenced(text: &str) -> &str {
-    let is_fence = |line: &str| line.trim_start().starts_with("```");
-    let Some((before, _)) = text.trim_end().rsplit_once('\n').filter(|(_, last)| last.trim() == "```") else {
-        return text;
-    };
-    let mut lines = before.lines().skip_while(|line| !is_fence(line) && at_start(line).is_none());
-    let opens = lines.next().is_some_and(is_fence);
-    let wraps = opens && lines.find(|line| !line.trim().is_empty()).is_some_and(|line| at_start(line).is_some());
-    // One fence too many, or else the last one closes another.
-    if wraps && lines.filter(|line| is_fence(line)).count() % 2 == 0 { before } else { text }
 }
 
 /// Where the last paragraph begins.
@@ -105,6 +114,8 @@ struct Open<'a> {
     header: Header<'a>,
     /// What its line is indented by.
     indent: usize,
+    /// It stands behind a final answer.
+    is_late: bool,
 }
 
 #[derive(Default)]
@@ -113,6 +124,8 @@ struct Found<'a> {
     action: Option<Piece<'a>>,
     action_input: Option<Piece<'a>>,
     final_answer: Option<Piece<'a>>,
+    /// Whether the action stands behind the final answer.
+    is_late: bool,
 }
 
 struct Reader<'a> {
@@ -121,12 +134,22 @@ struct Reader<'a> {
     last_paragraph: usize,
     open: Option<Open<'a>>,
     found: Found<'a>,
+    doubt: Doubt<'a>,
+    quotes: Quotes<'a>,
+    quoted: Option<Quoted>,
+    /// The lines that are not quoted.
+    own: Vec<&'a str>,
 }
 
 impl<'a> Reader<'a> {
     /// Where a part of the text begins.
     fn offset(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    /// From a part of the text to its end.
+    fn from(&self, part: &str) -> &'a str {
+        self.text.get(self.offset(part)..).unwrap_or_default()
     }
 
     fn section(&self) -> Option<Section> {
@@ -136,18 +159,35 @@ impl<'a> Reader<'a> {
     /// Takes a line in; `false` when the answer ends before it.
     fn line(&mut self, raw: &'a str, below: &'a str) -> bool {
         let line = raw.trim_start_matches(is_blank);
-        // Two spaces: models put one before a token.
-        let is_data = |open: Open<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
-        if line.is_empty() || self.open.is_some_and(is_data) {
+        if line.is_empty() {
             return true;
         }
-        let heading = at_start(line);
+        let in_input = self.section() == Some(Section::ActionInput);
+        if self.quotes.hide(raw, in_input) {
+            let is_header = !in_input && at_start(line.trim_start_matches(['>', ' '])).is_some();
+            self.quoted = self.quoted.max(is_header.then_some(Quoted::Marked));
+            return true;
+        }
+        // Two spaces: models put one before a token.
+        let is_data = |open: Open<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
+        if self.open.is_some_and(is_data) {
+            self.quotes.watch(raw, raw, true);
+            return true;
+        }
+        let heading = at_start(line).filter(|heading| !heading.is_code());
         if self.is_end(line, heading) {
             return false;
         }
-        if let Some(header) = self.header(raw, line, heading, below) {
-            self.begin(header, indent(raw), below);
+        let mut after = raw;
+        match self.candidate(raw, line, heading, below) {
+            Some(header) if self.is_own(header) => {
+                after = self.begin(header, indent(raw), below);
+                self.own.push(raw);
+            }
+            Some(header) => after = header.after,
+            None => self.own.push(raw),
         }
+        self.quotes.watch(raw, after, self.section() == Some(Section::ActionInput));
         true
     }
 
@@ -159,13 +199,23 @@ impl<'a> Reader<'a> {
         if line.starts_with("[Based on") {
             return !in_answer || self.offset(line) >= self.last_paragraph;
         }
-        heading.is_some_and(|Heading { meaning, form, .. }| {
+        heading.is_some_and(|Heading { meaning, form, after, .. }| {
             let is_sure = matches!(form, Form::Plain | Form::Marked);
-            !in_answer && meaning == Meaning::Observation && is_sure && !OWN_WORDS.iter().any(|own| line.contains(own))
+            let is_meant = !in_answer && meaning == Meaning::Observation && is_sure;
+            is_meant && !OWN_WORDS.iter().any(|own| line.contains(own)) && !self.doubt.observes(self.from(after))
         })
     }
 
-    fn header(&self, raw: &str, line: &'a str, heading: Option<Heading<'a>>, below: &str) -> Option<Header<'a>> {
+    /// Whether a header is the model's own, and does not come from outside word for word.
+    fn is_own(&mut self, header: Header<'a>) -> bool {
+        let is_awaited = header.section == Section::ActionInput && self.section() == Some(Section::Action);
+        let quoted = if is_awaited { None } else { self.doubt.about(header.section, self.from(header.after)) };
+        self.quoted = self.quoted.max(quoted);
+        quoted.is_none()
+    }
+
+    /// The header of a line, whoever it is from.
+    fn candidate(&self, raw: &str, line: &'a str, heading: Option<Heading<'a>>, below: &str) -> Option<Header<'a>> {
         if let Some(Heading { meaning: Meaning::Section(section), form, after, unclosed }) = heading {
             if self.accepts(section, form, after, below) {
                 return Some(Header { end: self.offset(raw), section, form, after, unclosed });
@@ -192,12 +242,12 @@ impl<'a> Reader<'a> {
         match (section, open) {
             (Section::FinalAnswer, _) if self.has_answer() => false,
             (Section::Thought, Some(Section::FinalAnswer)) => form == Form::Plain,
-            (Section::Action, Some(Section::FinalAnswer)) => is_call(after, below),
+            (Section::Action, Some(Section::FinalAnswer)) => self.is_call(after, below),
             (Section::FinalAnswer | Section::ActionInput, Some(Section::FinalAnswer)) => false,
             (Section::Action, _) => match form {
                 Form::Plain => true,
-                Form::Marked => tool_name(after).is_some() || is_word_with_input(after, below),
-                Form::Spelled | Form::Listed => is_call(after, below),
+                Form::Marked => tool_name(after).is_some() || self.is_word_with_input(after, below),
+                Form::Spelled | Form::Listed => self.is_call(after, below),
             },
             (_, Some(Section::ActionInput)) => is_sure,
             (Section::Thought, Some(Section::Thought | Section::Action)) => is_sure,
@@ -225,7 +275,8 @@ impl<'a> Reader<'a> {
             return Some(self.divided(divided, Section::FinalAnswer));
         }
         let in_answer = self.section() == Some(Section::FinalAnswer);
-        if let Some(divided) = mid_line(line, ACTION).filter(|divided| !in_answer || is_call(divided.after, below)) {
+        if let Some(divided) = mid_line(line, ACTION).filter(|divided| !in_answer || self.is_call(divided.after, below))
+        {
             return Some(self.divided(divided, Section::Action));
         }
         let awaits_input = !in_answer && self.found.action.is_some_and(|action| !action.name().is_empty());
@@ -247,12 +298,14 @@ impl<'a> Reader<'a> {
         self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
-    /// Begins a section, whose first line may hold the next header.
-    fn begin(&mut self, header: Header<'a>, indent: usize, below: &str) {
-        let mut next = Some(header);
+    /// Begins a section, whose first line may hold the next header; what stands behind the last one of the line.
+    fn begin(&mut self, header: Header<'a>, indent: usize, below: &str) -> &'a str {
+        let (mut next, mut after) = (Some(header), header.after);
         while let Some(header) = next {
+            after = header.after;
             self.close(header.end);
-            self.open = Some(Open { header, indent });
+            let is_late = self.found.final_answer.is_some_and(|answer| !answer.is_blank());
+            self.open = Some(Open { header, indent, is_late });
             if header.section == Section::Action {
                 self.found.action_input = None;
             }
@@ -261,12 +314,14 @@ impl<'a> Reader<'a> {
                 Section::Action => self.input_inside(header.after),
                 Section::ActionInput => None,
             };
+            next = next.filter(|header| self.is_own(*header));
         }
+        after
     }
 
     /// Puts the open section away, which ends at `end`.
     fn close(&mut self, end: usize) {
-        let Some(Open { header, indent }) = self.open.take() else { return };
+        let Some(Open { header, indent, is_late }) = self.open.take() else { return };
         let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
         let piece = Piece { text, unclosed: header.unclosed, indent };
         let (place, is_empty) = match header.section {
@@ -277,36 +332,42 @@ impl<'a> Reader<'a> {
         };
         if place.is_none() || !is_empty {
             *place = Some(piece);
+            if header.section == Section::Action {
+                self.found.is_late = is_late;
+            }
         }
     }
-}
 
-/// Whether what stands behind `Action:` is the name of a tool and an input comes next.
-fn is_call(after: &str, below: &str) -> bool {
-    is_followed(after, below, |name| tool_name(name).is_some())
-}
-
-/// Whether what stands behind `Action:` is a single word and an input comes next.
-fn is_word_with_input(after: &str, below: &str) -> bool {
-    is_followed(after, below, |name| {
-        let name = bare_name(name);
-        !name.is_empty() && !name.contains(char::is_whitespace)
-    })
-}
-
-/// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more than
-/// two lines.
-fn is_followed(after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
-    if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
-        return is_wanted(before);
+    /// Whether what stands behind `Action:` is the name of a tool and an input comes next.
+    fn is_call(&self, after: &str, below: &str) -> bool {
+        self.is_followed(after, below, |name| tool_name(name).is_some())
     }
-    let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
-    let is_input = |heading: Heading<'_>| heading.meaning == Meaning::Section(Section::ActionInput);
-    is_wanted(name) && at_start(next_line(below).0).is_some_and(is_input)
+
+    /// Whether what stands behind `Action:` is a single word and an input comes next.
+    fn is_word_with_input(&self, after: &str, below: &str) -> bool {
+        self.is_followed(after, below, |name| {
+            let name = bare_name(name);
+            !name.is_empty() && !name.contains(char::is_whitespace)
+        })
+    }
+
+    /// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more
+    /// than two lines.
+    fn is_followed(&self, after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
+        if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
+            return is_wanted(before);
+        }
+        let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
+        let is_input = |heading: Heading<'_>| heading.meaning == Meaning::Section(Section::ActionInput);
+        let (next, _) = next_line(below);
+        is_wanted(name) && !self.quotes.is_deep(next) && at_start(next).is_some_and(is_input)
+    }
 }
 
 /// The next line that says anything, and those below it.
 fn next_line(text: &str) -> (&str, &str) {
-    let text = text.trim_start();
+    let filled = text.trim_start();
+    let blank = text.get(..text.len() - filled.len()).unwrap_or_default();
+    let text = text.get(blank.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
     text.split_once('\n').unwrap_or((text, ""))
 }

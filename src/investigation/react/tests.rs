@@ -2,6 +2,7 @@
 
 mod any;
 mod dressed;
+mod quoted;
 
 use serde_json::{Value, json};
 

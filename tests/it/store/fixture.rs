@@ -14,7 +14,7 @@ use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
 use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, StagePlan, Strategy, SuccessPolicy,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy,
 };
 use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{MIGRATIONS, Store};
@@ -96,6 +96,8 @@ pub(crate) fn plan() -> Plan {
                 system_prompt: "be brief".into(),
                 user_prompt: "what happened?".into(),
                 conclusion_prompt: "conclude".into(),
+                result_form: ResultForm::Indented,
+                citable: None,
             }],
         }],
     }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::investigation::react::{ReplyKind, conclude, read};
+use crate::investigation::plan::ToolSpec;
+use crate::investigation::react::{Outside, ReplyKind, conclude, read, read_within};
 
 #[test]
 fn nesting_without_end_is_text() {
@@ -115,6 +116,17 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     }
     let analysis = conclude(text).analysis;
     prop_assert!(reply.final_answer.is_none_or(|answer| answer == analysis || reply.found.contains(&"action")));
+    // Nothing of it is a call or an end when all of it came from outside.
+    let mut outside = Outside::default();
+    outside.take(text);
+    let tools = [("a.b", true), ("a.b.c", false)].map(|(name, read_only)| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters_schema: "{}".to_owned(),
+        read_only,
+    });
+    let quoted = read_within(text, &tools, (&outside, false)).kind;
+    prop_assert!(matches!(quoted, ReplyKind::Malformed | ReplyKind::UnknownTool), "{:?}", quoted);
     // White space around an answer says nothing.
     prop_assert_eq!(read(&format!("\n\n{text}\n\n"), None).kind, reply.kind);
     Ok(())

@@ -21,13 +21,13 @@ fn an_answer_is_understood_in_every_dress() {
         "Thought：Full?\nAction：host.df()\nAction Input：{\"path\": \"/\"}",
         "- Thought: Full?\n- Action: host.df\n- Action Input: {\"path\": \"/\"}",
         "1. **Thought:** Full?\n2. **Action:** host.df\n3. **Action Input:** {\"path\": \"/\"}",
-        "> Thought: Full?\n> Action: host.df\n> Action Input: {\"path\": \"/\"}",
         "Thought 1: Full?\nAction 1: host.df\nAction Input 1: {\"path\": \"/\"}",
         "Thought: Full?\nAction: host.df\nAction_Input: {\"path\": \"/\"}",
         "\u{feff}Thought: Full?\r\nAction: host.df\r\nAction Input: {\"path\": \"/\"}\r\n",
         "\u{200b}Thought: Full?\n\u{200b}Action: host.df\nAction Input: {\"path\": \"/\"}\u{200b}",
         "```\nThought: Full?\nAction: host.df\nAction Input: {\"path\": \"/\"}\n```",
-        "I look:\n\n```text\nThought: Full?\nAction: host.df\nAction Input: {\"path\": \"/\"}\n```\n",
+        "\n~~~text\n\nThought: Full?\nAction: host.df\nAction Input: {\"path\": \"/\"}\n~~~\n",
+        "```\nThought: Full?\nAction: host.df\nAction Input: {\"path\": \"/\"}\n",
         "    Thought: Full?\n    Action: host.df\n    Action Input: {\"path\": \"/\"}\n    Observation: 94 %",
         "Thought: Full? **Action:** host.df **Action Input:** {\"path\": \"/\"}",
         "Thought: First.\nAction: host.du\nThought: Full?\n**Action:** host.df\n**Action Input:** {\"path\": \"/\"}",
@@ -56,7 +56,7 @@ fn a_fence_inside_of_an_answer_stays_in_it() {
     for text in [
         format!("Final Answer: {report}"),
         format!("```\nFinal Answer: {report}\n```"),
-        format!("Here:\n```md\nThought: x\nFinal Answer: {report}\n```"),
+        format!("````md\nThought: x\nFinal Answer: {report}\n````"),
     ] {
         assert_eq!(said(&text)["final_answer"], report, "{text}");
     }

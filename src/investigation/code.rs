@@ -1,0 +1,72 @@
+//! Code in Markdown: fences and words between backticks.
+
+use std::collections::HashMap;
+
+use super::react::is_blank;
+
+/// Signs in a row that make a fence.
+pub(super) const FENCE: usize = 3;
+
+/// The signs of a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) sign: char,
+    pub(super) length: usize,
+}
+
+/// The fence that a line begins.
+pub(super) fn fence(line: &str) -> Option<Mark> {
+    let line = line.trim_start_matches(is_blank);
+    let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let words = line.trim_start_matches(sign);
+    let length = line.len() - words.len();
+    // Backticks that end in their line are a word set as code.
+    (length >= FENCE && (sign == '~' || !words.contains('`'))).then_some(Mark { sign, length })
+}
+
+/// Whether a line ends a fence.
+pub(super) fn ends(line: &str, mark: Mark) -> bool {
+    let line = line.trim_matches(is_blank);
+    line.len() >= mark.length && line.trim_start_matches(mark.sign).is_empty()
+}
+
+/// Places in a line that are set as code: `` `Action: a.b` ``. Asked for from left to right.
+#[derive(Debug)]
+pub(super) struct CodeSpans {
+    /// From its first backtick to its last one, in order.
+    spans: Vec<(usize, usize)>,
+    next: usize,
+}
+
+impl CodeSpans {
+    pub(super) fn of(line: &str) -> Self {
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (at, _) in line.match_indices('`') {
+            match runs.last_mut() {
+                Some((start, length)) if *start + *length == at => *length += 1,
+                Some(_) | None => runs.push((at, 1)),
+            }
+        }
+        let last: HashMap<usize, usize> = runs.iter().map(|(at, length)| (*length, *at)).collect();
+        let (mut spans, mut open) = (Vec::new(), None);
+        for (at, length) in runs {
+            match open {
+                None if last.get(&length).is_some_and(|last| *last > at) => open = Some((at, length)),
+                Some((start, wanted)) if wanted == length => {
+                    spans.push((start, at));
+                    open = None;
+                }
+                None | Some(_) => {}
+            }
+        }
+        Self { spans, next: 0 }
+    }
+
+    /// Whether `from` to `to` is set as code with more behind it.
+    pub(super) fn contain(&mut self, from: usize, to: usize) -> bool {
+        while self.spans.get(self.next).is_some_and(|(_, end)| *end <= from) {
+            self.next += 1;
+        }
+        self.spans.get(self.next).is_some_and(|(start, end)| *start < from && *end > to)
+    }
+}

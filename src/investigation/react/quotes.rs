@@ -1,0 +1,161 @@
+//! What of an answer is quoted: between fences, behind `>`, in a comment, or indented like code.
+//!
+//! A header in a quotation is text. Models quote alerts and results, and anyone may have written those: a call or an end
+//! that stands in one was not asked for by the model. Knows lines and marks, nothing of sections. Looks at each line a
+//! fixed number of times. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
+
+use super::heading::{Meaning, at_start, is_blank};
+use crate::investigation::code::{FENCE, Mark, ends, fence};
+
+/// Columns beyond the answer's own that make a line a line of code.
+const DEEP: usize = 4;
+
+/// A quotation that goes on behind the end of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Span {
+    /// Ends with a line of nothing but its signs.
+    Fence(Mark),
+    /// Begins behind words, with so many backticks: ends with as many, wherever they stand.
+    Code(usize),
+    /// From `<!--` to `-->`.
+    Comment,
+}
+
+/// The quotations of an answer, line by line.
+#[derive(Debug)]
+pub(super) struct Quotes<'a> {
+    text: &'a str,
+    span: Option<Span>,
+    /// Columns that the answer's own lines are indented by.
+    base: usize,
+    /// Where a fence can end; read when it is needed for the first time.
+    ends: Option<Vec<(usize, Mark)>>,
+    /// Fences of so many signs, backticks and tildes, are known not to end.
+    endless: [usize; 2],
+}
+
+impl<'a> Quotes<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, span: None, base: usize::MAX, ends: None, endless: [usize::MAX; 2] }
+    }
+
+    /// Whether a line that says something is quoted as a whole.
+    pub(super) fn hide(&mut self, line: &'a str, in_input: bool) -> bool {
+        if let Some(span) = self.span {
+            self.span = match span {
+                Span::Fence(mark) => (!ends(line, mark)).then_some(span),
+                Span::Code(_) | Span::Comment => follow(line, Some(span)),
+            };
+            return true;
+        }
+        if line.trim_start_matches(is_blank).starts_with('>') {
+            return true;
+        }
+        let columns = columns(line);
+        self.base = self.base.min(columns);
+        let is_deep = self.is_deep(line);
+        if is_deep {
+            self.watch(line, line, in_input);
+        }
+        is_deep
+    }
+
+    /// Whether a line is indented like code.
+    pub(super) fn is_deep(&self, line: &str) -> bool {
+        columns(line) >= self.base.saturating_add(DEEP)
+    }
+
+    /// Takes in what a line begins that is not quoted; `after` is what stands behind its last header, or the line.
+    ///
+    /// A fence around the value of an input is its dress: it hides nothing unless it ends, so a model may forget its
+    /// end. Any other fence hides what follows, also one without an end: an answer may have been cut off in the middle
+    /// of a quotation.
+    pub(super) fn watch(&mut self, line: &'a str, after: &'a str, in_input: bool) {
+        let mark = fence(line).or_else(|| fence(after));
+        self.span = match mark {
+            Some(mark) if !in_input || self.has_end(line, mark) => Some(Span::Fence(mark)),
+            Some(_) => None,
+            None if in_input => None,
+            None => follow(line, None),
+        };
+    }
+
+    fn has_end(&mut self, line: &str, mark: Mark) -> bool {
+        let Some(endless) = self.endless.get_mut(usize::from(mark.sign == '~')) else { return false };
+        if mark.length >= *endless {
+            return false;
+        }
+        let text = self.text;
+        let offset = |line: &str| line.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+        let all = self.ends.get_or_insert_with(|| {
+            let lines = text.lines().filter_map(|line| Some((line, fence(line)?)));
+            lines.filter(|(line, mark)| ends(line, *mark)).map(|(line, mark)| (offset(line), mark)).collect()
+        });
+        let at = offset(line);
+        let behind = all.get(all.partition_point(|(end, _)| *end <= at)..).unwrap_or_default();
+        let has_end = behind.iter().any(|(_, end)| end.sign == mark.sign && end.length >= mark.length);
+        if !has_end {
+            *endless = mark.length;
+        }
+        has_end
+    }
+}
+
+/// What is open at the end of a text that has words before its marks.
+fn follow(text: &str, span: Option<Span>) -> Option<Span> {
+    let (mut rest, mut span) = (text, span);
+    loop {
+        let sign = if span == Some(Span::Comment) { '-' } else { '`' };
+        let Some(at) = rest.find(|c: char| c == sign || c == '<' && span.is_none()) else { return span };
+        let found = rest.get(at..).unwrap_or_default();
+        let behind = found.trim_start_matches('`');
+        let ticks = found.len() - behind.len();
+        (span, rest) = match span {
+            None if found.starts_with("<!--") => (Some(Span::Comment), found.get(4..).unwrap_or_default()),
+            None if ticks >= FENCE => (Some(Span::Code(ticks)), behind),
+            Some(Span::Code(length)) if ticks >= length => (None, behind),
+            Some(Span::Comment) if found.starts_with("-->") => (None, found.get(3..).unwrap_or_default()),
+            None | Some(_) if ticks > 0 => (span, behind),
+            None | Some(_) => (span, found.get(1..).unwrap_or_default()),
+        };
+    }
+}
+
+/// How far a line is indented; a tab goes to the next of every four columns.
+fn columns(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| is_blank(*c));
+    blanks.fold(0, |columns, c| match c {
+        '\t' => (columns / 4 + 1) * 4,
+        c if c.is_whitespace() => columns + 1,
+        _ => columns,
+    })
+}
+
+/// The text inside of the fence that the whole answer is wrapped into, where there is one: before it and behind it
+/// stands nothing, and its first line is a header. A model that was stopped before its end has not closed it.
+pub(super) fn unfenced(text: &str) -> &str {
+    let begun = text.trim_start_matches(is_blank);
+    let Some((mark, (_, inside))) = fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n')) else {
+        return text;
+    };
+    let first = inside.lines().find(|line| !line.trim_matches(is_blank).is_empty()).and_then(at_start);
+    if !first.is_some_and(|heading| matches!(heading.meaning, Meaning::Section(_))) {
+        return text;
+    }
+    let (mut depth, mut rest) = (0_usize, inside);
+    while !rest.is_empty() {
+        let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
+        let is_fence = fence(line).is_some_and(|inner| inner.sign == mark.sign && inner.length >= mark.length);
+        match (is_fence, ends(line, mark)) {
+            (true, false) => depth += 1,
+            (true, true) if depth == 0 => {
+                let is_last = below.trim_matches(is_blank).is_empty();
+                return if is_last { inside.get(..inside.len() - rest.len()).unwrap_or(text) } else { text };
+            }
+            (true, true) => depth -= 1,
+            (false, _) => {}
+        }
+        rest = below;
+    }
+    inside
+}
