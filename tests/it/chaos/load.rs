@@ -240,7 +240,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
             let Some(parent) = rng.choice(over) else { return drafts(Kind::Native, rng, observer) };
             vec![Draft {
                 kind,
-                subject: "tarsy.alerts.high.question".to_owned(),
+                subject: "tarsy.questions.high.chaos".to_owned(),
                 headers: vec![("Tarsy-Parent-Id", parent.to_string())],
                 body: format!("why was that so? {about}").into_bytes(),
             }]

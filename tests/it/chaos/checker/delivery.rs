@@ -39,10 +39,10 @@ fn over(facts: &Facts, id: SessionId, alert: &Alert) -> Result<(), String> {
         ("joined", Some(joined), _) => ended(SessionId(joined), facts.sessions.get(&SessionId(joined))),
         ("ended", _, _) => Ok(()),
         ("dead", _, Some(reason)) => {
-            let wrong = kind == Some(Kind::Undecodable) && reason != "undecodable";
+            let due = if kind == Some(Kind::Undecodable) { "undecodable" } else { EXHAUSTED };
             let lost = facts.faults.iter().any(|one| one.fault == Fault::LoseStreams && settled <= one.until);
             match facts.letters.contains(&(reason.clone(), id)) || lost {
-                true if wrong => Err(format!("it is a dead letter for another reason: {reason}")),
+                true if reason != due => Err(format!("it is a dead letter for another reason: {reason}")),
                 true => Ok(()),
                 false => Err(format!("there is no dead letter ({reason})")),
             }

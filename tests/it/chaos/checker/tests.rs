@@ -197,6 +197,11 @@ fn an_alert_that_does_not_end_is_found() {
     assert!(broken(|f| f.alerts.get_mut(&ALERT).unwrap().settled_at = None).contains(&1));
     assert!(broken(|f| f.letters.clear()).contains(&1), "no dead letter");
     assert!(broken(|f| session(f).status = "running".to_owned()).contains(&1));
+    let refused = |f: &mut Facts| {
+        f.alerts.get_mut(&POISON).unwrap().dead_reason = Some("undecodable".to_owned());
+        f.letters.insert(("undecodable".to_owned(), POISON));
+    };
+    assert!(broken(refused).contains(&1), "given up for a reason that it has not");
     let joined = |f: &mut Facts| {
         let alert = f.alerts.get_mut(&POISON).unwrap();
         (alert.place, alert.joined_session_id) = ("joined".to_owned(), Some(POISON.0));
