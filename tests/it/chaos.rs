@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -170,15 +171,23 @@ async fn facts(system: &System, book: &Book, read: Read) -> Facts {
 
 /// The deadly alert kills the worker that investigates it, whenever its model is asked there.
 async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: CancellationToken) {
+    let mut killing = JoinSet::new();
     loop {
         let arrived = tokio::select! {
             () = end.cancelled() => return,
             arrived = gates.arrival() => arrived,
         };
-        let execution = arrived.detail.split(' ').next().unwrap_or_default();
-        system.kill_owner_of(execution).await;
-        // The call hangs until its worker is gone; one whose worker is another by now is answered.
-        arrived.open().await;
+        let system = Arc::clone(&system);
+        killing.spawn(async move {
+            let execution = arrived.detail.split(' ').next().unwrap_or_default().to_owned();
+            let limit = Instant::now() + SESSION_TIMEOUT;
+            // Nobody owns it for a moment, or the database is down.
+            while !system.kill_owner_of(&execution).await && Instant::now() < limit {
+                tokio::time::sleep(Duration::from_millis(200)).await; // pacing of tries
+            }
+            // The call is never answered.
+            arrived.fail().await;
+        });
     }
 }
 

@@ -148,16 +148,17 @@ impl System {
     }
 
     /// Kills whoever investigates the session of this execution, as an alert would that crashes its worker.
-    pub(super) async fn kill_owner_of(&self, execution: &str) {
+    /// Whether there was one.
+    pub(super) async fn kill_owner_of(&self, execution: &str) -> bool {
         let sql = format!(
             "coalesce((SELECT s.worker_name FROM alert_sessions s JOIN agent_executions e USING (session_id) \
              WHERE e.execution_id = '{execution}' AND s.status = 'running' AND s.lease_owner IS NOT NULL), '')"
         );
-        let Some(owner) = self.ask(&sql) else { return };
-        for worker in self.workers.iter().filter(|worker| worker.standing().name == owner) {
-            worker.kill(Duration::from_millis(300)).await;
-            self.ledger.lock().unwrap().deaths.push(Utc::now());
-        }
+        let owner = self.ask(&sql).unwrap_or_default();
+        let Some(worker) = self.workers.iter().find(|worker| worker.standing().name == owner) else { return false };
+        worker.kill(Duration::from_millis(300)).await;
+        self.ledger.lock().unwrap().deaths.push(Utc::now());
+        true
     }
 
     /// The one text of an expression; `None` while the database is not there.
