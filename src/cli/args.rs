@@ -48,6 +48,9 @@ pub struct Cli {
     pub command: Command,
 }
 
+const NATS_URL: &str =
+    "The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]";
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
             78 bad configuration, 130 Ctrl-C (detaches, never cancels),
@@ -58,13 +61,15 @@ password belongs into a variable or a file.";
 /// What every command accepts.
 #[derive(Args, Clone)]
 pub struct GlobalArgs {
-    /// The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]
+    /// The NATS servers.
     #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true)]
     #[arg(help_heading = "Everywhere")]
+    #[arg(help = NATS_URL)]
     pub nats_url: Option<String>,
-    /// The Postgres database; DATABASE_URL_FILE names a file with it
+    /// The Postgres database.
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
     #[arg(help_heading = "Everywhere")]
+    #[arg(help = "The Postgres database; DATABASE_URL_FILE names a file with it")]
     pub database_url: Option<String>,
     /// The LLM service, as host:port
     #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Everywhere")]

@@ -191,7 +191,7 @@ mod tests {
             (Mask::default(), "the password=hunter2hunter2 is set\n".to_owned(), "hunter2hunter2"),
             (Mask::default(), "password: hunter2hunter2".to_owned(), "hunter2hunter2"),
             (Mask::default(), "{\"user\": 1,\n \"password\": \"hunter2hunter2\"}".to_owned(), "hunter2hunter2"),
-            (spaced.clone(), "it is correct horse battery staple".to_owned(), "correct"),
+            (spaced, "it is correct horse battery staple".to_owned(), "correct"),
             (
                 Mask::default(),
                 "-----BEGIN RSA PRIVATE KEY-----\nMIIE abcd\n\nMIIF\n-----END RSA PRIVATE KEY-----\nend".to_owned(),

@@ -43,11 +43,11 @@ fn masked(mask: &Mask, schema: Value) -> Value {
         Value::Array(items) => items.into_iter().map(|item| masked(mask, item)).collect(),
         Value::Object(fields) => {
             let field = |(key, value): (String, Value)| {
-                let value = match value {
-                    Value::Object(properties) if key == "properties" => Value::Object(named(mask, properties)),
-                    other => masked(mask, other),
-                };
-                (key, value)
+                if key != "properties" {
+                    return (key, masked(mask, value));
+                }
+                let Value::Object(properties) = value else { return (key, masked(mask, value)) };
+                (key, Value::Object(named(mask, properties)))
             };
             Value::Object(fields.into_iter().map(field).collect())
         }

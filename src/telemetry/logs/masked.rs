@@ -94,12 +94,9 @@ fn texts(mask: &Mask, value: Value) -> Value {
         Value::Object(fields) => fields
             .into_iter()
             .map(|(key, value)| {
-                let value = match value {
-                    // The key may say what the text alone does not.
-                    Value::String(text) => named(mask, &key, &text),
-                    other => texts(mask, other),
-                };
-                (key, value)
+                // The key may say what the text alone does not.
+                let shown = value.as_str().map(|text| named(mask, &key, text));
+                (key, shown.unwrap_or_else(|| texts(mask, value)))
             })
             .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
