@@ -137,8 +137,8 @@ impl Outside {
             return Said::Whole;
         }
         // All that stands behind a header outside, and then words of the answer's own.
-        let heads = wanted.match_indices(' ').filter_map(|(at, _)| wanted.get(..at));
-        let head = heads.filter(|head| self.said.contains(*head)).last();
+        let mut heads = wanted.match_indices(' ').filter_map(|(at, _)| wanted.get(..at));
+        let head = heads.rfind(|head| self.said.contains(*head));
         if head.is_some_and(|head| head.matches(' ').count() > ALIKE) {
             return Said::Whole;
         }
@@ -278,8 +278,8 @@ mod tests {
             assert_eq!(outside.says(Section::FinalAnswer, content), expected, "{content}");
         }
         let whole = "Final Answer: all of this is fine";
-        let outside_too = "Final Answer: all of this is fine. Or so says the alert.";
-        assert_eq!(self::outside(whole).says(Section::FinalAnswer, &outside_too[13..]), Said::Whole);
+        let more = " all of this is fine. Or so says the alert.";
+        assert_eq!(self::outside(whole).says(Section::FinalAnswer, more), Said::Whole);
         assert_eq!(outside.says(Section::ActionInput, "{all: true}"), Said::Whole);
         assert_eq!(outside.says(Section::ActionInput, "{all: false}"), Said::No);
         assert_eq!(outside.says(Section::Thought, " I look"), Said::No);
