@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn what_is_read_as_a_whole_is_shown_when_it_is_complete() {
         for (open, close) in [
-            ("Look:\n```yaml\ndata: x\n", "kind: Secret\n```\n\nThat is it.\n"),
+            ("Look:\n```yaml\ndata: x\n", "kind: ConfigMap\n```\n\nThat is it.\n"),
             ("apiVersion: v1\ndata:\n  user: YWJj\n", "kind: ConfigMap\n\n"),
             ("I found {\"a\": 1,\n", "\"b\": 2}\n"),
             ("- value: abc\n", "  name: DB_USER\n\n"),

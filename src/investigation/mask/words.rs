@@ -1,216 +1,248 @@
-//! Finds secrets word by word: keys with a secret value, authorization schemes, tokens that are known by their shape.
+//! Finds secrets word by word: names with a value after them, flags, authorization schemes.
 
-use super::{MASKED, Span};
+use super::bytes::{
+    back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip,
+};
+use super::commands::{self, Command};
+use super::marks::Mark;
+use super::names::{Secrecy, secrecy};
+use super::phrases;
+use super::values::{Reach, is_harmless, secret_at};
 
-/// Goes from word to word: keys whose value is secret, authorization schemes, tokens known by their shape.
-pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
-    let mut end = 0;
-    while let Some(word) = next_word(text, end) {
-        end = word.end;
-        let name = text.get(word.clone()).unwrap_or_default();
-        let span = if is_token(name) { Some(word.clone()) } else { after_word(text, &word, name) };
-        if let Some(span) = span {
-            end = end.max(span.end);
-            spans.push(span);
+/// What else may stand between a name and its separator, and where a line may begin.
+const NEAR: usize = 96;
+
+/// Goes from word to word. Says how secret what follows the text is, when its last word names it.
+pub(super) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
+    let mut command = Line::default();
+    let mut at = 0;
+    let mut open = None;
+    let bytes = text.as_bytes();
+    while let Some(b) = bytes.get(at).copied() {
+        if !is_word(b) {
+            if matches!(b, b'\n' | b';' | b'|') {
+                command = Line { command: None, read: at };
+            }
+            at += 1;
+            continue;
+        }
+        let start = at;
+        at = skip(text, at, is_word);
+        let word = Word { text, start, end: at };
+        let found = match word.assigned() {
+            Some(value) if value >= text.len() => {
+                open = Some(secrecy(word.name())).filter(|secrecy| *secrecy != Secrecy::None);
+                None
+            }
+            Some(value) => word.pair(value).or_else(|| word.flag_of(&mut command)),
+            None => word.flag_of(&mut command).or_else(|| word.alone()),
+        };
+        if let Some(mark) = found.filter(|mark| mark.start < mark.end) {
+            at = at.max(mark.end);
+            marks.push(mark);
         }
     }
+    open
 }
 
-fn after_word(text: &str, word: &Span, name: &str) -> Option<Span> {
-    if name.eq_ignore_ascii_case("bearer") {
-        return bearer(text, word.end);
+/// The program that a line calls, and how far it was looked for.
+#[derive(Debug, Default)]
+struct Line {
+    command: Option<Command>,
+    read: usize,
+}
+
+/// A word where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'t> {
+    pub(super) text: &'t str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl<'t> Word<'t> {
+    pub(super) fn name(self) -> &'t str {
+        part(self.text, self.start, self.end)
     }
-    match secrecy(name) {
-        Secrecy::None => None,
-        Secrecy::Line => assignment(text, word.end).and_then(|at| rest_of_line(text, at)),
-        Secrecy::Value => {
-            let at = assignment(text, word.end)
-                .or_else(|| named_value(text, word.end))
-                .or_else(|| flag(text, word.end, name))?;
-            value(text, at)
+
+    /// What stands before the word on its line, as far as it matters.
+    pub(super) fn before(self) -> &'t str {
+        let mut from = back(self.text, self.start.saturating_sub(NEAR), self.start, |b| b != b'\n');
+        while !self.text.is_char_boundary(from) {
+            from += 1;
         }
+        part(self.text, from, self.start)
     }
-}
 
-/// A run of the characters that names and tokens are made of.
-fn next_word(text: &str, from: usize) -> Option<Span> {
-    let rest = text.get(from..)?;
-    let start = from + rest.find(is_word)?;
-    let run = text.get(start..)?;
-    let end = run.find(|c| !is_word(c)).map_or(text.len(), |length| start + length);
-    Some(start..end)
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
-}
-
-enum Secrecy {
-    None,
-    /// The value of the key.
-    Value,
-    /// Everything up to the end of the line or of the quotes.
-    Line,
-}
-
-fn secrecy(name: &str) -> Secrecy {
-    const VALUE: [&str; 12] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "pwd",
-        "secret",
-        "token",
-        "apikey",
-        "accesskey",
-        "secretkey",
-        "privatekey",
-        "credential",
-        "credentials",
-    ];
-    const LINE: [&str; 2] = ["authorization", "cookie"];
-    /// Marks in long listings: the model needs them to go on.
-    const NOT: [&str; 4] = ["pagetoken", "nexttoken", "continuationtoken", "continuetoken"];
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    let ends = |endings: &[&str]| endings.iter().any(|ending| plain.ends_with(ending));
-    if ends(&NOT) {
-        Secrecy::None
-    } else if ends(&VALUE) {
-        Secrecy::Value
-    } else if ends(&LINE) {
-        Secrecy::Line
-    } else {
-        Secrecy::None
-    }
-}
-
-/// Tokens that are known by how they begin, with the shortest length of the rest.
-fn is_token(word: &str) -> bool {
-    const KNOWN: [(&str, usize); 14] = [
-        ("AKIA", 16),
-        ("ASIA", 16),
-        ("AIza", 30),
-        ("ghp_", 20),
-        ("gho_", 20),
-        ("ghs_", 20),
-        ("github_pat_", 20),
-        ("glpat-", 16),
-        ("xoxb-", 16),
-        ("xoxp-", 16),
-        ("sk-", 20),
-        ("hvs.", 20),
-        ("npm_", 30),
-        ("xapp-", 16),
-    ];
-    let known = KNOWN.iter().any(|(start, rest)| word.strip_prefix(start).is_some_and(|tail| tail.len() >= *rest));
-    let web_token = word.starts_with("eyJ") && word.len() > 40 && word.split('.').count() >= 3;
-    known || web_token
-}
-
-/// Where the value begins after `key:`, `key=`, `"key" :`, `key=>` and the same inside of an escaped string.
-fn assignment(text: &str, from: usize) -> Option<usize> {
-    let at = skip(text, from, |c| matches!(c, '\\' | '"' | '\'' | '`'));
-    let at = skip(text, at, is_blank);
-    let after = skip(text, at, |c| matches!(c, ':' | '='));
-    if after == at {
-        return None;
-    }
-    Some(skip(text, skip(text, after, |c| c == '>'), is_blank))
-}
-
-/// Where the value begins in `name: KEY, value: …`, as Kubernetes writes environment variables.
-fn named_value(text: &str, from: usize) -> Option<usize> {
-    let at = skip(text, from, |c| c.is_whitespace() || matches!(c, '\\' | '"' | '\'' | ','));
-    let word = text.get(at..)?.strip_prefix("value")?;
-    assignment(text, text.len() - word.len())
-}
-
-/// Where the value begins in `--password value`.
-fn flag(text: &str, from: usize, name: &str) -> Option<usize> {
-    let at = skip(text, from, is_blank);
-    (name.starts_with("--") && at > from && !text.get(at..)?.starts_with('-')).then_some(at)
-}
-
-/// The token after the word `Bearer`.
-fn bearer(text: &str, from: usize) -> Option<Span> {
-    let start = skip(text, from, is_blank);
-    if start == from {
-        return None;
-    }
-    let end = skip(text, start, |c| is_word(c) || matches!(c, '~' | '+' | '/' | '='));
-    let token = text.get(start..end)?;
-    let likely = token.len() >= 20 || (token.len() >= 6 && token.contains(|c: char| c.is_ascii_digit()));
-    likely.then_some(start..end)
-}
-
-fn rest_of_line(text: &str, at: usize) -> Option<Span> {
-    let start = skip(text, at, |c| matches!(c, '\\' | '"' | '\''));
-    if is_reference(text, start, start > at) {
-        return None;
-    }
-    let end = skip(text, start, |c| !matches!(c, '\n' | '\r' | '"' | '\'' | '\\'));
-    secret(text, start..end)
-}
-
-/// The value that begins at `at`, quoted or not.
-fn value(text: &str, at: usize) -> Option<Span> {
-    let open = skip(text, at, |c| c == '\\');
-    let quote = text.get(open..)?.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
-    match quote {
-        Some(quote) => quoted(text, open + 1, quote, open > at),
-        None => bare(text, at),
-    }
-}
-
-fn bare(text: &str, at: usize) -> Option<Span> {
-    if is_reference(text, at, false) {
-        return None;
-    }
-    let end = skip(text, at, |c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '\\' | '&'));
-    let value = text.get(at..end)?;
-    let length = value.trim_end_matches([',', ';', ')', ']', '}']).len();
-    let end = if length > 0 { at + length } else { end };
-    secret(text, at..end)
-}
-
-/// The value between quotes; in an escaped string the quotes themselves are escaped.
-fn quoted(text: &str, start: usize, quote: char, escaped: bool) -> Option<Span> {
-    if is_reference(text, start, true) {
-        return None;
-    }
-    let mut backslash = false;
-    for (offset, c) in text.get(start..)?.char_indices() {
-        if c == quote && (escaped || !backslash) {
-            let end = start + offset - usize::from(escaped && backslash);
-            return secret(text, start..end);
+    /// Where the value begins after `key:`, `key=`, `"key" :`, `key=>`, `key ->` and the same in an escaped string.
+    fn assigned(self) -> Option<usize> {
+        let text = self.text;
+        let b = byte(text, self.end);
+        if b.is_ascii_whitespace() && !is_blank(b) || b == 0 {
+            return None;
         }
-        backslash = c == '\\' && !backslash;
+        let entity = usize::from(begins(rest(text, self.end), "&quot;")) * "&quot;".len();
+        let quoted = skip(text, self.end + entity, |b| is_quote(b) || matches!(b, b'\\' | b']'));
+        let at = skip(text, quoted, is_blank);
+        let separator = byte(text, at);
+        let after = match separator {
+            b':' | b'=' => skip(text, at, |b| matches!(b, b':' | b'=')),
+            b'-' if byte(text, at + 1) == b'>' => at + 1,
+            _ => return None,
+        };
+        let after = if begins(rest(text, after), "&gt;") { after + 4 } else { after };
+        let after = skip(text, after, |b| b == b'>');
+        (byte(text, after) != b'/' || separator != b':' || byte(text, after + 1) != b'/').then_some(())?;
+        Some(skip(text, after, is_blank))
     }
-    secret(text, start..text.len())
-}
 
-/// Whether what begins here stands for a value, or holds other keys. Looks at the beginning only: a value that is
-/// left alone is read again, key by key, and must not be read to its end each time.
-fn is_reference(text: &str, at: usize, quoted: bool) -> bool {
-    let value = text.get(at..).unwrap_or_default();
-    let stands_for = [MASKED, "${", "$(", "{{"].iter().any(|start| value.starts_with(start));
-    let remark = value.strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-    stands_for || remark || (!quoted && value.starts_with(['{', '[', '|', '>']))
-}
+    /// The secret value of this name.
+    fn pair(self, value: usize) -> Option<Mark> {
+        let name = self.name();
+        if name == "--from-literal" {
+            let end = skip(self.text, value, |b| b != b'=' && !b.is_ascii_whitespace());
+            return secret_at(self.text, end + 1, Reach::Word, Secrecy::Strong);
+        }
+        let mut secrecy = secrecy(name);
+        let in_query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
+        if in_query && matches!(name, "key" | "signature" | "Signature" | "code") {
+            let end = skip(self.text, value, is_word);
+            secrecy = if is_opaque(part(self.text, value, end), 16) { Secrecy::Strong } else { secrecy };
+        }
+        if secrecy == Secrecy::None {
+            return self.pgpass(value);
+        }
+        if self.is_resource() || name == "secret" && self.is_label(value) {
+            return None;
+        }
+        if matches!(byte(self.text, value), b'\n' | b'\r' | 0) {
+            return None;
+        }
+        if secrecy == Secrecy::Header {
+            return self.header(value);
+        }
+        secret_at(self.text, value, if in_query { Reach::Word } else { self.reach() }, secrecy)
+    }
 
-/// The span, unless what it holds plainly is no secret.
-fn secret(text: &str, span: Span) -> Option<Span> {
-    const NONE: [&str; 7] = ["null", "nil", "none", "true", "false", "undefined", "string"];
-    let value = text.get(span.clone())?.trim();
-    let harmless = value.is_empty() || NONE.iter().any(|none| value.eq_ignore_ascii_case(none));
-    (!harmless).then_some(span)
-}
+    /// `host:port:database:user:password`.
+    fn pgpass(self, value: usize) -> Option<Mark> {
+        let text = self.text;
+        if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
+            return None;
+        }
+        let run = part(text, value, near_line_end(text, value, 512));
+        let run = run.split(|c: char| c.is_whitespace() || c == '"').next().unwrap_or_default();
+        let mut fields = run.splitn(4, ':');
+        let (port, _, user, password) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let is_port = port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
+        let named = user.starts_with(|c: char| c.is_ascii_alphabetic())
+            && self.name().contains(|c: char| c.is_ascii_alphabetic());
+        let end = value + run.len();
+        let likely = !password.contains(':') && is_opaque(password, 6);
+        (is_port && named && likely).then(|| Mark::new(end - password.len(), end))
+    }
 
-fn is_blank(c: char) -> bool {
-    c == ' ' || c == '\t'
-}
+    /// `{secret="db-credentials"}`: the name of an object in a label.
+    fn is_label(self, value: usize) -> bool {
+        let text = self.text;
+        let end = skip(text, value + 1, |b| b.is_ascii_lowercase() || b == b'-');
+        let named = byte(text, value) == b'"' && byte(text, end) == b'"' && part(text, value, end).contains('-');
+        named && self.before().contains('{')
+    }
 
-fn skip(text: &str, from: usize, skipped: impl Fn(char) -> bool) -> usize {
-    let rest = text.get(from..).unwrap_or_default();
-    rest.find(|c| !skipped(c)).map_or(text.len(), |length| from + length)
+    /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a thing.
+    fn is_resource(self) -> bool {
+        let joined = byte(self.text, self.end) == b':' && !is_blank(byte(self.text, self.end + 1));
+        let before = byte(self.text, self.start.wrapping_sub(1));
+        joined && (before == b'/' || before == b':' && self.before().contains("arn:"))
+    }
+
+    /// How far a value without quotes goes: to the end of a line that the name begins.
+    fn reach(self) -> Reach {
+        let before = self.before();
+        let words = before.trim();
+        let plain = |b: u8| matches!(b, b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@');
+        let whole = self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
+        if whole && (before.bytes().all(plain) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words)) {
+            return Reach::Line;
+        }
+        let last = words.bytes().last().unwrap_or_default();
+        let colon = skip(self.text, self.end, |b| is_quote(b) || is_blank(b));
+        let flows = matches!(last, b'{' | b',' | b'[') || is_quote(last) && words.len() > 1 || whole && is_quote(last);
+        if flows && byte(self.text, colon) == b':' { Reach::Flow } else { Reach::Word }
+    }
+
+    /// The rest of a header: to the quote that it stands in, else to the end of the line.
+    fn header(self, value: usize) -> Option<Mark> {
+        let text = self.text;
+        let start = skip(text, value, |b| is_quote(b) || b == b'\\');
+        let around = byte(text, self.start.wrapping_sub(1));
+        let quote = if start > value { byte(text, start - 1) } else { around };
+        let mut end = near_line_end(text, start, 8_192);
+        if end - start >= 8_000 {
+            // Longer than any that plainly is no secret.
+            return Some(Mark::new(start, line_end(text, start)));
+        }
+        if is_quote(quote) {
+            let close = part(text, start, end).find(char::from(quote));
+            end = close.map_or(end, |length| start + length);
+        }
+        let content = part(text, start, end).trim_end_matches(['\\', '"', '\'', ' ', '\t']);
+        let escaped = content.find("\\n").or_else(|| content.find("\\r")).or_else(|| content.find("\\\""));
+        let end = start + escaped.unwrap_or(content.len());
+        (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(Mark::new(start, end))
+    }
+
+    /// The secret at a flag of the program that the line calls.
+    fn flag_of(self, line: &mut Line) -> Option<Mark> {
+        if byte(self.text, self.start) != b'-' {
+            return None;
+        }
+        let between = part(self.text, line.read, self.start);
+        let words = between.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | '='));
+        line.command = words.filter_map(Command::named).next_back().or(line.command);
+        line.read = self.start;
+        line.command?.secret(self.text, self.start, self.end)
+    }
+
+    /// The secret that follows without a separator.
+    fn alone(self) -> Option<Mark> {
+        let name = self.name();
+        let first = name.as_bytes().first().copied().unwrap_or_default();
+        if first == b'-' {
+            return self.flag();
+        }
+        if begins(name, "bearer") && name.len() == 6 {
+            return self.scheme(|token| token.len() >= 20 || is_opaque(token, 6));
+        }
+        if begins(name, "basic") && name.len() == 5 {
+            return self.scheme(|token| token.len() >= 12 && (is_opaque(token, 12) || token.ends_with('=')));
+        }
+        let by_word = matches!(first, b'r' | b'm' | b's' | b'A' | b'b' | b'B' | b'p' | b'h' | b'a' | b'c');
+        let known = by_word.then(|| commands::by_words(self.text, self.start, self.end)).flatten();
+        known.or_else(|| phrases::find(self))
+    }
+
+    /// `--password x`.
+    fn flag(self) -> Option<Mark> {
+        let at = skip(self.text, self.end, is_blank);
+        if at == self.end || byte(self.text, at) == b'-' || secrecy(self.name()) != Secrecy::Strong {
+            return None;
+        }
+        let mark = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
+        let value = part(self.text, mark.start, mark.end);
+        let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
+        (!placeholder).then_some(mark)
+    }
+
+    /// The token after the word `Bearer`.
+    fn scheme(self, likely: impl Fn(&str) -> bool) -> Option<Mark> {
+        let start = skip(self.text, self.end, is_blank);
+        if start == self.end {
+            return None;
+        }
+        let end = skip(self.text, start, |b| is_word(b) || matches!(b, b'~' | b'+' | b'/' | b'='));
+        let token = part(self.text, start, end);
+        likely(token).then_some(Mark::new(start, end))
+    }
 }

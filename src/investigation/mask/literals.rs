@@ -1,0 +1,187 @@
+//! Values that the process knows to be secret, in every form in which they may turn up.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::marks::Mark;
+
+/// Literal values shorter than this are not masked: they would blot out ordinary words.
+const SHORTEST: usize = 6;
+/// Encoded forms shorter than this would be found by chance.
+const SHORTEST_FORM: usize = 7;
+
+/// The values, ready to be found.
+#[derive(Clone)]
+pub(super) struct Literals {
+    values: Vec<String>,
+    finder: Option<AhoCorasick>,
+    /// Where the forms in base64 begin: their runs are masked as a whole.
+    base64: usize,
+}
+
+impl Default for Literals {
+    fn default() -> Self {
+        Self::new(std::iter::empty())
+    }
+}
+
+impl Literals {
+    pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
+        let mut values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
+        values.retain(|value| value.len() >= SHORTEST);
+        values.sort();
+        values.dedup();
+        let mut forms: Vec<String> = values.iter().flat_map(|value| plain_forms(value)).collect();
+        forms.sort();
+        forms.dedup();
+        forms.retain(|form| form.len() >= SHORTEST);
+        let base64 = forms.len();
+        let mut encoded: Vec<String> = values.iter().flat_map(|value| base64_forms(value)).collect();
+        encoded.sort();
+        encoded.dedup();
+        encoded.retain(|form| form.len() >= SHORTEST_FORM);
+        forms.extend(encoded);
+        let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&forms).ok();
+        Self { values, finder, base64 }
+    }
+
+    /// How many values there are.
+    pub(super) fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The values, as they are.
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, String> {
+        self.values.iter()
+    }
+
+    /// Whether the search for the values can be done.
+    pub(super) fn works(&self) -> bool {
+        self.finder.is_some()
+    }
+
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        !self.values.is_empty() && self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
+    }
+
+    pub(super) fn find(&self, text: &str, marks: &mut Vec<Mark>) {
+        let Some(finder) = self.finder.as_ref().filter(|_| !self.values.is_empty()) else { return };
+        let mut done = 0;
+        for found in finder.find_overlapping_iter(text) {
+            let mut mark = Mark::new(found.start(), found.end());
+            if found.pattern().as_usize() >= self.base64 {
+                if found.end() <= done {
+                    continue;
+                }
+                let in_run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=');
+                let bytes = text.as_bytes();
+                let before = bytes.get(done.min(mark.start)..mark.start).unwrap_or_default();
+                mark.start -= before.iter().rev().take_while(|b| in_run(b)).count();
+                mark.end += bytes.get(mark.end..).unwrap_or_default().iter().take_while(|b| in_run(b)).count();
+                done = mark.end;
+            }
+            marks.push(mark);
+        }
+    }
+}
+
+/// As it is, escaped for JSON, HTML and a shell, URL-encoded, in hexadecimal.
+fn plain_forms(value: &str) -> Vec<String> {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default().to_owned();
+    let ascii: String = json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unicode(c) }).collect();
+    let twice = json.replace('\\', "\\\\").replace('"', "\\\"");
+    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![
+        value.to_owned(),
+        json.replace('/', "\\/"),
+        json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"),
+        json,
+        ascii,
+        twice,
+        html.replace('\'', "&#39;"),
+        html,
+        value.replace('\'', "'\\''"),
+        value.replace('\'', "''"),
+        hex.to_uppercase(),
+        hex,
+    ];
+    for kept in ["-_.~", "-_.~!*'()", "-_.~!*'();:@&=+$,/?#", "-_.~!$&'()*+,;=:", "-_.~/", "-_."] {
+        let encoded = percent(value, kept);
+        forms.push(lower_codes(&encoded));
+        forms.push(lower_codes(&encoded).replace("%20", "+"));
+        forms.push(encoded.replace("%20", "+"));
+        forms.push(encoded);
+    }
+    forms
+}
+
+fn unicode(c: char) -> String {
+    let mut units = [0; 2];
+    c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+fn percent(value: &str, kept: &str) -> String {
+    let code = |byte: u8| {
+        let c = char::from(byte);
+        if byte.is_ascii_alphanumeric() || kept.contains(c) { c.to_string() } else { format!("%{byte:02X}") }
+    };
+    value.bytes().map(code).collect()
+}
+
+fn lower_codes(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let (code, tail) = part.split_at_checked(2).unwrap_or((part, ""));
+        format!("{text}%{}{tail}", code.to_lowercase())
+    })
+}
+
+/// The letters that the value alone decides, at each of the three places where it may begin in a group.
+fn base64_forms(value: &str) -> Vec<String> {
+    const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let bits = std::iter::repeat_n(0, before).chain(value.bytes());
+        let bits: Vec<bool> = bits.flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
+        let letters = bits.chunks_exact(6).skip((before * 8).div_ceil(6)).map(|six| {
+            let index = six.iter().fold(0_usize, |index, bit| index << 1 | usize::from(*bit));
+            STANDARD.get(index).copied().map_or('A', char::from)
+        });
+        let form: String = letters.collect();
+        forms.push(form.replace('+', "-").replace('/', "_"));
+        forms.push(form.replace('/', "\\/"));
+        forms.push(percent(&form, "-_.~"));
+        forms.push(form);
+    }
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_every_form() {
+        let literals = Literals::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
+        assert_eq!(literals.count(), 1);
+        for form in [
+            "x pä\"ss/w+rd & 'x' y",
+            r#"{"a":"pä\"ss/w+rd & 'x'"}"#,
+            r#"{"a":"p\u00e4\"ss/w+rd & 'x'"}"#,
+            r#"{"a":"pä\"ss\/w+rd & 'x'"}"#,
+            r#"{"a":"{\"b\":\"pä\\\"ss/w+rd & 'x'\"}"}"#,
+            "p%C3%A4%22ss%2Fw%2Brd%20%26%20%27x%27",
+            "p%c3%a4%22ss%2fw%2brd+%26+%27x%27",
+            "70c3a42273732f772b7264202620277827",
+            "cMOkInNzL3crcmQgJiAneCc=",
+            "YXBww6QicGEgcMOkInNzL3crcmQgJiAneCcgYg==",
+            "YXAgcMOkInNzL3crcmQgJiAneCcgYg==",
+            "pä&quot;ss/w+rd &amp; &#39;x&#39;",
+        ] {
+            assert!(literals.is_in(form), "{form}");
+        }
+        assert!(!literals.is_in("abc pass word x"));
+    }
+}

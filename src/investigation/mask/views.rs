@@ -1,0 +1,232 @@
+//! Readable views of a text, with the way back: without colour codes, unescaped, decoded.
+
+use super::marks::Mark;
+
+/// What a text says once something is taken out of it, and where each part stood.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) text: String,
+    /// In order: where a part begins here and there, and whether it is the same letter by letter.
+    parts: Vec<(usize, usize, bool)>,
+    raw_length: usize,
+}
+
+impl View {
+    fn copied(&mut self, raw: &str, at: usize) {
+        if !raw.is_empty() {
+            self.parts.push((self.text.len(), at, true));
+            self.text.push_str(raw);
+        }
+    }
+
+    fn replaced(&mut self, by: Option<char>, at: usize) {
+        self.parts.push((self.text.len(), at, false));
+        self.text.extend(by);
+    }
+
+    fn part(&self, at: usize) -> usize {
+        self.parts.partition_point(|part| part.0 <= at).saturating_sub(1)
+    }
+
+    fn start(&self, at: usize) -> usize {
+        let Some((here, there, same)) = self.parts.get(self.part(at)).copied() else { return 0 };
+        if same { there + (at - here) } else { there }
+    }
+
+    fn end(&self, at: usize) -> usize {
+        let index = self.part(at.saturating_sub(1));
+        let Some((here, there, same)) = self.parts.get(index).copied() else { return self.raw_length };
+        if same { there + (at - here) } else { self.parts.get(index + 1).map_or(self.raw_length, |next| next.1) }
+    }
+
+    /// The same span in the text that this is a view of.
+    pub(super) fn raw(&self, mark: &Mark) -> Mark {
+        Mark { start: self.start(mark.start), end: self.end(mark.end), quoted: false }
+    }
+}
+
+/// The text without colour codes, other control characters and characters that nobody sees; nothing when it has none.
+pub(super) fn clean(raw: &str) -> Option<View> {
+    let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f;
+    if !raw.bytes().any(control) && (raw.is_ascii() || !raw.chars().any(is_unseen)) {
+        return None;
+    }
+    let mut view = View { raw_length: raw.len(), ..View::default() };
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(c) = raw.get(at..).and_then(|tail| tail.chars().next()) {
+        let length = match c {
+            '\u{1b}' => escape_sequence(raw.get(at + 1..).unwrap_or_default()) + 1,
+            _ if is_unseen(c) => c.len_utf8(),
+            _ => {
+                at += c.len_utf8();
+                continue;
+            }
+        };
+        view.copied(raw.get(done..at).unwrap_or_default(), done);
+        view.replaced(None, at);
+        at += length;
+        done = at;
+    }
+    view.copied(raw.get(done..).unwrap_or_default(), done);
+    Some(view)
+}
+
+fn is_unseen(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t' | '\r')
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The length of what follows an escape character: ECMA-48.
+fn escape_sequence(tail: &str) -> usize {
+    let bytes = tail.as_bytes();
+    let inner = bytes.get(1..).unwrap_or_default();
+    match bytes.first() {
+        Some(b'[') => match inner.iter().position(|b| !(0x20..0x40).contains(b)) {
+            Some(end) if inner.get(end).is_some_and(u8::is_ascii) => end + 2,
+            Some(end) => end + 1,
+            None => bytes.len(),
+        },
+        Some(b']') => match inner.iter().take(2_048).position(|b| matches!(b, 7 | 0x1b | b'\n')) {
+            Some(end) if inner.get(end) == Some(&7) => end + 2,
+            Some(end) => end + 1,
+            None => 1,
+        },
+        Some(b) if b.is_ascii_graphic() => 1,
+        Some(_) | None => 0,
+    }
+}
+
+/// The text with the escapes of a JSON string resolved; nothing when it has none.
+pub(super) fn unescape(raw: &str) -> Option<View> {
+    let mut next = raw.find('\\')?;
+    let mut view = View { raw_length: raw.len(), ..View::default() };
+    let mut done = 0;
+    loop {
+        let length = match escaped(raw.get(next + 1..).unwrap_or_default()) {
+            Some((c, length)) => {
+                view.copied(raw.get(done..next).unwrap_or_default(), done);
+                view.replaced(Some(c), next);
+                done = next + 1 + length;
+                1 + length
+            }
+            None => 1,
+        };
+        match raw.get(next + length..).and_then(|tail| tail.find('\\')) {
+            Some(offset) => next += length + offset,
+            None => break,
+        }
+    }
+    view.copied(raw.get(done..).unwrap_or_default(), done);
+    (view.text.len() < raw.len()).then_some(view)
+}
+
+/// The character that the escape means, and its length without the backslash.
+fn escaped(tail: &str) -> Option<(char, usize)> {
+    let c = match tail.bytes().next()? {
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'b' | b'f' => ' ',
+        b'"' => '"',
+        b'\'' => '\'',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'e' => '\u{1b}',
+        b'x' => return Some((char::from_u32(hex(tail.get(1..3)?)?)?, 3)),
+        b'u' => return unicode(tail),
+        _ => return None,
+    };
+    Some((c, 1))
+}
+
+fn unicode(tail: &str) -> Option<(char, usize)> {
+    let first = hex(tail.get(1..5)?)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, 5));
+    }
+    let second = tail.get(5..11).filter(|pair| pair.starts_with("\\u")).and_then(|pair| hex(pair.get(2..)?));
+    let pair = second.filter(|low| (0xdc00..0xe000).contains(low) && first < 0xdc00);
+    match pair.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00))) {
+        Some(c) => Some((c, 11)),
+        None => Some((char::REPLACEMENT_CHARACTER, 5)),
+    }
+}
+
+fn hex(digits: &str) -> Option<u32> {
+    digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+}
+
+/// The text with `%41` resolved; what is no character stays one `?`. Nothing when it has none.
+pub(super) fn percent_decode(raw: &str) -> Option<View> {
+    let mut view = View { raw_length: raw.len(), ..View::default() };
+    let (mut done, mut at) = (0, 0);
+    while let Some(found) = raw.get(at..).and_then(|tail| tail.find('%')) {
+        let start = at + found;
+        let bytes = percent_bytes(raw, start);
+        at = start + 1;
+        if bytes.is_empty() {
+            continue;
+        }
+        view.copied(raw.get(done..start).unwrap_or_default(), done);
+        let mut place = start;
+        for chunk in bytes.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                view.replaced(Some(c), place);
+                place += 3 * c.len_utf8();
+            }
+            for _ in chunk.invalid() {
+                view.replaced(Some('?'), place);
+                place += 3;
+            }
+        }
+        done = start + 3 * bytes.len();
+        at = done;
+    }
+    view.copied(raw.get(done..).unwrap_or_default(), done);
+    (done > 0).then_some(view)
+}
+
+fn percent_bytes(raw: &str, start: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut at = start;
+    while let Some(code) = raw.get(at..at + 3).and_then(|code| code.strip_prefix('%')) {
+        let Some(value) = hex(code).and_then(|value| u8::try_from(value).ok()) else { break };
+        bytes.push(value);
+        at += 3;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back(view: &View, part: &str) -> (usize, usize) {
+        let start = view.text.find(part).unwrap();
+        let raw = view.raw(&Mark { start, end: start + part.len(), quoted: false });
+        (raw.start, raw.end)
+    }
+
+    #[test]
+    fn a_view_knows_where_its_parts_stood() {
+        let raw = "a\u{1b}[31mbc\u{200b}d\u{1b}[0m e";
+        let view = clean(raw).unwrap();
+        assert_eq!(view.text, "abcd e");
+        assert_eq!(&raw[back(&view, "bcd").0..back(&view, "bcd").1], "bc\u{200b}d");
+        let raw = r#"x\u0061\"b\n\ud83d\ude00\q"#;
+        let view = unescape(raw).unwrap();
+        assert_eq!(view.text, "xa\"b\n😀\\q");
+        assert_eq!(back(&view, "a\"b"), (1, 10));
+        assert_eq!(back(&view, "😀"), (12, 24));
+        let raw = "q=%C3%A4%20b%zz%ff";
+        let view = percent_decode(raw).unwrap();
+        assert_eq!(view.text, "q=ä b%zz?");
+        assert_eq!(back(&view, "ä "), (2, 11));
+    }
+
+    #[test]
+    fn a_text_that_says_what_it_shows_has_no_view() {
+        assert!(clean("ä\n\tb").is_none() && unescape("a\\q").is_none() && percent_decode("94 % %zz").is_none());
+    }
+}
