@@ -232,3 +232,59 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_that_it_was_to_put_tog
     ];
     assert_eq!(told[told.len() - 5..], ends);
 }
+
+/// An answer that asks for so many calls of this tool, with ids of their own.
+fn asks(seconds: u64, count: usize, tool: &'static str) -> Turn {
+    let id = |number: usize| &*Box::leak(format!("c{number}").into_boxed_str());
+    Turn::Slowly(seconds, "", (1..=count).map(|number| (id(number), tool)).collect())
+}
+
+/// What the model is told of calls that were not run, in their order.
+fn not_run(scene: &Scene) -> Vec<(String, String)> {
+    let result =
+        |entry| if let Entry::ToolResult { call_id, content, .. } = entry { Some((call_id, content)) } else { None };
+    let results = scene.journal().into_iter().filter_map(result);
+    results.filter(|(_, content)| content.starts_with("Error: not ")).collect()
+}
+
+const NO_TIME: &str = "Error: not sent, no time left: the calls before it used up the time of this iteration";
+
+#[tokio::test(start_paused = true)]
+async fn all_calls_of_an_answer_share_what_the_model_left_of_the_iteration() {
+    for model_secs in [0, 100] {
+        let (scene, began) =
+            (Scene::new(Strategy::NativeThinking, 9, vec![asks(model_secs, 17, "k8s.get")]), Instant::now());
+        *lock(&scene.ports.tools.away_for) = Duration::from_hours(1);
+        run(&scene, control()).await;
+        assert_eq!(began.elapsed().as_secs(), 120, "17 calls that hang last no longer than 16");
+        assert_eq!(sent(&scene), (2, 16));
+        assert_eq!(not_run(&scene), [("c17".to_owned(), NO_TIME.to_owned())]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_change_something_is_not_started_without_time() {
+    let turns = vec![Turn::Says("", vec![("a", "k8s.get"), ("w", "k8s.restart"), ("x", "k8s.restart")])];
+    let scene = Scene::new(Strategy::NativeThinking, 9, turns);
+    *lock(&scene.ports.tools.away_for) = Duration::from_hours(1);
+    run(&scene, control()).await;
+    assert_eq!(sent(&scene), (2, 1));
+    assert_eq!(not_run(&scene), ["w", "x"].map(|id| (id.to_owned(), NO_TIME.to_owned())));
+    let wrong = |entry: &Entry| matches!(entry, Entry::Started { .. } | Entry::Lost { .. });
+    assert!(!scene.journal().iter().any(wrong), "{:#?}", scene.journal());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_the_calls_of_one_answer_64_are_run_and_all_in_a_plan_of_before() {
+    let told = "Error: not run: at most 64 calls of one answer".to_owned();
+    for (tool, most, run_calls) in [("k8s.get", 64, 64), ("k8s.restart", 64, 64), ("k8s.get", 0, 70)] {
+        let scene = Scene::new(Strategy::NativeThinking, 9, vec![asks(0, 70, tool)]);
+        scene.disk().record.plan.stages[0].agents[0].limits.max_calls = most;
+        run(&scene, control()).await;
+        assert_eq!(sent(&scene), (2, run_calls), "{tool} {most}");
+        let expected: Vec<_> = (run_calls + 1..=70).map(|number| (format!("c{number}"), told.clone())).collect();
+        assert_eq!(not_run(&scene), expected);
+        let end = scene.disk().events.iter().find_map(|event| event.metadata.get("tool_calls").cloned());
+        assert_eq!(end, Some(serde_json::json!(run_calls)), "only what was run is counted");
+    }
+}

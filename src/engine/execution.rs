@@ -155,6 +155,7 @@ impl<W: World> Execution<W> {
             }
             Ok(answer) => {
                 native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
+                measure::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
                 let entries = absorb::absorb(&self.state, answer.clone());
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
                 (entries, Some(answer), error)

@@ -30,6 +30,15 @@ pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, too
     }
 }
 
+/// Calls of an answer beyond those that are run. `most`: 0 for no limit.
+pub(super) fn calls_beyond(most: u32, asked: usize) {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let beyond = u64::try_from(asked.saturating_sub(most)).unwrap_or(u64::MAX);
+    if most > 0 && beyond > 0 {
+        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "too_many").increment(beyond);
+    }
+}
+
 /// Results that were taken out of a conversation which had become too long.
 pub(super) fn elisions(entries: &[Entry]) {
     for up_to in entries.iter().filter_map(|entry| if let Entry::Elided { up_to } = entry { Some(up_to) } else { None })

@@ -163,6 +163,7 @@ fn limits(settings: &Settings) -> Limits {
         max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
         max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
         max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
+        max_calls: built_in.max_calls,
     }
 }
 
@@ -313,6 +314,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             iteration_timeout_ms: 90_000,
             max_tool_result_tokens: 8_000,
             max_tokens,
+            max_calls: 64,
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
             let max_iterations = limits.max_iterations;

@@ -12,7 +12,7 @@ use super::world::World;
 use crate::investigation::entry::{Entry, ToolCall};
 use crate::investigation::narrate::MeasuredTool;
 use crate::investigation::plan::Strategy;
-use crate::investigation::results::{answered, lost, unanswered};
+use crate::investigation::results::{answered, lost, no_time_left, unanswered};
 use crate::investigation::state::State;
 use crate::investigation::unmasked::Arguments;
 
@@ -22,29 +22,30 @@ const AT_ONCE: usize = 16;
 /// One call and what became of it.
 struct Ran {
     call: ToolCall,
-    reply: ToolReply,
+    /// `None`: it was not sent, because no time was left.
+    reply: Option<ToolReply>,
     took: Duration,
 }
 
-/// Runs the calls of one decision and commits their results.
+/// Runs the calls of one decision and commits their results. All of them together have what is left of the iteration.
 pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Broken> {
     execution.control.permit()?;
+    let deadline = Instant::now() + execution.iteration_remaining();
     if let [call] = calls.as_slice()
         && !call.read_only
+        && Instant::now() < deadline
     {
         execution.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
     }
     let limit = execution.state.plan().limits.max_tool_result_tokens;
-    let timeout = execution.iteration_remaining();
     let (tools, control, state) = (&*execution.ports.tools, &execution.control, &execution.state);
-    let rounds = u32::try_from(calls.len().div_ceil(AT_ONCE)).unwrap_or(u32::MAX);
-    let running = stream::iter(calls).map(|call| one((tools, control, state), call, limit, timeout)).buffered(AT_ONCE);
+    let running = stream::iter(calls).map(|call| one((tools, control, state), call, limit, deadline)).buffered(AT_ONCE);
     let ran = tokio::select! {
         // In this order: nothing is sent by a run that is stopped already.
         biased;
         () = control.lost() => return Err(Broken::LeaseLost),
         () = control.stopped() => return Ok(()),
-        ran = control.within(timeout.saturating_mul(rounds), running.try_collect::<Vec<_>>()) => ran?,
+        ran = control.within(left_until(deadline), running.try_collect::<Vec<_>>()) => ran?,
     };
     let strategy = execution.state.plan().strategy;
     let mut performed = Performed::default();
@@ -54,34 +55,42 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     execution.commit(performed).await
 }
 
+fn left_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
 /// The lease is looked at each time before it is sent: the write of its start, calls before it or a server that could not
-/// be reached may have taken long.
+/// be reached may have taken long. So may the time be over.
 async fn one<T: Tools>(
     (tools, control, state): (&T, &Control, &State),
     call: ToolCall,
     limit: u32,
-    timeout: Duration,
+    deadline: Instant,
 ) -> Result<Ran, Broken> {
     control.owned()?;
-    let began = Instant::now();
+    let (began, whole) = (Instant::now(), left_until(deadline));
+    if whole.is_zero() {
+        return Ok(Ran { call, reply: None, took: Duration::ZERO });
+    }
     let sent = match state.arguments(&call.id) {
         Arguments::Written(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
         Arguments::Stored | Arguments::Gone => call.clone(),
     };
-    let bounded = async |left: Duration| {
+    let bounded = async || {
+        let left = left_until(deadline);
         let reply = tokio::time::timeout(left, tools.call(&sent, limit, left)).await;
         reply.unwrap_or_else(|_| {
-            let error = format!("no answer within {} s", timeout.as_secs_f64());
+            let error = format!("no answer within {} s", whole.as_secs_f64());
             ToolReply::NoAnswer { error, timeout: true }
         })
     };
-    let mut reply = bounded(timeout).await;
-    if may_send_again(&call, &reply) && control.owned().is_ok() {
-        reply = bounded(timeout.saturating_sub(began.elapsed())).await;
+    let mut reply = bounded().await;
+    if may_send_again(&call, &reply) && control.owned().is_ok() && !left_until(deadline).is_zero() {
+        reply = bounded().await;
     }
     let took = began.elapsed();
     metrics::histogram!("tarsy_tool_call_duration_seconds").record(took.as_secs_f64());
-    Ok(Ran { call, reply, took })
+    Ok(Ran { call, reply: Some(reply), took })
 }
 
 /// Once more after a connection that was not there or broke; never for a call that may have changed something.
@@ -95,6 +104,11 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
 
 fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32)) {
     let Ran { call, reply, took } = ran;
+    let Some(reply) = reply else {
+        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
+        performed.entries.extend(no_time_left(strategy, &call));
+        return;
+    };
     let (entries, state, result, error, bytes, cut) = match reply {
         ToolReply::Answered { content, full, bytes, is_error } => {
             let cut = full.is_some().then_some(limit);

@@ -4,7 +4,7 @@ use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::plan::Strategy;
 use super::prompt::with_context;
-use super::results::{lost, not_run_again, not_sent, repeats_itself, unknown_tool};
+use super::results::{lost, not_run_again, not_sent, repeats_itself, too_many_calls, unknown_tool};
 use super::state::{OpenCall, State};
 use super::unmasked::Arguments;
 use super::window::make_room;
@@ -110,6 +110,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     if state.has_refused() {
         return Decision::Append(open.map(|call| not_run_again(strategy, call)).collect());
     }
+    let left = state.calls_left();
+    if left == 0 {
+        let most = state.plan().limits.max_calls;
+        return Decision::Append(open.map(|call| too_many_calls(strategy, call, most)).collect());
+    }
+    let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
         let unknown = open.take_while(|call| state.tool(&call.tool).is_none());
         let told = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));

@@ -171,6 +171,14 @@ pub struct Limits {
     /// Tokens of all calls, input and output, after which the conclusion is forced; 0 for no such limit.
     #[serde(default)]
     pub max_tokens: u64,
+    /// Calls of one answer that are run, the first ones; 0 for all, as in plans of before.
+    #[serde(default, skip_serializing_if = "is_no_limit")]
+    pub max_calls: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_no_limit(most: &u32) -> bool {
+    *most == 0
 }
 
 impl Default for Limits {
@@ -181,6 +189,7 @@ impl Default for Limits {
             max_timeouts: 2,
             max_tool_result_tokens: 8_000,
             max_tokens: 0,
+            max_calls: 64,
         }
     }
 }

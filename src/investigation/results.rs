@@ -21,6 +21,9 @@ const NOT_SENT: &str = "this call was not sent: its arguments hold something tha
 const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
     their results stand above.";
 
+/// What the model is told of a call that came up too late.
+const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up the time of this iteration";
+
 /// The entry for an answer of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, content: String, is_error: bool) -> Entry {
     let content = match (observes(strategy), is_error) {
@@ -58,6 +61,16 @@ pub fn not_sent(strategy: Strategy, call: &ToolCall) -> Entry {
 /// The entry for a call that comes again and again.
 pub fn not_run_again(strategy: Strategy, call: &ToolCall) -> Entry {
     refusal(strategy, call, NOT_RUN_AGAIN)
+}
+
+/// The entry for a call beyond those of one answer that are run.
+pub fn too_many_calls(strategy: Strategy, call: &ToolCall, most: u32) -> Entry {
+    refusal(strategy, call, &format!("not run: at most {most} calls of one answer"))
+}
+
+/// The entries for a call that comes up when the time of its iteration is used up. It counts as a time-out.
+pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
+    unanswered(strategy, call, NO_TIME_LEFT, true)
 }
 
 /// The entry for a structured call of something that is not offered.

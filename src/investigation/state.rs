@@ -3,6 +3,8 @@
 //! [`State::apply`] is the only mutation. Whatever a decision depends on is an entry, so replaying the journal on
 //! another machine leads to the same decision.
 
+mod calls;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -11,10 +13,10 @@ use super::entry::{Answer, Entry, FailureSource, Outcome, Role, StopReason, Tool
 use super::numbers::Recorded;
 use super::plan::{AgentPlan, Strategy, ToolSpec};
 use super::react::Outside;
-use super::recovery::{SentCall, identity};
+use super::recovery::SentCall;
 use super::repeats::Repeats;
 use super::results::plain;
-use super::unmasked::{Arguments, Hidden};
+use super::unmasked::Hidden;
 use super::window::Window;
 
 /// Where an execution stands.
@@ -36,6 +38,8 @@ pub struct State {
     recovery: u32,
     sent_before: Vec<SentCall>,
     hidden: Hidden,
+    /// Calls of the last answer.
+    asked: usize,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
     ended: Option<Outcome>,
@@ -104,6 +108,7 @@ impl State {
             recovery: 0,
             sent_before: Vec::new(),
             hidden: Hidden::default(),
+            asked: 0,
             concluding: None,
             stopped: None,
             ended: None,
@@ -139,7 +144,8 @@ impl State {
                 }
             }
             Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
-                self.tool_calls += u32::from(self.tool(tool).is_some() && !self.repeats.are_refused());
+                let is_run = self.tool(tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
+                self.tool_calls += u32::from(is_run);
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != *call_id);
             }
@@ -209,18 +215,9 @@ impl State {
         }
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
+        self.asked = answer.calls.len();
         let calls = answer.calls.iter().cloned();
         self.open = calls.map(|call| OpenCall { started: self.take_sent_before(&call), call }).collect();
-    }
-
-    /// Whether a call was sent by a step whose commit was lost; each counts once.
-    fn take_sent_before(&mut self, call: &ToolCall) -> bool {
-        if call.read_only || self.sent_before.is_empty() {
-            return false;
-        }
-        let identity = identity(call);
-        let same = self.sent_before.iter().position(|sent| sent.identity == identity);
-        same.map(|at| self.sent_before.remove(at)).is_some()
     }
 
     fn fail(&mut self, error: &str, timeout: bool, source: FailureSource) {
@@ -324,19 +321,9 @@ impl State {
         self.provider
     }
 
-    /// Calls without a result, in the order to run them.
-    pub fn open_calls(&self) -> &[OpenCall] {
-        &self.open
-    }
-
     /// Number of the last loss of commits that the journal knows; 0 for none.
     pub fn recovery(&self) -> u32 {
         self.recovery
-    }
-
-    /// What a call of the last answer is sent with.
-    pub fn arguments(&self, call_id: &str) -> Arguments<'_> {
-        self.hidden.arguments(call_id)
     }
 
     /// Why the next answer is the last one.

@@ -209,6 +209,9 @@ const WORKER: &[Metric] = &[
     counter("tarsy_model_tokens_total", "tokens of answered model calls; cached ones are part of input")
         .by("provider", PROVIDERS)
         .by("direction", &["input", "cached", "output", "thinking"]),
+    counter("tarsy_model_answers_too_large_total", "answers that were left because they have more than one may have"),
+    counter("tarsy_tool_calls_not_run_total", "calls that a model asked for and that were not sent")
+        .by("reason", &["too_many", "no_time"]),
     counter(
         "tarsy_context_elisions_total",
         "times that a conversation was too long and its oldest tool results left out",

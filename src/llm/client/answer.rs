@@ -1,5 +1,6 @@
 //! An answer, put together from the chunks of its stream.
 
+use super::bounds::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::entry::{Answer, ProviderData, ToolCall, Usage};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
@@ -28,6 +29,7 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     begun: bool,
+    size: Size,
     answer: Answer,
 }
 
@@ -44,6 +46,7 @@ impl Assembly {
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<bool, ModelError> {
         self.begun = true;
+        self.size.add(&chunk)?;
         match chunk.content {
             Some(Content::Text(piece)) => append(&mut self.answer.text, piece.content, DeltaKind::Text, deltas),
             Some(Content::Thinking(piece)) => {

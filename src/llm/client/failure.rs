@@ -8,13 +8,20 @@ use std::time::Duration;
 
 use tonic::{Code, Status, TimeoutExpired};
 
+use super::bounds::too_large;
 use crate::engine::ports::ModelError;
 
 /// The code of a stream that broke after its first chunk; the existing service uses the same word.
 const PARTIAL: &str = "partial_stream_error";
 const DEADLINE: &str = "deadline_exceeded";
 
+/// How the transport begins when a single chunk is larger than a whole answer may be.
+const LARGE_CHUNK: &str = "Error, decoded message length too large";
+
 pub(super) fn before_first_chunk(status: &Status) -> ModelError {
+    if is_large(status) {
+        return too_large("32 MiB in all");
+    }
     if is_timeout(status) {
         return failed(DEADLINE, describe(status), true);
     }
@@ -27,6 +34,9 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
 }
 
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
+    if is_large(status) {
+        return too_large("32 MiB in all");
+    }
     if is_timeout(status) {
         return failed(DEADLINE, describe(status), true);
     }
@@ -39,6 +49,10 @@ pub(super) fn no_final_chunk() -> ModelError {
 
 pub(super) fn timed_out(limit: Duration) -> ModelError {
     failed(DEADLINE, format!("llm call gave no whole answer within {limit:?}"), true)
+}
+
+fn is_large(status: &Status) -> bool {
+    status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK)
 }
 
 fn failed(code: &str, message: String, timeout: bool) -> ModelError {

@@ -4,6 +4,7 @@
 //! connects when it is first used and again after every loss.
 
 mod answer;
+mod bounds;
 mod failure;
 mod request;
 
@@ -20,7 +21,7 @@ pub use self::answer::assemble;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::entry::Answer;
 use crate::investigation::timeline::DeltaKind;
-use crate::llm::proto::{self, llm_service_client::LlmServiceClient};
+use crate::llm::proto::llm_service_client::LlmServiceClient;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -71,8 +72,7 @@ impl Client {
         assembly: &mut Assembly,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<(), ModelError> {
-        let mut client =
-            LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(proto::MAX_MESSAGE_BYTES);
+        let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(bounds::ALL_BYTES);
         let (provider, asked_at) = (request.provider.name.clone(), Instant::now());
         let mut call = tonic::Request::new(request::wire(&request));
         call.set_timeout(request.timeout);

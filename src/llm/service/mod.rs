@@ -6,7 +6,7 @@
 pub mod backend;
 mod counted;
 pub mod reply;
-mod routes;
+pub mod routes;
 pub mod scripted;
 
 use std::time::Duration;

@@ -9,13 +9,14 @@ use tonic::server::NamedService;
 
 /// Calls of `H` go to `H`, all others to `L`, which answers UNIMPLEMENTED to what it does not know.
 #[derive(Clone, Debug)]
-pub(super) struct Routes<L, H> {
+pub struct Routes<L, H> {
     llm: L,
     health: H,
 }
 
 impl<L, H> Routes<L, H> {
-    pub(super) fn new(llm: L, health: H) -> Self {
+    /// Both, on one port.
+    pub fn new(llm: L, health: H) -> Self {
         Self { llm, health }
     }
 }

@@ -1,0 +1,95 @@
+//! A provider that never stops, behind a service of the test's own.
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use tarsy::investigation::timeline::EventType;
+use tarsy::llm::client::Client;
+use tarsy::llm::proto::generate_response::Content;
+use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
+use tarsy::llm::proto::{GenerateRequest, GenerateResponse, TextDelta, ToolCallDelta};
+use tarsy::llm::service::routes::Routes;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+use tonic_health::ServingStatus;
+
+use super::harness::{ask, failed, request};
+use crate::support::process::Tarsy;
+use crate::support::stage::{Setup, Stage};
+
+/// Answers every request with this chunk, again and again.
+#[derive(Debug)]
+struct Endless(Content);
+
+#[tonic::async_trait]
+impl LlmService for Endless {
+    type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
+
+    async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+        let chunk = GenerateResponse { content: Some(self.0.clone()), is_final: false };
+        Ok(Response::new(stream::repeat_with(move || Ok(chunk.clone())).boxed()))
+    }
+}
+
+async fn serve(content: Content) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_service_status("", ServingStatus::Serving).await;
+    let routes = Routes::new(LlmServiceServer::new(Endless(content)), health_service);
+    let incoming = TcpIncoming::from(listener);
+    (address, tokio::spawn(async move { Server::builder().serve_with_incoming(routes, incoming).await.unwrap() }))
+}
+
+fn text(bytes: usize) -> Content {
+    Content::Text(TextDelta { content: "x".repeat(bytes) })
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_left_and_has_failed_with_its_reason() {
+    let call = ToolCallDelta { call_id: String::new(), name: "drill.describe_pod".into(), arguments: "{}".into() };
+    for (content, most) in [
+        (text(1 << 20), "4 MiB of text"),
+        (Content::ToolCall(call), "256 calls"),
+        (text(0), "32 MiB in all"),
+        (text(40 << 20), "32 MiB in all"),
+    ] {
+        let (address, service) = serve(content).await;
+        let client = Client::connect(&address).unwrap();
+        let (code, message, timeout) = failed(ask(&client, &request("test", "x")).await);
+        assert_eq!((code.as_str(), timeout), ("answer_too_large", false));
+        assert_eq!(message, format!("the answer is too large: at most {most}"));
+        service.abort();
+    }
+}
+
+/// The most memory that a process had in RAM, in MiB.
+fn most_memory(process: &Tarsy) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_whose_model_never_stops_ends_the_investigation_in_bounded_memory() {
+    let setup = Setup { sections: "defaults: {max_iterations: 3, iteration_timeout: 30s}\n", ..Setup::default() };
+    let stage = Stage::set_up(setup).await;
+    let (address, service) = serve(text(1 << 20)).await;
+    let env = stage.env(stage.database.url());
+    let mut env = env.each();
+    env[2].1 = &address;
+    let mut worker = Tarsy::spawn("w1", &["worker", "--name", "w1"], &env);
+    worker.ready().await;
+    let before = most_memory(&worker);
+    let session = stage.publish().await;
+    let mut timeline = stage.follow(session).await;
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionFailed);
+    assert!(end.content.contains("the answer is too large: at most 4 MiB of text"), "{end:?}");
+    let most = most_memory(&worker);
+    println!("a worker with an endless answer: {before} MiB before, at most {most} MiB");
+    assert!(most < 160, "{most} MiB");
+    service.abort();
+}
