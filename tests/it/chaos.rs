@@ -149,9 +149,10 @@ async fn facts(system: &System, book: &Book, read: Read) -> Facts {
     let emptied = faults.iter().filter(|one| empties(one.fault)).map(|one| (one.from, one.until)).collect();
     let session_timeout = chrono::Duration::from_std(SESSION_TIMEOUT).unwrap();
     let limits = Limits { attempts: ATTEMPTS, iterations: MAX_ITERATIONS, session_timeout, grace: GRACE };
+    let ledger = std::mem::take(&mut *book.ledger.lock().unwrap());
     Facts {
         limits,
-        ledger: std::mem::take(&mut *book.ledger.lock().unwrap()),
+        ledger,
         alerts,
         sessions,
         entries,

@@ -130,7 +130,7 @@ fn hit(fault: Fault) -> Option<usize> {
 }
 
 async fn purge(stand: &Stand, stream: Stream) {
-    let purged = empty(&stand.system.nats_url, stream);
+    let purged = Box::pin(empty(&stand.system.nats_url, stream));
     match stream {
         // Until a worker's first statement the stream alone keeps an alert.
         Stream::Alerts => stand.book.lose(&stand.system, purged).await,

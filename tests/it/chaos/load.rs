@@ -123,11 +123,14 @@ impl Book {
     }
 }
 
+/// By name.
+type Headers = Vec<(&'static str, String)>;
+
 /// An alert before it is published.
 struct Draft {
     kind: Kind,
     subject: String,
-    headers: Vec<(&'static str, String)>,
+    headers: Headers,
     body: Vec<u8>,
 }
 
@@ -212,7 +215,7 @@ async fn request_cancel(system: &System, session: SessionId) {
 fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
     let priority = ["critical", "high", "normal", "low"][rng.usize(0..4)];
     let about = Uuid::now_v7();
-    let draft = |mark: &str, headers: Vec<(&'static str, String)>| Draft {
+    let draft = |mark: &str, headers: Headers| Draft {
         kind,
         subject: format!("tarsy.alerts.{priority}.chaos"),
         headers,
@@ -249,7 +252,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
 }
 
 /// Three firing, one of them forced, and the resolution, which may come before any of them.
-fn storm(draft: &dyn Fn(&str, Vec<(&'static str, String)>) -> Draft, about: Uuid) -> Vec<Draft> {
+fn storm(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid) -> Vec<Draft> {
     let labels = |status: &str| {
         serde_json::json!({
             "version": "4", "status": status, "receiver": "chaos", "groupKey": about.to_string(),

@@ -88,15 +88,14 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
         *statuses.entry(session.status.clone()).or_default() += 1;
     }
     for event in facts.events.values().flatten() {
-        if let Some(reason) =
-            event.event.metadata["previous_worker"].as_str().and(event.event.metadata["reason"].as_str())
-        {
+        let metadata = &event.event.metadata;
+        if let (Some(_), Some(reason)) = (metadata["previous_worker"].as_str(), metadata["reason"].as_str()) {
             *takeovers.entry(reason.replace('_', " ")).or_default() += 1;
         }
     }
     let over = facts.alerts.values().filter(|alert| alert.settled_at.is_some()).count();
-    let (sent, lost) = (facts.ledger.sent.len(), facts.ledger.lost_with_the_stream.len());
-    let lost = facts.ledger.lost_with_the_stream.iter().filter(|id| !facts.alerts.contains_key(id)).count().min(lost);
+    let sent = facts.ledger.sent.len();
+    let lost = facts.ledger.lost_with_the_stream.iter().filter(|id| !facts.alerts.contains_key(id)).count();
     let share = 100.0 * over as f64 / facts.alerts.len().max(1) as f64;
     writeln!(
         page,
@@ -123,11 +122,12 @@ fn calls(page: &mut String, facts: &Facts) {
     let calls = repeated(facts);
     writeln!(
         page,
-        "  repeated   {} of {} model calls, {} of {} read-only tool calls, none of {} that change something ({} lost)",
+        "  repeated   {} of {} model calls, {} of {} read-only tool calls, {} of {} that change something ({} lost)",
         calls.model_repeats,
         calls.model_calls,
         calls.read_only_repeats,
         calls.read_only_calls,
+        calls.changing_repeats,
         calls.changing_calls,
         calls.lost,
     )

@@ -75,7 +75,8 @@ async fn meet(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mp
     if stream.read_line(&mut line).await.is_err() {
         return;
     }
-    let (gate, detail) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
+    let line = line.trim_end();
+    let (gate, detail) = line.split_once(' ').unwrap_or((line, ""));
     let arrived = Arrived { gate: gate.to_owned(), detail: detail.to_owned(), stream };
     let held = watched.lock().unwrap().contains(&arrived.gate);
     if held {

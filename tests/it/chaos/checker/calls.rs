@@ -21,6 +21,7 @@ pub(in crate::chaos) struct Repeated {
     pub(in crate::chaos) read_only_calls: u32,
     pub(in crate::chaos) read_only_repeats: u32,
     pub(in crate::chaos) changing_calls: u32,
+    pub(in crate::chaos) changing_repeats: u32,
     pub(in crate::chaos) lost: u32,
 }
 
@@ -34,6 +35,7 @@ pub(in crate::chaos) fn repeated(facts: &Facts) -> Repeated {
     for (sent, count) in &facts.tool_calls {
         if sent.changes_something() {
             repeated.changing_calls += count;
+            repeated.changing_repeats += count - 1;
         } else {
             repeated.read_only_calls += count;
             repeated.read_only_repeats += count - 1;
@@ -113,7 +115,7 @@ fn repeats_due(facts: &Facts, call: &Journalled<'_>) -> u32 {
             && event.event.metadata["call_id"] == call.id
     };
     let asked = events.iter().find(|event| of_call(event, EventType::LlmToolCall));
-    let told = events.iter().find(|event| of_call(event, EventType::ToolResult)).or(events.last());
+    let told = events.iter().find(|event| of_call(event, EventType::ToolResult)).or_else(|| events.last());
     let due = resumes(events, asked.map_or(0, seq), told.map_or(u32::MAX, seq));
     let (Some(asked), Some(told)) = (asked, told) else { return due };
     let (from, until) = (asked.event.created_at - MARGIN, told.event.created_at + MARGIN);

@@ -241,7 +241,7 @@ fn a_side_effect_that_is_sent_twice_or_not_written_down_is_found() {
     let restart = ToolSent { execution: RUN, tool: "restart".to_owned(), step: 2 };
     assert_eq!(broken(|f| *f.tool_calls.get_mut(&restart).unwrap() = 2), BTreeSet::from([4]));
     assert_eq!(broken(|f| entries(f).retain(|entry| entry.kind != "started")), BTreeSet::from([4]));
-    let unknown = ToolSent { step: 3, ..restart.clone() };
+    let unknown = ToolSent { step: 3, ..restart };
     assert_eq!(broken(|f| f.tool_calls.extend([(unknown, 1)])), BTreeSet::from([4]), "no journal has it");
     let silent = |f: &mut Facts| (entries(f)[4].kind, entries(f)[4].iteration) = ("lost".to_owned(), 1);
     assert_eq!(broken(silent), BTreeSet::from([4]), "lost, and the model is not told");
