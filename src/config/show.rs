@@ -32,6 +32,7 @@ pub fn show(config: &Config) -> String {
                 .put("drain_timeout", duration(worker.drain_timeout))
                 .put("session_timeout", duration(worker.session_timeout))
                 .put("sweep_interval", duration(worker.sweep_interval))
+                .put("tool_wait", duration(worker.tool_wait))
                 .put("max_alert_bytes", text(&show_bytes(worker.max_alert_bytes)))
                 .yaml(),
         )

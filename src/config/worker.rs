@@ -21,6 +21,9 @@ pub struct Worker {
     pub session_timeout: Duration,
     /// Time between two looks for what nobody takes care of. After four of them something is taken for forgotten.
     pub sweep_interval: Duration,
+    /// How long an alert waits, since it was first delivered, for an MCP server of its chain that cannot be reached; then
+    /// it is investigated without that server's tools. Zero: not at all.
+    pub tool_wait: Duration,
     /// A larger body is a dead letter.
     pub max_alert_bytes: u64,
 }
@@ -35,6 +38,7 @@ impl Default for Worker {
             drain_timeout: Duration::from_secs(45),
             session_timeout: Duration::from_secs(40 * 60),
             sweep_interval: Duration::from_secs(15),
+            tool_wait: Duration::from_secs(60),
             max_alert_bytes: 512 * 1024,
         }
     }
@@ -59,6 +63,7 @@ impl Worker {
             drain_timeout: map.duration("drain_timeout", 0, 3_600).unwrap_or(built_in.drain_timeout),
             session_timeout: map.duration("session_timeout", 1, 7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
             sweep_interval: map.duration("sweep_interval", 1, 600).unwrap_or(built_in.sweep_interval),
+            tool_wait: map.duration("tool_wait", 0, 3_600).unwrap_or(built_in.tool_wait),
             max_alert_bytes: map
                 .get("max_alert_bytes")
                 .and_then(|field| field.bytes(1_024, 64 * 1024 * 1024))

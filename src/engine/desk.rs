@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::dispatch::{Dispatcher, Intake, Job, Misread, Settings, Understood};
+use super::dispatch::{Dispatcher, Intake, Job, Misread, Planned, Settings, Understood};
 use super::hesitation::Hesitation;
 use super::ports::*;
 use super::running::Running;
@@ -26,6 +26,10 @@ use crate::investigation::timeline::{EventDraft, EventType};
 pub(super) struct FakeSessions {
     pub(super) places: Mutex<Vec<Place>>,
     pub(super) opened: Mutex<Vec<Opened>>,
+    /// Who takes the alert along or answers for it, before anything is planned.
+    pub(super) joined: Mutex<Option<Opened>>,
+    /// Since the alert was delivered for the first time.
+    pub(super) waited: Mutex<Duration>,
     pub(super) claim: Mutex<Claim>,
     pub(super) claim_takes: Mutex<Duration>,
     pub(super) released: Mutex<Result<(), JournalError>>,
@@ -53,6 +57,8 @@ impl FakeSessions {
         Self {
             places: Mutex::new(places),
             opened: Mutex::default(),
+            joined: Mutex::default(),
+            waited: Mutex::default(),
             claim: Mutex::new(claim),
             claim_takes: Mutex::default(),
             released: Mutex::new(Ok(())),
@@ -100,6 +106,16 @@ impl Sessions for FakeSessions {
             token.cancel();
         }
         Ok(lock(&self.opened).remove(0))
+    }
+
+    async fn join(&self, _request: JoinRequest) -> Result<Option<Opened>, JournalError> {
+        self.ask("join", "")?;
+        Ok(lock(&self.joined).take())
+    }
+
+    async fn waited(&self, alert: SessionId) -> Result<Duration, JournalError> {
+        self.ask("waited", number(alert))?;
+        Ok(*lock(&self.waited))
     }
 
     async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
@@ -178,7 +194,8 @@ pub(super) struct Plain {
 }
 
 impl Intake for Plain {
-    /// `panic` does, `away` needs a store that is away, `hang` never ends, `slow` takes 45 s, `forced` says that it does session 3 again.
+    /// `panic` does, `away` needs a store that is away, `hang` never ends, `slow` takes 45 s, `forced` says that it does
+    /// session 3 again.
     async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
@@ -204,8 +221,18 @@ impl Intake for Plain {
             runbook_url: None,
             text,
         };
-        let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
-        Ok(Understood { alert, plan: self.plan.clone(), started, force, retry_of, parent: None })
+        Ok(Understood { alert, force, retry_of, thread: None })
+    }
+
+    /// `busy` never ends, `toolless` is without the tools of one server.
+    async fn plan(&self, _received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+        let mut plan = self.plan.clone();
+        match understood.alert.text.as_str() {
+            "busy" => std::future::pending().await,
+            "toolless" => plan.unavailable_servers.push("k8s".to_owned()),
+            _ => {}
+        }
+        Ok(Planned { plan, started: EventDraft::new(EventType::SessionStarted, "started", Value::Null) })
     }
 }
 
@@ -290,6 +317,7 @@ impl Desk {
             session_timeout: Duration::from_mins(40),
             attempts: 5,
             cooldown: Duration::from_hours(1),
+            tool_wait: Duration::from_mins(1),
             drain_timeout: Duration::from_secs(45),
         };
         let (timeline, drain) = (watch::Sender::new(Timeline::Accepting), CancellationToken::new());

@@ -20,6 +20,7 @@ use super::settle::Trouble;
 use super::settler::Settler;
 use super::world::{Ports, World};
 use crate::investigation::alert::Alert;
+use crate::investigation::follow_up::Thread;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
@@ -39,28 +40,43 @@ pub struct Job<D> {
 
 /// Makes an alert and a plan of a received body.
 pub trait Intake: Send + Sync + 'static {
-    /// Decodes, masks and plans.
+    /// Decodes and masks.
     ///
     /// # Errors
     /// Why the alert has to be given up, or what is away.
     fn understand(&self, received: &Received) -> impl Future<Output = Result<Understood, Misread>> + Send;
+
+    /// Plans the investigation of an alert that nothing else takes along or answers for.
+    ///
+    /// # Errors
+    /// As [`Intake::understand`].
+    fn plan(
+        &self,
+        received: &Received,
+        understood: &Understood,
+    ) -> impl Future<Output = Result<Planned, Misread>> + Send;
 }
 
-/// An alert and what will be done about it.
+/// An alert, as far as it is known before it is decided where it goes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Understood {
     /// The alert.
     pub alert: Alert,
-    /// The plan.
-    pub plan: Plan,
-    /// The first event of the session.
-    pub started: EventDraft,
     /// The producer asks for an investigation although one of the fingerprint has completed within the cooldown.
     pub force: bool,
     /// The session that this one does again.
     pub retry_of: Option<SessionId>,
     /// The investigation that it is a question about.
-    pub parent: Option<SessionId>,
+    pub thread: Option<Box<Thread>>,
+}
+
+/// What will be done about an alert.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The first event of the session.
+    pub started: EventDraft,
 }
 
 /// Why a body was not understood.
@@ -93,6 +109,8 @@ pub struct Settings {
     pub attempts: u32,
     /// How long a completed investigation answers for later alerts of its fingerprint.
     pub cooldown: Duration,
+    /// How long an alert waits, since it was first delivered, for an MCP server of its chain that cannot be reached.
+    pub tool_wait: Duration,
     /// How long a stopping worker lets current calls finish.
     pub drain_timeout: Duration,
 }

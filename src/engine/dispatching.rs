@@ -23,7 +23,7 @@ async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {
     let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
     desk.deliver(b"disk full").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "settled"]), words(&["ack"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
     assert_eq!(desk.scene.disk().end.as_ref().map(|end| end.status), Some(RunStatus::Completed));
 }
 
@@ -36,7 +36,10 @@ async fn a_lost_race_looks_at_the_place_again() {
         SETTLED,
     );
     desk.deliver(b"disk full").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "spare 7", "receive 7", "settled"]), words(&["ack"])));
+    assert_eq!(
+        desk.outcome(),
+        (words(&["receive 7", "join", "open", "spare 7", "receive 7", "settled"]), words(&["ack"]))
+    );
 }
 
 #[tokio::test]
@@ -101,16 +104,20 @@ async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() 
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
     *lock(&desk.sessions.cancels) = Some(desk.dispatcher.drain.clone());
     desk.deliver(b"x").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak now"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak now"])));
 }
 
 #[tokio::test]
 async fn a_hand_back_of_a_session_that_is_over_or_lost_does_not_give_the_message_back() {
     let lost = JournalError::LeaseLost { held: 1, current: 2 };
     let table = [
-        (lost, words(&["receive 7", "open", "release"]), words(&[])),
-        (JournalError::Ended, words(&["receive 7", "open", "release", "settled"]), words(&["ack"])),
-        (JournalError::Away("gone".to_owned()), words(&["receive 7", "open", "release"]), words(&["nak later"])),
+        (lost, words(&["receive 7", "join", "open", "release"]), words(&[])),
+        (JournalError::Ended, words(&["receive 7", "join", "open", "release", "settled"]), words(&["ack"])),
+        (
+            JournalError::Away("gone".to_owned()),
+            words(&["receive 7", "join", "open", "release"]),
+            words(&["nak later"]),
+        ),
     ];
     for (refusal, asked, told) in table {
         let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
@@ -133,7 +140,7 @@ async fn an_execution_that_panics_is_a_death_and_not_a_hand_back() {
     });
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
     desk.deliver(b"x").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open"]), words(&["nak later"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,7 +253,7 @@ async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
         () = renewing => {}
         () = desk.deliver(b"x") => {}
     }
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak later"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak later"])));
     assert_eq!(*lock(&desk.scene.ports.model.calls), 1);
     assert!(lock(&desk.scene.ports.tools.calls).is_empty(), "no tool call begins");
     assert!(desk.scene.journal().iter().any(|entry| format!("{entry:?}").contains("look")), "the answer is kept");
@@ -268,7 +275,7 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
             }
         };
         tokio::join!(desk.deliver(b"x"), signals);
-        assert_eq!(desk.outcome(), (words(&["receive 7", "open", "release"]), words(&["nak now"])));
+        assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "release"]), words(&["nak now"])));
         assert_eq!(began.elapsed().as_secs(), waited);
     }
 }
@@ -305,5 +312,5 @@ async fn a_stuck_run_whose_lease_is_lost_gives_its_slot_free() {
     // A disk that never answers its first write.
     desk.scene.disk().death = super::testing::Death::Before(1);
     tokio::join!(desk.deliver(b"x"), taken);
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open"]), words(&[])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open"]), words(&[])));
 }

@@ -1,12 +1,13 @@
 //! The plan of a follow-up question: one agent of the investigation's chain, under the configuration of today, with
 //! prompts of its own. Pure, as the planner.
 
-use super::planner::{PlanError, Route, agent_plan, callable, choose, offered, undefined};
+use super::planner::{PlanError, Route, agent_plan, callable, choose, names_of, offered, undefined};
+use super::ports::Listing;
 use super::staffing::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy, ToolSpec};
-use crate::investigation::prompt::Briefing;
+use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use crate::investigation::prompt::{Briefing, without_servers};
 
 /// Who answers: the first agent of the chain that may call tools, else its first one.
 struct Answerer<'a> {
@@ -35,7 +36,7 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     servers
 }
 
-/// Freezes everything that the answer needs. `tools` is what the agent's servers list now.
+/// Freezes everything that the answer needs. `listing` is what the agent's servers offer now.
 ///
 /// # Errors
 /// When the configuration refers to something that it does not define.
@@ -43,15 +44,15 @@ pub fn plan(
     config: &Config,
     route: &Route<'_>,
     (thread, question): (&Thread, &str),
-    tools: &[ToolSpec],
+    listing: &Listing,
 ) -> Result<Plan, PlanError> {
     let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
     let instructions = config.agents.get(name).map(|agent| agent.instructions.as_str());
     let instructions = instructions.ok_or_else(|| undefined("agent", name))?;
-    let mut tools = callable(config, tools);
+    let mut listing = callable(config, listing);
     // Who asks is no operator: a question looks, unless the chain says that it may do more.
-    tools.retain(|tool| tool.read_only || route.chain.questions.changes);
-    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &tools)?;
+    listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
+    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &listing)?;
     let briefing = Briefing {
         agent: name,
         strategy: agent.strategy,
@@ -61,15 +62,16 @@ pub fn plan(
         runbooks: &config.runbooks.hosts,
     };
     let texts = prompts(&briefing, thread, question);
+    let unavailable_servers = names_of(&listing.unavailable);
     let agent = AgentPlan {
-        system_prompt: texts.system,
+        system_prompt: without_servers(texts.system, &unavailable_servers),
         user_prompt: texts.user,
         conclusion_prompt: texts.conclusion,
         citable: Some(thread.citable()),
         ..agent
     };
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
-    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage] })
+    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage], unavailable_servers })
 }
 
 fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
     use crate::investigation::alert::{Alert, AlertStatus, Severity};
     use crate::investigation::ids::SessionId;
-    use crate::investigation::plan::Strategy;
+    use crate::investigation::plan::{Strategy, ToolSpec};
 
     const CONFIG: &str = r#"
 llm_providers:
@@ -159,7 +161,9 @@ defaults: {llm_provider: small}
             read_only,
         };
         let tools = [tool("k8s.logs", false), tool("k8s.delete", false), tool("prom.query", true)];
-        let plan = plan(&config, &route, (&thread, "Is it over?"), &tools).unwrap();
+        let plan =
+            plan(&config, &route, (&thread, "Is it over?"), &Listing { tools: tools.to_vec(), unavailable: vec![] })
+                .unwrap();
         let [stage] = plan.stages.as_slice() else { panic!("one stage") };
         let [agent] = stage.agents.as_slice() else { panic!("one agent") };
         let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -188,7 +192,13 @@ defaults: {llm_provider: small}
             let config = Config::parse("f", &text, &|_| None).unwrap();
             let thread = thread("web");
             let route = route(&config, &thread, None).unwrap();
-            let plan = plan(&config, &route, (&thread, "Restart it!"), &tools).unwrap();
+            let plan = plan(
+                &config,
+                &route,
+                (&thread, "Restart it!"),
+                &Listing { tools: tools.to_vec(), unavailable: vec![] },
+            )
+            .unwrap();
             let agent = &plan.stages[0].agents[0];
             let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
             (names, agent.system_prompt.contains("you cannot change anything"))
@@ -205,7 +215,7 @@ defaults: {llm_provider: small}
         let thread = thread("plain");
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), Vec::<String>::new());
-        let plan = plan(&config, &route, (&thread, "why?"), &[]).unwrap();
+        let plan = plan(&config, &route, (&thread, "why?"), &Listing::default()).unwrap();
         assert_eq!((plan.stages.len(), plan.stages[0].agents[0].strategy), (1, Strategy::SingleCall));
     }
 }

@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::ports::{Listing, Unavailable};
 use super::staffing::{crew, needs_synthesis, settings, strategy, synthesis};
 use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
 use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
-use crate::investigation::prompt::{Briefing, prompts};
+use crate::investigation::prompt::{Briefing, prompts, without_servers};
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,20 +75,20 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     servers.into_iter().collect()
 }
 
-/// Freezes everything that the investigation needs to know. `tools` is what the chain's servers list now; agents get
-/// those of their servers that change nothing or are allowed by name.
+/// Freezes everything that the investigation needs to know. `listing` is what the chain's servers offer now; agents get
+/// those tools of their servers that change nothing or are allowed by name, and are told which servers are missing.
 ///
 /// # Errors
 /// When the configuration refers to something that it does not define.
-pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec]) -> Result<Plan, PlanError> {
-    let tools = callable(config, tools);
+pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing) -> Result<Plan, PlanError> {
+    let listing = callable(config, listing);
     let mut stages = Vec::with_capacity(route.chain.stages.len());
     for (index, stage) in route.chain.stages.iter().enumerate() {
         let agents = crew(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
             let instructions = config.agents.get(&agent.name).map(|agent| agent.instructions.as_str());
             let undefined = || undefined("agent", &agent.name);
-            agent_plan(config, (&name, instructions.ok_or_else(undefined)?), &settings, alert, &tools)
+            agent_plan(config, (&name, instructions.ok_or_else(undefined)?), &settings, alert, &listing)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
         let agents = agents.collect::<Result<_, PlanError>>()?;
@@ -96,14 +97,19 @@ pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, tools: &[ToolSpec
             stages.push(synthesis_stage(config, route.chain, stage, alert)?);
         }
     }
-    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages })
+    Ok(Plan {
+        version: FORMAT_VERSION,
+        chain: route.name.to_owned(),
+        stages,
+        unavailable_servers: names_of(&listing.unavailable),
+    })
 }
 
 /// The stage that puts together what the agents of `stage` found. Its agent need not be defined.
 fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
     let (name, settings) = synthesis(config, chain, stage);
     let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
-    let agent = agent_plan(config, (&name, instructions), &settings, alert, &[])?;
+    let agent = agent_plan(config, (&name, instructions), &settings, alert, &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
     Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
 }
@@ -118,14 +124,17 @@ pub(super) fn agent_plan(
     (name, instructions): (&str, &str),
     settings: &Settings,
     alert: &Alert,
-    tools: &[ToolSpec],
+    listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
     let provider = settings.llm_provider.as_deref().unwrap_or_default();
     let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() { offered(config, settings) } else { Vec::new() };
-    let offered = tools.iter().filter(|tool| servers.iter().any(|server| Some(server.as_str()) == server_of(tool)));
+    let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
+    let offered = listing.tools.iter().filter(|tool| server_of(tool).is_some_and(is_offered));
     let tools: Vec<ToolSpec> = offered.cloned().collect();
+    let mut missing = names_of(&listing.unavailable);
+    missing.retain(|server| is_offered(server));
     let limits = limits(settings);
     let briefing = Briefing {
         agent: name,
@@ -142,12 +151,16 @@ pub(super) fn agent_plan(
         limits,
         providers: vec![provider_plan(provider, llm)],
         tools,
-        system_prompt: prompts.system,
+        system_prompt: without_servers(prompts.system, &missing),
         user_prompt: prompts.user,
         conclusion_prompt: prompts.conclusion,
         result_form: ResultForm::Indented,
         citable: None,
     })
+}
+
+pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
+    unavailable.iter().map(|unavailable| unavailable.server.clone()).collect()
 }
 
 pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
@@ -183,7 +196,7 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
 
 /// What changes nothing, by the server's word or the configuration's, and what the configuration allows all the same;
 /// sorted, each name once.
-pub(super) fn callable(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
+pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
     let one = |tool: &ToolSpec| {
         let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
         let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
@@ -191,10 +204,10 @@ pub(super) fn callable(config: &Config, tools: &[ToolSpec]) -> Vec<ToolSpec> {
         let allowed = named.is_some_and(|(server, name)| is_in(&server.allow, name));
         (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
     };
-    let mut tools: Vec<ToolSpec> = tools.iter().filter_map(one).collect();
+    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(one).collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
-    tools
+    Listing { tools, unavailable: listing.unavailable.clone() }
 }
 
 fn server_of(tool: &ToolSpec) -> Option<&str> {
@@ -351,15 +364,23 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             success_policy: SuccessPolicy::Any,
             agents: vec![synthesis],
         };
-        let expected = Plan { version: FORMAT_VERSION, chain: "web".to_owned(), stages: vec![stage, synthesis] };
-        assert_eq!(plan(&config, &route, &alert, &tools), Ok(expected));
+        let expected = Plan {
+            version: FORMAT_VERSION,
+            chain: "web".to_owned(),
+            stages: vec![stage, synthesis],
+            unavailable_servers: vec![],
+        };
+        assert_eq!(
+            plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }),
+            Ok(expected)
+        );
     }
 
     #[test]
     fn without_a_file_any_alert_has_a_plan() {
         let config = Config::load(None, &|_| None).unwrap();
         let route = choose(&config, "anything", None).unwrap();
-        let plan = plan(&config, &route, &alert("anything"), &[]).unwrap();
+        let plan = plan(&config, &route, &alert("anything"), &Listing::default()).unwrap();
         let [stage] = plan.stages.as_slice() else { panic!("one stage") };
         let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
         assert_eq!((plan.chain.as_str(), names), ("default", vec!["sre"]));
@@ -373,6 +394,6 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         config.llm_providers.remove("small");
         let route = choose(&config, "", Some("rest")).unwrap();
         let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
-        assert_eq!(plan(&config, &route, &alert(""), &[]), Err(expected));
+        assert_eq!(plan(&config, &route, &alert(""), &Listing::default()), Err(expected));
     }
 }

@@ -6,6 +6,7 @@
 //! A death is counted for all that the worker was at. So an alert that may have caused one is read alone: while it is,
 //! this worker reads and claims nothing else, and runs nothing that one more death would bring nearer to being given up.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::attention::attended;
-use super::dispatch::{Dispatcher, Intake, Misread, Understood, jittered};
+use super::dispatch::{Dispatcher, Intake, Misread, Planned, Understood, jittered};
 use super::ports::{
-    Claimed, DeadReason, Delivery, Feed, JournalError, OpenRequest, Opened, Place, Received, Refusal, Sessions,
+    Claimed, DeadReason, Delivery, Feed, JoinRequest, JournalError, OpenRequest, Opened, Place, Received, Refusal,
+    Sessions,
 };
 use super::world::World;
 use crate::investigation::ids::SessionId;
@@ -25,6 +27,9 @@ use crate::investigation::ids::SessionId;
 const SPARE_BOUND: Duration = Duration::from_secs(5);
 /// Until the session of the fingerprint that is being cancelled is over.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// Between two looks at whether the tools of an alert's chain can be reached.
+const TOOLS: Duration = Duration::from_secs(5);
 
 /// What came back together after a death begins within this time.
 const SPREAD: Duration = Duration::from_secs(1);
@@ -46,9 +51,8 @@ pub(super) enum Decision {
     Died,
 }
 
-/// What became of a body.
-enum Reading {
-    Understood(Box<Understood>),
+/// Why nothing came of a body.
+enum Unread {
     Refused(Refusal),
     Away(JournalError),
     Panicked,
@@ -128,47 +132,93 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         })
     }
 
+    /// The store is asked first: an alert that an open session takes along, or that one answers for which completed just
+    /// before, needs no plan and no tools.
     async fn read_and_open(&self, received: &Received) -> Result<Decision, JournalError> {
-        let id = received.alert_id;
-        match self.read(received).await {
-            Reading::Understood(understood) => self.open(id, *understood).await,
-            Reading::Refused(refusal) => {
+        let (id, shared) = (received.alert_id, Arc::new(received.clone()));
+        let (intake, body) = (Arc::clone(&self.intake), Arc::clone(&shared));
+        let understood = match self.aside(id, async move { intake.understand(&body).await }).await {
+            Ok(understood) => Arc::new(understood),
+            Err(unread) => return self.unread(id, unread).await,
+        };
+        if understood.thread.is_none() {
+            let Understood { alert, force, .. } = &*understood;
+            let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
+            if let Some(taken) = self.sessions.join(JoinRequest { alert_id: id, alert, cooldown, force }).await? {
+                return Ok(self.decided(id, (taken, Instant::now())));
+            }
+        }
+        let (intake, about) = (Arc::clone(&self.intake), Arc::clone(&understood));
+        let planned = match self.aside(id, async move { intake.plan(&shared, &about).await }).await {
+            Ok(planned) => planned,
+            Err(unread) => return self.unread(id, unread).await,
+        };
+        if self.waits_for_tools(id, &planned.plan.unavailable_servers).await? {
+            return Ok(Decision::Later(jittered(TOOLS)));
+        }
+        self.open(id, (*understood).clone(), planned).await
+    }
+
+    async fn unread(&self, id: SessionId, unread: Unread) -> Result<Decision, JournalError> {
+        match unread {
+            Unread::Refused(refusal) => {
                 self.sessions.bury(id, refusal).await?;
                 Ok(Decision::Placed)
             }
             // Taken off the count by the caller, as after any other write that failed.
-            Reading::Away(error) => Err(error),
-            Reading::Panicked => Ok(Decision::Died),
-            Reading::Stopped => Ok(Decision::Later(Duration::ZERO)),
-            Reading::TooLong => {
-                tracing::warn!(session_id = %id, "alert goes back to the queue: listing tools takes too long");
+            Unread::Away(error) => Err(error),
+            Unread::Panicked => Ok(Decision::Died),
+            Unread::Stopped => Ok(Decision::Later(Duration::ZERO)),
+            Unread::TooLong => {
+                tracing::warn!(session_id = %id, "alert goes back to the queue: reading it takes too long");
                 Ok(Decision::Later(jittered(self.settings.lease)))
             }
         }
     }
 
+    /// An investigation without the tools of its chain is paid for and finds little, so a server that restarts is waited
+    /// for. It is bounded by the store's clock: neither a redelivery nor another worker begins anew.
+    async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, JournalError> {
+        if unavailable.is_empty() {
+            return Ok(false);
+        }
+        let servers = unavailable.join(", ");
+        if self.sessions.waited(id).await? < self.settings.tool_wait {
+            metrics::counter!("tarsy_tool_server_waits_total").increment(1);
+            tracing::info!(session_id = %id, "alert waits for its mcp servers: unavailable: {servers}");
+            return Ok(true);
+        }
+        metrics::counter!("tarsy_sessions_without_tools_total").increment(1);
+        tracing::warn!(session_id = %id, "session begins without mcp servers: unavailable: {servers}");
+        Ok(false)
+    }
+
     /// In a task of its own, so that a panic ends the reading and not the sessions beside it.
-    async fn read(&self, received: &Received) -> Reading {
-        let (id, intake, received) = (received.alert_id, Arc::clone(&self.intake), received.clone());
-        let reading = AbortOnDropHandle::new(tokio::spawn(async move { intake.understand(&received).await }));
+    async fn aside<T: Send + 'static>(
+        &self,
+        id: SessionId,
+        reading: impl Future<Output = Result<T, Misread>> + Send + 'static,
+    ) -> Result<T, Unread> {
+        let reading = AbortOnDropHandle::new(tokio::spawn(reading));
         tokio::select! {
             biased;
-            () = self.drain.cancelled() => Reading::Stopped,
+            () = self.drain.cancelled() => Err(Unread::Stopped),
             read = tokio::time::timeout(2 * self.settings.lease, reading) => match read {
-                Ok(Ok(Ok(understood))) => Reading::Understood(Box::new(understood)),
-                Ok(Ok(Err(Misread::Refused(refusal)))) => Reading::Refused(refusal),
-                Ok(Ok(Err(Misread::Away(error)))) => Reading::Away(error),
+                Ok(Ok(Ok(read))) => Ok(read),
+                Ok(Ok(Err(Misread::Refused(refusal)))) => Err(Unread::Refused(refusal)),
+                Ok(Ok(Err(Misread::Away(error)))) => Err(Unread::Away(error)),
                 Ok(Err(panic)) => {
                     tracing::error!(session_id = %id, "reading an alert panicked: {panic}");
-                    Reading::Panicked
+                    Err(Unread::Panicked)
                 }
-                Err(_) => Reading::TooLong,
+                Err(_) => Err(Unread::TooLong),
             }
         }
     }
 
-    async fn open(&self, id: SessionId, understood: Understood) -> Result<Decision, JournalError> {
-        let Understood { alert, plan, started, force, retry_of, parent } = understood;
+    async fn open(&self, id: SessionId, understood: Understood, planned: Planned) -> Result<Decision, JournalError> {
+        let Understood { alert, force, retry_of, thread } = understood;
+        let Planned { plan, started } = planned;
         let request = OpenRequest {
             alert_id: id,
             alert,
@@ -182,10 +232,15 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             cooldown: self.settings.cooldown,
             force,
             retry_of,
-            parent,
+            parent: thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        Ok(match self.sessions.open(request).await? {
+        let opened = self.sessions.open(request).await?;
+        Ok(self.decided(id, (opened, asked_at)))
+    }
+
+    fn decided(&self, id: SessionId, (opened, asked_at): (Opened, Instant)) -> Decision {
+        match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
                 Decision::Session(claimed, asked_at)
@@ -207,6 +262,6 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             }
             Opened::NotInvestigated => Decision::Placed,
             Opened::Raced => Decision::Raced,
-        })
+        }
     }
 }

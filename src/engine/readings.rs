@@ -34,7 +34,7 @@ async fn an_alert_that_killed_everybody_who_read_it_is_buried_unread() {
     last_chance.deliver(b"x").await;
     assert_eq!(
         last_chance.outcome(),
-        (words(&["receive 7", "spare 7", "receive 7", "open", "settled"]), words(&["ack"]))
+        (words(&["receive 7", "spare 7", "receive 7", "join", "open", "settled"]), words(&["ack"]))
     );
 }
 
@@ -77,9 +77,21 @@ async fn a_panic_while_an_alert_is_read_counts_and_the_worker_lives() {
 #[tokio::test(start_paused = true)]
 async fn every_way_out_that_is_no_death_is_no_attempt() {
     let raced = || vec![Opened::Raced, Opened::Raced, Opened::Raced];
-    let three =
-        words(&["receive 7", "open", "spare 7", "receive 7", "open", "spare 7", "receive 7", "open", "spare 7"]);
-    let once = words(&["receive 7", "open", "spare 7"]);
+    let three = words(&[
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+    ]);
+    let once = words(&["receive 7", "join", "open", "spare 7"]);
     let table = [
         ("races", vec![NEW, NEW, NEW], raced(), None, three),
         ("a session that is being cancelled", vec![NEW], vec![Opened::Closing(other())], None, once.clone()),
@@ -122,7 +134,7 @@ async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt()
     let slow = desk(vec![NEW], vec![Opened::NotInvestigated]);
     slow.deliver(b"slow").await;
     let told = words(&["progress", "progress", "progress", "progress", "ack"]);
-    assert_eq!(slow.outcome(), (words(&["receive 7", "open", "settled"]), told));
+    assert_eq!(slow.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
 
     let hangs = desk(vec![NEW], vec![]);
     let began = Instant::now();
@@ -136,7 +148,7 @@ async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt()
 async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledged() {
     let desk = desk(vec![NEW], vec![Opened::Cooling(other())]);
     desk.deliver(b"x").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "settled"]), words(&["ack"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
     let requests = lock(&desk.sessions.requests);
     assert_eq!((requests[0].cooldown, requests[0].force, requests[0].retry_of), (Duration::from_hours(1), false, None));
 }
@@ -145,7 +157,7 @@ async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledg
 async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
     let desk = desk(vec![NEW], vec![Opened::Joined(other())]);
     desk.deliver(b"forced").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "settled"]), words(&["ack"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
     let requests = lock(&desk.sessions.requests);
     assert_eq!((requests[0].force, requests[0].retry_of), (true, Some(SessionId(Uuid::from_u128(3)))));
 }
@@ -155,4 +167,30 @@ async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted(
     let desk = desk(vec![NEW], vec![]);
     desk.deliver(b"away").await;
     assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak later"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_a_session_takes_along_is_placed_before_anything_is_planned() {
+    let desk = desk(vec![NEW], vec![]);
+    *lock(&desk.sessions.joined) = Some(Opened::Joined(other()));
+    let began = Instant::now();
+    desk.deliver(b"busy").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "settled"]), words(&["ack"])));
+    assert_eq!(began.elapsed(), Duration::ZERO, "its plan would never be made");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_is_then_investigated() {
+    let waits = desk(vec![NEW], vec![]);
+    *lock(&waits.sessions.waited) = Duration::from_secs(59);
+    waits.deliver(b"toolless").await;
+    let asked = words(&["receive 7", "join", "waited 7", "spare 7"]);
+    assert_eq!(waits.outcome(), (asked, words(&["nak later"])));
+    assert!(lock(&waits.told.1)[0] >= Duration::from_secs(5));
+
+    let goes_on = desk(vec![NEW], vec![Opened::NotInvestigated]);
+    *lock(&goes_on.sessions.waited) = Duration::from_secs(60);
+    goes_on.deliver(b"toolless").await;
+    let asked = words(&["receive 7", "join", "waited 7", "open", "settled"]);
+    assert_eq!(goes_on.outcome(), (asked, words(&["ack"])));
 }

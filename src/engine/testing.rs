@@ -110,8 +110,8 @@ pub(super) struct FakeTools {
 }
 
 impl Tools for FakeTools {
-    async fn list(&self, _servers: &[String]) -> Vec<ToolSpec> {
-        tools()
+    async fn list(&self, _servers: &[String]) -> Listing {
+        Listing { tools: tools(), unavailable: vec![] }
     }
 
     async fn call(&self, call: &ToolCall, _limit: u32, _timeout: Duration) -> ToolReply {
@@ -410,5 +410,5 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         citable: None,
     };
     let stage = StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
-    Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage] }
+    Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage], unavailable_servers: vec![] }
 }

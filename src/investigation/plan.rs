@@ -18,6 +18,10 @@ pub struct Plan {
     pub chain: String,
     /// In order; never empty.
     pub stages: Vec<StagePlan>,
+    /// MCP servers of the chain that could not be reached when the session was opened: no agent has their tools. Such a
+    /// session answers for no later alert (`store/sql/open.sql`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unavailable_servers: Vec<String>,
 }
 
 /// Agents that run at the same time.

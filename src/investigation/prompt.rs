@@ -21,6 +21,7 @@ const SOURCES_ALERT: &str = include_str!("prompts/sources_alert.md");
 const REACH_READ_ONLY: &str = include_str!("prompts/reach_read_only.md");
 const REACH_CHANGES: &str = include_str!("prompts/reach_changes.md");
 const REACH_CHANGES_UNASKED: &str = include_str!("prompts/reach_changes_unasked.md");
+const UNAVAILABLE: &str = include_str!("prompts/unavailable.md");
 const INSTRUCTIONS: &str = include_str!("prompts/instructions.md");
 const INVESTIGATE_USER: &str = include_str!("prompts/investigate_user.md");
 const SYNTHESISE_USER: &str = include_str!("prompts/synthesise_user.md");
@@ -98,6 +99,15 @@ pub fn prompts(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
         user: user(&texts, alert, briefing.runbooks),
         conclusion: texts.conclusion.trim().to_owned(),
     }
+}
+
+/// A system message that also says which MCP servers could not be reached; the same one when all could.
+pub fn without_servers(system: String, unavailable: &[String]) -> String {
+    if unavailable.is_empty() {
+        return system;
+    }
+    let told = render(UNAVAILABLE, &[("servers", &unavailable.join(", "))]);
+    format!("{system}{}", paragraph(&told))
 }
 
 /// The first user message of an agent that is told what the stage before it found.

@@ -8,6 +8,7 @@ mod cut;
 mod listing;
 mod names;
 mod offer;
+mod offers;
 mod result;
 mod rules;
 mod schema;
@@ -28,7 +29,7 @@ pub use self::listing::{Inventory, Listed};
 use self::server::Server;
 pub use self::server::ServerConfig;
 use super::Error;
-use crate::engine::ports::{ToolReply, Tools};
+use crate::engine::ports::{Listing, ToolReply, Tools, Unavailable};
 use crate::investigation::entry::ToolCall;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
@@ -39,8 +40,8 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// All configured servers.
 #[derive(Debug)]
 pub struct Servers {
-    servers: BTreeMap<String, Server>,
-    surroundings: Surroundings,
+    servers: BTreeMap<String, Arc<Server>>,
+    surroundings: Arc<Surroundings>,
 }
 
 /// What every connection needs besides its configuration.
@@ -63,12 +64,12 @@ impl Servers {
             if let Some(fault) = names::server_fault(&name) {
                 return Err(Error::Name { name, fault });
             }
-            if servers.insert(name.clone(), Server::new(config)).is_some() {
+            if servers.insert(name.clone(), Arc::new(Server::new(config))).is_some() {
                 return Err(Error::Twice(name));
             }
         }
         let surroundings = Surroundings { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
-        Ok(Self { servers, surroundings })
+        Ok(Self { servers, surroundings: Arc::new(surroundings) })
     }
 
     /// Ends all children and returns when they are gone, or after ten seconds.
@@ -80,23 +81,12 @@ impl Servers {
         }
     }
 
-    /// What one server offers to a model, sorted by name.
-    ///
-    /// # Errors
-    /// When it is unknown, does not start, or does not answer.
-    pub async fn offered(&self, server: &str) -> Result<Vec<ToolSpec>, Error> {
-        let known = self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?;
-        let connection = known.connection(&self.surroundings).await?;
-        let tools = connection.tools(server).await.inspect_err(|_| known.forget(&connection))?;
-        Ok(offer::offer(&known.config, tools, &self.surroundings.mask))
-    }
-
-    async fn offered_or_nothing(&self, server: &str) -> Vec<ToolSpec> {
-        self.offered(server).await.unwrap_or_else(|error| {
-            let error = self.masked(&error.to_string());
-            tracing::warn!(server, error, "mcp server offers nothing: it is away");
-            Vec::new()
-        })
+    /// What one server offers to a model, or why it offers nothing now.
+    async fn offered(&self, name: &str) -> Result<Arc<[ToolSpec]>, String> {
+        match self.servers.get(name) {
+            Some(server) => server.offers.of(server, &self.surroundings).await,
+            None => Err(Error::Unknown(name.to_owned()).to_string()),
+        }
     }
 
     async fn send(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> Result<ToolReply, Unsent> {
@@ -139,8 +129,12 @@ impl Servers {
     }
 
     fn masked(&self, text: &str) -> String {
-        self.surroundings.mask.apply(text).into_owned()
+        masked(&self.surroundings, text)
     }
+}
+
+fn masked(surroundings: &Surroundings, text: &str) -> String {
+    surroundings.mask.apply(text).into_owned()
 }
 
 /// Why a call was not sent.
@@ -158,12 +152,18 @@ async fn connect(server: &Server, surroundings: &Surroundings, timeout: Duration
 }
 
 impl Tools for Servers {
-    async fn list(&self, servers: &[String]) -> Vec<ToolSpec> {
-        let listed = join_all(servers.iter().map(|server| self.offered_or_nothing(server))).await;
-        let mut tools: Vec<ToolSpec> = listed.into_iter().flatten().collect();
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
-        tools.dedup_by(|one, other| one.name == other.name);
-        tools
+    async fn list(&self, servers: &[String]) -> Listing {
+        let offered = join_all(servers.iter().map(|name| self.offered(name))).await;
+        let mut listing = Listing::default();
+        for (name, offered) in servers.iter().zip(offered) {
+            match offered {
+                Ok(tools) => listing.tools.extend(tools.iter().cloned()),
+                Err(why) => listing.unavailable.push(Unavailable { server: name.clone(), why }),
+            }
+        }
+        listing.tools.sort_by(|one, other| one.name.cmp(&other.name));
+        listing.tools.dedup_by(|one, other| one.name == other.name);
+        listing
     }
 
     async fn call(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> ToolReply {

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::bus::{self, MessageKind, Priority, Subject};
 use crate::config::Config;
-use crate::engine::dispatch::{Intake, Misread, Understood};
+use crate::engine::dispatch::{Intake, Misread, Planned, Understood};
 use crate::engine::follow_up;
 use crate::engine::planner::{self, PlanError};
-use crate::engine::ports::{DeadReason, Received, Refusal, Threads, Tools};
+use crate::engine::ports::{DeadReason, Listing, Received, Refusal, Threads, Tools};
 use crate::investigation::alert::{Alert, Severity};
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
@@ -37,18 +37,24 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         Self { config, tools, threads, mask, worker_name }
     }
 
-    async fn alert(&self, received: &Received) -> Result<Understood, Misread> {
+    fn alert(&self, received: &Received) -> Result<Understood, Misread> {
         let body = received.body.as_deref().unwrap_or_default();
         let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
+        // A chain that there is not is found before anything is asked or joined.
+        planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
+        let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
+        Ok(Understood { alert, force, retry_of: retry_of(received), thread: None })
+    }
+
+    async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, Misread> {
         let chain = header(received, bus::CHAIN);
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
-        let tools = self.tools.list(&planner::servers_of(&self.config, &route)).await;
-        let plan = planner::plan(&self.config, &route, &alert, &tools).map_err(unplanned)?;
-        let mut metadata = self.started(&alert, &plan);
+        let listing = self.tools.list(&planner::servers_of(&self.config, &route)).await;
+        let plan = planner::plan(&self.config, &route, alert, &listing).map_err(unplanned)?;
+        let mut metadata = self.started(alert, (&plan, &listing));
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
-        let started = EventDraft::new(EventType::SessionStarted, "Investigation started", Value::Object(metadata));
-        let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
-        Ok(Understood { alert, plan, started, force, retry_of: retry_of(received), parent: None })
+        let started = begun("Investigation started", (&plan, metadata));
+        Ok(Planned { plan, started })
     }
 
     async fn question(&self, received: &Received, parent: &str) -> Result<Understood, Misread> {
@@ -59,16 +65,19 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         }
         let thread = self.thread(parent).await?;
         let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
-        let asked = masked::texts(&self.mask, asked);
+        let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
+        Ok(Understood { alert, force: false, retry_of, thread: Some(Box::new(thread)) })
+    }
+
+    async fn plan_question(&self, received: &Received, (thread, asked): (&Thread, &Alert)) -> Result<Planned, Misread> {
         let chain = header(received, bus::CHAIN);
-        let route = follow_up::route(&self.config, &thread, chain.as_deref()).map_err(unplanned)?;
-        let tools = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
-        let plan = follow_up::plan(&self.config, &route, (&thread, &asked.text), &tools).map_err(unplanned)?;
-        let mut metadata = self.started(&asked, &plan);
+        let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
+        let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
+        let plan = follow_up::plan(&self.config, &route, (thread, &asked.text), &listing).map_err(unplanned)?;
+        let mut metadata = self.started(asked, (&plan, &listing));
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
-        let started = EventDraft::new(EventType::SessionStarted, "Question taken up", Value::Object(metadata));
-        let (retry_of, parent) = (retry_of(received), Some(thread.root));
-        Ok(Understood { alert: asked, plan, started, force: false, retry_of, parent })
+        let started = begun("Question taken up", (&plan, metadata));
+        Ok(Planned { plan, started })
     }
 
     /// The investigation that a header names, which has to be over.
@@ -90,7 +99,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     }
 
     /// What the first event says of whoever begins.
-    fn started(&self, alert: &Alert, plan: &Plan) -> serde_json::Map<String, Value> {
+    fn started(&self, alert: &Alert, (plan, listing): (&Plan, &Listing)) -> serde_json::Map<String, Value> {
         let agent = plan.stages.first().and_then(|stage| stage.agents.first());
         let provider = agent.and_then(|agent| agent.providers.first());
         let facts = json!({
@@ -100,7 +109,12 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             "model": provider.map(|provider| &provider.model),
             "title": alert.title, "severity": alert.severity.as_str(),
         });
-        facts.as_object().cloned().unwrap_or_default()
+        let mut facts = facts.as_object().cloned().unwrap_or_default();
+        if !listing.unavailable.is_empty() {
+            let reasons = listing.unavailable.iter().map(|server| (server.server.clone(), server.why.clone().into()));
+            facts.insert("unavailable_servers".to_owned(), Value::Object(reasons.collect()));
+        }
+        facts
     }
 }
 
@@ -108,7 +122,7 @@ impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
     async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
         match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
-            (MessageKind::Alert, None) => self.alert(received).await,
+            (MessageKind::Alert, None) => self.alert(received),
             (MessageKind::Question, None) => {
                 Err(misplaced("names no investigation: header Tarsy-Parent-Id is missing"))
             }
@@ -117,6 +131,24 @@ impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
             )),
         }
     }
+
+    async fn plan(&self, received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+        match &understood.thread {
+            Some(thread) => self.plan_question(received, (thread, &understood.alert)).await,
+            None => self.plan_alert(received, &understood.alert).await,
+        }
+    }
+}
+
+/// The first event, which also says what is missing.
+fn begun(what: &str, (plan, metadata): (&Plan, serde_json::Map<String, Value>)) -> EventDraft {
+    let missing = &plan.unavailable_servers;
+    let content = if missing.is_empty() {
+        what.to_owned()
+    } else {
+        format!("{what} without the tools of {}: unavailable", missing.join(", "))
+    };
+    EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
 }
 
 /// A question on a subject of alerts, or one without what it asks about: the subject and the header have to agree.

@@ -258,6 +258,7 @@ fn dispatcher<I: Intake>(
         session_timeout: worker.session_timeout,
         attempts: worker.attempts,
         cooldown: config.dedupe.cooldown,
+        tool_wait: worker.tool_wait,
         drain_timeout: worker.drain_timeout,
     };
     let ports = Ports {

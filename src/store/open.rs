@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uui
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claimed, JournalError, Lease, OpenRequest, Opened};
+use crate::engine::ports::{Claimed, JoinRequest, JournalError, Lease, OpenRequest, Opened};
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
 
@@ -24,7 +24,8 @@ pub(super) struct Open {
     cooldown: f64,
     members: Vec<Uuid>,
     severity: &'static str,
-    timeout: f64,
+    /// `None`: nothing is opened, it is only asked who takes the alert along.
+    timeout: Option<f64>,
     lease: f64,
     token: Uuid,
     worker: Uuid,
@@ -51,7 +52,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     Double: cooldown,
     Array<SqlUuid>: members,
     Text: severity,
-    Double: timeout,
+    Nullable<Double>: timeout,
     Double: lease,
     SqlUuid: token,
     SqlUuid: worker,
@@ -85,36 +86,76 @@ type PlaceRow = (String, Option<Uuid>, Option<bool>, Option<f64>);
 
 impl Open {
     pub(super) fn new(request: OpenRequest) -> Result<Self, JournalError> {
-        let OpenRequest { alert, plan, started, .. } = request;
+        let OpenRequest { alert_id, alert, plan, started, cooldown, force, parent, .. } = request;
         let stored = serde_json::to_value(&plan).map_err(|error| JournalError::Conflict(format!("plan: {error}")))?;
+        let asking = Self::asking(JoinRequest { alert_id, alert, cooldown, force });
         Ok(Self {
-            alert_id: request.alert_id.0,
-            fingerprint: request.parent.is_none().then(|| clean::text(alert.fingerprint)),
-            firing: match alert.status {
-                AlertStatus::Firing => true,
-                AlertStatus::Resolved => false,
-            },
-            cooldown: if request.force { 0.0 } else { request.cooldown.as_secs_f64() },
-            members: alert.members,
-            severity: alert.severity.as_str(),
-            timeout: request.session_timeout.as_secs_f64(),
+            fingerprint: asking.fingerprint.filter(|_| parent.is_none()),
+            timeout: Some(request.session_timeout.as_secs_f64()),
             lease: request.lease.as_secs_f64(),
             token: request.token,
             worker: request.worker.0,
             worker_name: clean::text(request.worker_name),
             chain: clean::text(plan.chain),
             retry_of: request.retry_of.map(|session| session.0),
-            parent: request.parent.map(|session| session.0),
+            parent: parent.map(|session| session.0),
             format_version: number::int(plan.version),
             plan: clean::json(stored),
-            alert_type: clean::text(alert.alert_type),
-            title: clean::text(alert.title),
-            source: clean::text(alert.source),
-            body: clean::text(alert.text),
             event_type: started.event_type.into(),
             event_status: started.status.into(),
             event_content: clean::text(started.content),
             event_metadata: clean::nullable(started.metadata),
+            ..asking
+        })
+    }
+
+    /// Opens nothing: joins or ends the alert if there is a reason to.
+    pub(super) fn asking(request: JoinRequest) -> Self {
+        let JoinRequest { alert_id, alert, cooldown, force } = request;
+        Self {
+            alert_id: alert_id.0,
+            fingerprint: Some(clean::text(alert.fingerprint)),
+            firing: match alert.status {
+                AlertStatus::Firing => true,
+                AlertStatus::Resolved => false,
+            },
+            cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
+            members: alert.members,
+            severity: alert.severity.as_str(),
+            timeout: None,
+            lease: 0.0,
+            token: Uuid::new_v4(),
+            worker: Uuid::nil(),
+            worker_name: String::new(),
+            chain: String::new(),
+            retry_of: None,
+            parent: None,
+            format_version: 0,
+            plan: Value::Null,
+            alert_type: clean::text(alert.alert_type),
+            title: clean::text(alert.title),
+            source: clean::text(alert.source),
+            body: clean::text(alert.text),
+            event_type: String::new(),
+            event_status: String::new(),
+            event_content: String::new(),
+            event_metadata: None,
+        }
+    }
+
+    /// Who takes the alert along or answers for it; `None` when it is still undecided.
+    pub(super) fn join(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
+        let decided: Option<(String, Uuid, Option<f64>)> = self.get_result(connection).optional()?;
+        if let Some((place, target, remaining)) = decided {
+            return Ok(Some(self.opened(&place, Some(target), remaining)));
+        }
+        let read = ReadPlace { token: self.token, alert_id: self.alert_id };
+        let placed: Option<PlaceRow> = (&read).get_result(connection).optional()?;
+        Ok(match placed {
+            Some((place, ..)) if place == "undecided" => None,
+            // By this very statement, whose reply was lost, or by a rival: it is the same.
+            Some((place, joined, ..)) if place != "opened" => Some(self.opened(&place, joined, None)),
+            Some(_) | None => Some(Opened::Raced),
         })
     }
 

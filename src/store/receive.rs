@@ -1,6 +1,6 @@
 //! An alert's row: inserted before anybody looks into the body, and given up when nobody can make anything of it.
 
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -87,3 +87,10 @@ pub(super) struct Requeued {
 }
 
 statement!(Requeued, "requeued.sql", (), [BigInt: stream_sequence, SqlUuid: alert_id]);
+
+/// Since an alert was received for the first time.
+pub(super) struct Waited {
+    pub(super) alert_id: Uuid,
+}
+
+statement!(Waited, "waited.sql", Double, [SqlUuid: alert_id]);

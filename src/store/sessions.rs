@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::ports::{
-    Claim, ClaimRequest, JournalError, Lease, OpenRequest, Opened, Place, Pruned, Received, Recover, Recovered,
-    Refusal, Renewal, Sessions, Standing, Sweep, Swept,
+    Claim, ClaimRequest, JoinRequest, JournalError, Lease, OpenRequest, Opened, Place, Pruned, Received, Recover,
+    Recovered, Refusal, Renewal, Sessions, Standing, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -21,7 +21,7 @@ use super::connect::Store;
 use super::fence::count;
 use super::number;
 use super::open::Open;
-use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare};
+use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare, Waited};
 use super::recover;
 use super::renew::{Release, Renew};
 use super::standing::{self, ReadStanding, Settle, StandingRow};
@@ -49,6 +49,18 @@ impl Sessions for Store {
     async fn open(&self, request: OpenRequest) -> Result<Opened, JournalError> {
         let write = Open::new(request)?;
         Ok(self.run(move |connection| write.decide(connection)).await?)
+    }
+
+    async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, JournalError> {
+        let write = Open::asking(request);
+        Ok(self.run(move |connection| write.join(connection)).await?)
+    }
+
+    async fn waited(&self, alert: SessionId) -> Result<Duration, JournalError> {
+        let read = Waited { alert_id: alert.0 };
+        let seconds: Option<f64> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
+        let seconds = seconds.ok_or_else(|| JournalError::Conflict(format!("no alert {alert}")))?;
+        Ok(number::from_seconds(seconds))
     }
 
     async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {

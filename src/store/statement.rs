@@ -149,6 +149,7 @@ mod tests {
             agrees::<crate::store::receive::Receive>(),
             agrees::<crate::store::receive::Requeued>(),
             agrees::<crate::store::receive::Spare>(),
+            agrees::<crate::store::receive::Waited>(),
             agrees::<crate::store::renew::Release>(),
             agrees::<crate::store::renew::Renew>(),
             agrees::<crate::store::resolve::Resolve>(),

@@ -151,6 +151,8 @@ const WORKER: &[Metric] = &[
         "alerts that an open session took along, or that one answers for that completed within the cooldown",
     )
     .by("reason", &["open", "cooldown"]),
+    counter("tarsy_tool_server_waits_total", "times that an alert was put back because an MCP server was unavailable"),
+    counter("tarsy_sessions_without_tools_total", "investigations begun without an MCP server that was unavailable"),
     counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with")
         .by("reason", &["drain", "model_away", "store_away", "store_behind", "not_for_us"]),
     counter("tarsy_forged_events_total", "timeline messages that no worker has published, ignored"),

@@ -41,4 +41,5 @@ mod store;
 mod support;
 mod survive;
 mod terminal;
+mod tools;
 mod voices;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{ToolReply, Tools};
+use tarsy::engine::ports::{Listing, ToolReply, Tools};
 use tarsy::investigation::entry::ToolCall;
 use tarsy::investigation::mask::Mask;
 use tarsy::mcp::{ServerConfig, Servers};
@@ -128,7 +128,8 @@ tools:
 #[tokio::test]
 async fn only_read_only_tools_are_offered_sorted_by_name() {
     let bench = Bench::drill();
-    let tools = within(bench.servers.list(&["drill".to_owned()])).await;
+    let Listing { tools, unavailable } = within(bench.servers.list(&["drill".to_owned()])).await;
+    assert_eq!(unavailable, []);
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
         names,
@@ -270,7 +271,10 @@ async fn a_server_that_does_not_start_offers_nothing_and_is_not_sent_to() {
     let shutdown = CancellationToken::new();
     let servers = Servers::start(vec![missing, mute], Mask::default(), &shutdown).unwrap();
     let names = ["missing".to_owned(), "mute".to_owned(), "unknown".to_owned()];
-    assert_eq!(within(servers.list(&names)).await, []);
+    let Listing { tools, unavailable } = within(servers.list(&names)).await;
+    assert_eq!(tools, []);
+    assert_eq!(unavailable.iter().map(|server| server.server.as_str()).collect::<Vec<_>>(), names);
+    assert!(unavailable[1].why.starts_with("mcp server \"mute\" does not speak: "), "{unavailable:?}");
     for (tool, fault) in [
         ("missing.look", "mcp server \"missing\" does not start: /no/such/program: "),
         ("mute.look", "mcp server \"mute\" does not speak: "),
@@ -380,7 +384,7 @@ async fn a_server_does_not_see_the_environment_of_the_worker() {
     config.args = vec!["-c".to_owned(), format!("env > {}", seen.display())];
     config.env.insert("GIVEN".to_owned(), "yes".to_owned());
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
-    assert_eq!(within(servers.list(&["nosy".to_owned()])).await, []);
+    assert_eq!(within(servers.list(&["nosy".to_owned()])).await.tools, []);
     let seen = std::fs::read_to_string(seen).unwrap();
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the test has to have something to hide");
     assert!(seen.contains("GIVEN=yes\n") && seen.contains("PATH=") && !seen.contains("CARGO_MANIFEST_DIR"), "{seen}");

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::config::{Config, process_env};
-use tarsy::engine::dispatch::{Intake, Misread, Understood};
+use tarsy::engine::dispatch::{Intake, Misread, Planned, Understood};
 use tarsy::engine::ports::Received;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
@@ -47,6 +47,10 @@ impl Intake for Mortal {
             std::process::abort();
         }
         self.0.understand(received).await
+    }
+
+    async fn plan(&self, received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+        self.0.plan(received, understood).await
     }
 }
 

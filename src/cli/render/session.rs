@@ -34,7 +34,13 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     let queued = meta.number("queued_ms").map(|ms| format!("queued {}", figures::span(Duration::from_millis(ms))));
     let facts: Vec<_> = [chain, meta.text("strategy"), provider, worker, queued].into_iter().flatten().collect();
     let detail = if facts.is_empty() { content.to_owned() } else { facts.join(", ") };
-    line(Symbol::Start, "started", &detail)
+    let missing: Vec<&str> = meta.pairs("unavailable_servers").map(|(server, _)| server.as_str()).collect();
+    if missing.is_empty() {
+        return line(Symbol::Start, "started", &detail);
+    }
+    // First, where no narrow terminal cuts it off.
+    let missing = text::one_line(&missing.join(", "), meta.is_ascii());
+    line(Symbol::Start, "started", &format!("without tools of {missing}, {detail}")).painted(Paint::Yellow)
 }
 
 /// Another worker goes on, and what it has to repeat.

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::*;
 use crate::engine::control::Control;
-use crate::engine::ports::{Lease, ToolReply, Tools};
+use crate::engine::ports::{Lease, Listing, ToolReply, Tools};
 use crate::engine::session::investigate;
 use crate::engine::testing::{Death, FakeFeed, FakeJournal, Scene, lock};
 use crate::engine::world::{Ports, World};
 use crate::investigation::entry::Entry;
-use crate::investigation::plan::{Strategy, ToolSpec};
+use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
 
 const SECRET: &str = "s3cret-0f-the-m0del";
@@ -54,8 +54,8 @@ impl Model for Scripted {
 struct Noting(Mutex<Vec<String>>);
 
 impl Tools for Noting {
-    async fn list(&self, _servers: &[String]) -> Vec<ToolSpec> {
-        Vec::new()
+    async fn list(&self, _servers: &[String]) -> Listing {
+        Listing::default()
     }
 
     async fn call(&self, call: &ToolCall, _limit: u32, _timeout: std::time::Duration) -> ToolReply {

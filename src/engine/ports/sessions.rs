@@ -147,6 +147,19 @@ pub struct OpenRequest {
     pub parent: Option<SessionId>,
 }
 
+/// Asks who takes an alert along or answers for it, before anything is planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinRequest {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// As understood, with the masked text that everything else sees.
+    pub alert: Alert,
+    /// How long a completed investigation of the fingerprint answers for later alerts that are no worse than its own.
+    pub cooldown: Duration,
+    /// The cooldown does not hold for this alert.
+    pub force: bool,
+}
+
 /// What became of an alert that was to open a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opened {
@@ -217,6 +230,12 @@ pub enum Renewal {
 pub trait Sessions: Send + Sync + 'static {
     /// Insert first: makes the alert known and counts the delivery.
     fn receive(&self, received: Received) -> impl Future<Output = Result<Place, JournalError>> + Send;
+
+    /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
+    fn join(&self, request: JoinRequest) -> impl Future<Output = Result<Option<Opened>, JournalError>> + Send;
+
+    /// Since an alert was delivered for the first time, by the store's clock.
+    fn waited(&self, alert: SessionId) -> impl Future<Output = Result<Duration, JournalError>> + Send;
 
     /// Opens, joins or ends the alert, in one statement.
     fn open(&self, request: OpenRequest) -> impl Future<Output = Result<Opened, JournalError>> + Send;

@@ -8,8 +8,8 @@ use crate::investigation::plan::ToolSpec;
 
 /// The MCP servers.
 pub trait Tools: Send + Sync + 'static {
-    /// What the named servers offer now, sorted by name. A server that is away offers nothing (and is logged).
-    fn list(&self, servers: &[String]) -> impl Future<Output = Vec<ToolSpec>> + Send;
+    /// What the named servers offer. Bounded by some seconds: it may be what a server listed some minutes ago.
+    fn list(&self, servers: &[String]) -> impl Future<Output = Listing> + Send;
 
     /// Sends one call once. Bounded by `timeout`. Dropping the future cancels the call.
     fn call(
@@ -18,6 +18,24 @@ pub trait Tools: Send + Sync + 'static {
         max_result_tokens: u32,
         timeout: Duration,
     ) -> impl Future<Output = ToolReply> + Send;
+}
+
+/// What servers offer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Sorted by name, each name once.
+    pub tools: Vec<ToolSpec>,
+    /// Servers whose tools are not among them because they cannot be reached, sorted.
+    pub unavailable: Vec<Unavailable>,
+}
+
+/// A server that did not list its tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// Its name.
+    pub server: String,
+    /// Why, masked.
+    pub why: String,
 }
 
 /// What became of a tool call.

@@ -33,13 +33,17 @@ async fn a_finished_session_frees_its_slot_at_once_and_is_settled_when_events_ar
     assert!(desk.scene.disk().end.is_some() && desk.dispatcher.settler.holds(desk.scene.session));
     tokio::time::sleep(LEASE).await; // paused time
     let kept = words(&["progress", "progress"]);
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open"]), kept.clone()), "the message is kept, not put back");
+    assert_eq!(
+        desk.outcome(),
+        (words(&["receive 7", "join", "open"]), kept.clone()),
+        "the message is kept, not put back"
+    );
     accepts(&desk);
     let back = Instant::now();
     desk.dispatcher.settler.finished().await;
     assert_eq!(back.elapsed(), Duration::ZERO, "no delay is waited out");
     let told = [kept, words(&["ack"])].concat();
-    assert_eq!(desk.outcome(), (words(&["receive 7", "open", "settled"]), told));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
 }
 
 #[tokio::test(start_paused = true)]

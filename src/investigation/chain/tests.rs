@@ -23,7 +23,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
         agents: "abcdef".chars().take(*agents).map(|name| agent(&name.to_string())).collect(),
     };
     let stages = stages.iter().enumerate().map(stage).collect();
-    let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages };
+    let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages, unavailable_servers: vec![] };
     SessionRecord { plan, step: 0, stages: vec![], recoveries: vec![] }
 }
 

@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
     PingRequest, Tool,
 };
-use rmcp::service::{RunningService, ServiceError, serve_client_with_ct};
+use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client_with_ct};
 use rmcp::transport::TokioChildProcess;
-use rmcp::{Peer, RoleClient};
+use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
@@ -59,6 +60,8 @@ const INHERITED: [&str; 20] = [
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     suspect: AtomicBool,
+    changed: Arc<AtomicBool>,
+    calls: AtomicUsize,
     _ends_with_this: DropGuard,
 }
 
@@ -85,7 +88,9 @@ impl Connection {
             tasks.spawn(drain(config.name.clone(), stderr, mask.clone()));
         }
         let end = shutdown.child_token();
-        let connecting = serve_client_with_ct(identity(), process, end.clone());
+        let changed = Arc::new(AtomicBool::new(false));
+        let client = TarsyClient { identity: identity(), changed: Arc::clone(&changed) };
+        let connecting = serve_client_with_ct(client, process, end.clone());
         let service = match tokio::time::timeout(HANDSHAKE, connecting).await {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => {
@@ -97,12 +102,32 @@ impl Connection {
         };
         let peer = service.peer().clone();
         tasks.spawn(keep(config.name.clone(), service));
-        Ok(Self { peer, suspect: AtomicBool::new(false), _ends_with_this: end.drop_guard() })
+        let (suspect, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Ok(Self { peer, suspect, changed, calls, _ends_with_this: end.drop_guard() })
+    }
+
+    /// Whether the server's process still reads and writes.
+    pub(super) fn is_open(&self) -> bool {
+        !self.peer.is_transport_closed()
+    }
+
+    /// Whether a call is on its way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the server said that its list of tools is another one now.
+    pub(super) fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn forget_changes(&self) {
+        self.changed.store(false, Ordering::Relaxed);
     }
 
     /// Whether a request can be sent. A server that let a call time out has to answer a ping first.
     pub(super) async fn usable(&self) -> bool {
-        if self.peer.is_transport_closed() {
+        if !self.is_open() {
             return false;
         }
         if !self.suspect.load(Ordering::Relaxed) {
@@ -136,6 +161,7 @@ impl Connection {
         params: CallToolRequestParams,
         timeout: Duration,
     ) -> Result<CallToolResponse, CallFailure> {
+        let _counted = Counted::new(&self.calls);
         match tokio::time::timeout(timeout, self.peer.call_tool_once(params)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(ServiceError::McpError(error))) => Err(CallFailure::Refused(error.message.into_owned())),
@@ -145,6 +171,38 @@ impl Connection {
                 Err(CallFailure::Timeout)
             }
         }
+    }
+}
+
+/// A call that is on its way.
+struct Counted<'c>(&'c AtomicUsize);
+
+impl<'c> Counted<'c> {
+    fn new(calls: &'c AtomicUsize) -> Self {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Self(calls)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a server can say of its own accord.
+struct TarsyClient {
+    identity: ClientConfig,
+    changed: Arc<AtomicBool>,
+}
+
+impl ClientHandler for TarsyClient {
+    fn get_info(&self) -> ClientConfig {
+        self.identity.clone()
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -179,7 +237,7 @@ fn inherited(name: &str, value: OsString) -> OsString {
 }
 
 /// Owns the connection until the server or the worker ends it.
-async fn keep(server: String, service: RunningService<RoleClient, ClientConfig>) {
+async fn keep(server: String, service: RunningService<RoleClient, TarsyClient>) {
     match service.waiting().await {
         Ok(reason) => tracing::debug!(server, ?reason, "connection to mcp server ended"),
         Err(error) => tracing::warn!(server, %error, "task of mcp server failed"),

@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 
 use super::Surroundings;
 use super::connection::Connection;
+use super::offers::Offers;
 use crate::mcp::Error;
 
 /// A stdio MCP server, as configured.
@@ -49,12 +50,13 @@ type Slot = Arc<OnceCell<Arc<Connection>>>;
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) config: ServerConfig,
+    pub(super) offers: Offers,
     slot: Mutex<Slot>,
 }
 
 impl Server {
     pub(super) fn new(config: ServerConfig) -> Self {
-        Self { config, slot: Mutex::default() }
+        Self { config, offers: Offers::default(), slot: Mutex::default() }
     }
 
     /// The present connection, or a new one when there is none or it has ended.

@@ -32,6 +32,9 @@ WITH alert AS (
     WHERE $3::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
       AND s.finished_at > statement_timestamp() - make_interval(secs => $4)
       AND o.members @> $5::uuid[]
+      -- Without some of its tools it found what it could: that is no answer to anything else.
+      AND NOT EXISTS (SELECT FROM session_plans p
+                      WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
     ORDER BY s.finished_at DESC LIMIT 1
   ) newest
   WHERE NOT EXISTS (SELECT FROM seen)
@@ -43,7 +46,9 @@ WITH alert AS (
                               worker_name, fingerprint, chain, retry_of, parent_id, event_seq)
   SELECT alert_id, clock_timestamp() + make_interval(secs => $7), clock_timestamp() + make_interval(secs => $8),
          make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer
-  FROM alert WHERE $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM cooling)
+  FROM alert
+  -- No time for a session: it is only asked who takes the alert along or answers for it.
+  WHERE $7 IS NOT NULL AND $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM cooling)
   -- Another alert of the fingerprint opened at the same time: no row, the caller begins again and joins it.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at

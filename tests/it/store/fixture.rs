@@ -100,6 +100,7 @@ pub(crate) fn plan() -> Plan {
                 citable: None,
             }],
         }],
+        unavailable_servers: vec![],
     }
 }
 

@@ -40,6 +40,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) reserved: u32,
     /// Between two looks for what nobody takes care of.
     pub(crate) sweep: Duration,
+    /// Further lines of `mcp_servers`, with two spaces before each.
+    pub(crate) servers: &'a str,
+    /// How long alerts wait for them.
+    pub(crate) tool_wait: Duration,
     /// Further sections of the configuration.
     pub(crate) sections: &'a str,
     /// Recordings beside the built-in ones.
@@ -61,6 +65,8 @@ impl Default for Setup<'_> {
             slots: 4,
             reserved: 0,
             sweep: SWEEP,
+            servers: "",
+            tool_wait: PATIENCE,
             sections: "",
             transcripts: &[],
             transcript: None,
@@ -125,11 +131,13 @@ impl Stage {
         let Setup { slots, reserved, attempts, sections, .. } = setup;
         format!(
             "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
-             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\nworker:\n  lease: {}s\n  slots: {slots}\n  \
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\n{}worker:\n  tool_wait: {}s\n  lease: {}s\n  slots: {slots}\n  \
              reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n{sections}",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
             setup.allow.join(", "),
+            setup.servers,
+            setup.tool_wait.as_secs(),
             setup.lease.as_secs(),
             setup.sweep.as_secs(),
             setup.cooldown.as_secs(),

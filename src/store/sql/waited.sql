@@ -1,0 +1,1 @@
+SELECT extract(epoch FROM clock_timestamp() - a.received_at)::float8 FROM alerts a WHERE a.alert_id = $1

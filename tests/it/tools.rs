@@ -1,0 +1,212 @@
+//! MCP servers that are unavailable, busy, or change: what becomes of the alerts that need their tools.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy::engine::ports::{ToolReply, Tools};
+use tarsy::investigation::entry::ToolCall;
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::mask::Mask;
+use tarsy::investigation::timeline::{EventType, TimelineEvent};
+use tarsy::mcp::{ServerConfig, Servers};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::support::process::metric;
+use crate::support::stage::{Setup, Stage};
+use crate::support::wait::eventually;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/one_at_a_time.sh");
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What an alert contains whose recording calls the tool that waits.
+const MARK: &str = "BusyServer";
+const RECORDING: &str = "name: busy\nmatch: BusyServer\nprovider_state: true\nanswers:\n  \
+    - chunks: [{call: {tool: slow.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: it was busy.\"}]\n";
+
+/// A server that does one thing at a time.
+struct OneAtATime {
+    folder: tempfile::TempDir,
+}
+
+impl OneAtATime {
+    fn new(tools: &[&str]) -> Self {
+        let server = Self { folder: tempfile::tempdir().unwrap() };
+        server.offer(tools);
+        std::fs::write(server.file("requests"), "").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(server.file("go")).status().unwrap();
+        assert!(made.success());
+        server
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn offer(&self, tools: &[&str]) {
+        let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+        let tools: Vec<_> = tools.iter().map(tool).collect();
+        std::fs::write(self.file("tools"), serde_json::to_string(&tools).unwrap()).unwrap();
+    }
+
+    /// How often it was asked for its tools.
+    fn listed(&self) -> usize {
+        self.requests().matches("\"tools/list\"").count()
+    }
+
+    fn requests(&self) -> String {
+        std::fs::read_to_string(self.file("requests")).unwrap()
+    }
+
+    /// Ends the call that waits.
+    async fn go_on(&self) {
+        tokio::fs::write(self.file("go"), "go\n").await.unwrap();
+    }
+
+    fn args(&self) -> Vec<String> {
+        vec![SCRIPT.to_owned(), self.folder.path().to_str().unwrap().to_owned()]
+    }
+
+    /// As a line of `mcp_servers`.
+    fn line(&self) -> String {
+        format!("  slow: {{command: sh, args: [{}]}}\n", self.args().join(", "))
+    }
+
+    fn start(&self) -> Servers {
+        let config = ServerConfig {
+            name: "slow".to_owned(),
+            command: "sh".to_owned(),
+            args: self.args(),
+            env: BTreeMap::new(),
+            tool_timeout: PATIENCE,
+            read_only: Vec::new(),
+            allowed: Vec::new(),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
+        };
+        Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap()
+    }
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("took too long")
+}
+
+async fn call(servers: &Servers, tool: &str) -> ToolReply {
+    let tool = format!("slow.{tool}");
+    let call = ToolCall { id: "1".to_owned(), tool, arguments: "{}".to_owned(), read_only: true };
+    within(servers.call(&call, 1_000, PATIENCE)).await
+}
+
+async fn offered(servers: &Servers) -> Vec<String> {
+    let listing = within(servers.list(&["slow".to_owned()])).await;
+    assert_eq!(listing.unavailable, []);
+    listing.tools.into_iter().map(|tool| tool.name).collect()
+}
+
+#[tokio::test]
+async fn a_server_is_asked_once_for_its_tools_and_again_when_it_says_that_they_changed_or_has_died() {
+    let server = OneAtATime::new(&["change"]);
+    let servers = server.start();
+    for _ in 0..3 {
+        assert_eq!(offered(&servers).await, ["slow.change"]);
+    }
+    assert_eq!(server.listed(), 1);
+
+    server.offer(&["change", "large"]);
+    call(&servers, "change").await;
+    eventually("the change is noticed", async || offered(&servers).await.len() == 2).await;
+    assert_eq!(server.listed(), 2);
+    offered(&servers).await;
+    assert_eq!(server.listed(), 2);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_with_a_call_still_offers_what_it_listed() {
+    let server = OneAtATime::new(&["wait"]);
+    let servers = server.start();
+    offered(&servers).await;
+    let asked = async {
+        eventually("the call has arrived", async || server.requests().contains("\"wait\"")).await;
+        assert_eq!(offered(&servers).await, ["slow.wait"]);
+        server.go_on().await;
+    };
+    tokio::join!(call(&servers, "wait"), asked);
+    assert_eq!(server.listed(), 1);
+    servers.close().await;
+}
+
+/// Publishes an alert; returns the id of its session.
+async fn publish(stage: &Stage, body: &str) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string(), "Tarsy-Fingerprint": "one"});
+    let body = body.as_bytes().to_vec();
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body, headers };
+    stage.connect().await.publish_alert(alert).await.unwrap();
+    session
+}
+
+async fn timeline(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
+    let mut timeline = stage.follow(session).await;
+    timeline.finish().await;
+    timeline.seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_busy() {
+    let server = OneAtATime::new(&["wait"]);
+    let (servers, transcript) = (server.line(), Some(RECORDING.to_owned()));
+    let stage = Stage::set_up(Setup { servers: &servers, transcript, ..Setup::default() }).await;
+    let (_worker, _) = stage.worker("w1").await;
+    let first = publish(&stage, MARK).await;
+    eventually("the call has arrived", async || server.requests().contains("\"wait\"")).await;
+    let mut joined = Vec::new();
+    for _ in 0..20 {
+        joined.push(publish(&stage, MARK).await);
+    }
+    for alert in joined {
+        let seen = timeline(&stage, alert).await;
+        assert_eq!(seen.last().unwrap().event_type, EventType::Joined);
+    }
+    assert_eq!(server.listed(), 1, "who joins needs no tools");
+    server.go_on().await;
+    assert_eq!(timeline(&stage, first).await.last().unwrap().event_type, EventType::SessionCompleted);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unavailable_tool_server_is_waited_for_and_then_told_and_such_a_session_answers_for_no_alert() {
+    let server = OneAtATime::new(&["change"]);
+    std::fs::write(server.file("down"), "").unwrap();
+    let (servers, tool_wait, cooldown) = (server.line(), Duration::from_secs(2), Duration::from_secs(3_600));
+    let stage = Stage::set_up(Setup { servers: &servers, tool_wait, cooldown, ..Setup::default() }).await;
+    let (worker, address) = stage.worker("w1").await;
+    let body = tarsy::drill::builtin("oom-killed").unwrap().alert;
+
+    let first = publish(&stage, &body).await;
+    worker.logged("alert waits for its mcp servers: unavailable: slow").await;
+    let seen = timeline(&stage, first).await;
+    assert_eq!(seen[0].content, "Investigation started without the tools of slow: unavailable");
+    assert!(seen[0].metadata["unavailable_servers"]["slow"].is_string(), "{:?}", seen[0].metadata);
+    assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
+    assert!(metric(&address, "tarsy_tool_server_waits_total", "").await >= 1.0);
+    assert!((metric(&address, "tarsy_sessions_without_tools_total", "").await - 1.0).abs() < f64::EPSILON);
+    let sql = format!("SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'", first.0);
+    let told = stage.database.text(&sql);
+    assert!(told.contains("could not be reached, so none of their tools can be called: slow."), "{told}");
+    let mut watch = stage.tarsy("watch", &["watch", &first.to_string()]);
+    let (_, shown) = watch.finished().await;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("started without tools of slow, chain default"), "{shown}");
+
+    std::fs::remove_file(server.file("down")).unwrap();
+    let second = publish(&stage, &body).await;
+    let seen = timeline(&stage, second).await;
+    assert_eq!(seen[0].content, "Investigation started", "the first one does not answer for it");
+    assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
+    let third = publish(&stage, &body).await;
+    assert_eq!(timeline(&stage, third).await[0].metadata["joined_session_id"], second.to_string());
+}
