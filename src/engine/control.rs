@@ -37,6 +37,12 @@ pub enum HandBack {
     /// The LLM service is away.
     #[error("llm service is away: {0}")]
     ModelAway(String),
+    /// The LLM service broke off before it answered: it may have died of this very request.
+    #[error("llm service broke off before it answered: {0}")]
+    ModelBroke(String),
+    /// The store refuses what the session writes, and would refuse it again.
+    #[error("store refused a write: {0}")]
+    Refused(String),
     /// The store is away, or the lease could not be renewed in time.
     #[error("store is away: {0}")]
     StoreAway(String),
@@ -54,6 +60,8 @@ impl HandBack {
         match self {
             Self::Drain => "drain",
             Self::ModelAway(_) => "model_away",
+            Self::ModelBroke(_) => "model_broke",
+            Self::Refused(_) => "store_refused",
             Self::StoreAway(_) => "store_away",
             Self::StoreBehind(_) => "store_behind",
             Self::NotForUs(_) => "not_for_us",

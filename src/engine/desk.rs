@@ -26,15 +26,15 @@ use crate::investigation::timeline::{EventDraft, EventType};
 pub(super) struct FakeSessions {
     pub(super) places: Mutex<Vec<Place>>,
     pub(super) opened: Mutex<Vec<Opened>>,
-    /// Who takes the alert along or answers for it, before anything is planned.
     pub(super) joined: Mutex<Option<Opened>>,
-    /// Since the alert was delivered for the first time.
     pub(super) waited: Mutex<Duration>,
     pub(super) claim: Mutex<Claim>,
     pub(super) claim_takes: Mutex<Duration>,
     pub(super) released: Mutex<Result<(), JournalError>>,
     /// `None`: no renewal succeeds.
     pub(super) renewal: Mutex<Option<Renewal>>,
+    /// By a statement that waits for its row.
+    pub(super) renewal_of_one: Mutex<Renewal>,
     /// When, and how many leases.
     pub(super) renewed: Mutex<Vec<(Instant, usize)>>,
     pub(super) standing: Standing,
@@ -44,6 +44,8 @@ pub(super) struct FakeSessions {
     pub(super) pruned: Mutex<Vec<Pruned>>,
     /// A statement that finds the store away.
     pub(super) away: Mutex<Option<&'static str>>,
+    /// A statement that the store refuses.
+    pub(super) refuses: Mutex<Option<&'static str>>,
     /// Cancelled by the statement that opens.
     pub(super) cancels: Mutex<Option<CancellationToken>>,
     pub(super) requests: Mutex<Vec<OpenRequest>>,
@@ -63,12 +65,14 @@ impl FakeSessions {
             claim_takes: Mutex::default(),
             released: Mutex::new(Ok(())),
             renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, cancel_requested: false })),
+            renewal_of_one: Mutex::new(Renewal::Locked),
             renewed: Mutex::default(),
             standing,
             recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
             pruned: Mutex::default(),
             away: Mutex::default(),
+            refuses: Mutex::default(),
             cancels: Mutex::default(),
             requests: Mutex::default(),
             asked: Mutex::default(),
@@ -84,6 +88,9 @@ impl FakeSessions {
         lock(&self.asked).push(format!("{what} {about}").trim().to_owned());
         if *lock(&self.away) == Some(what) {
             return Err(JournalError::Away("gone".to_owned()));
+        }
+        if *lock(&self.refuses) == Some(what) {
+            return Err(JournalError::Refused("too long".to_owned()));
         }
         Ok(())
     }
@@ -141,6 +148,15 @@ impl Sessions for FakeSessions {
     async fn release(&self, _lease: Lease) -> Result<(), JournalError> {
         self.ask("release", "")?;
         lock(&self.released).clone()
+    }
+
+    async fn release_counted(&self, _lease: Lease) -> Result<(), JournalError> {
+        self.ask("release counted", "")?;
+        lock(&self.released).clone()
+    }
+
+    async fn renew_one(&self, _lease: Lease, _period: Duration) -> Result<Renewal, JournalError> {
+        Ok(*lock(&self.renewal_of_one))
     }
 
     async fn standing(&self, _session: SessionId) -> Result<Standing, JournalError> {

@@ -170,6 +170,8 @@ pub(super) enum Answer {
 /// Tries to find a place for an alert that several workers hold at once. The store tries by itself; what races still
 /// waits for somebody else.
 const MAX_RACES: u32 = 3;
+/// Readings whose result the store refused before the alert is given up.
+const MAX_REFUSALS: u32 = 3;
 
 impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     /// Brings one message to its answer, or to the settler, which answers it when everything is on the stream. Run in a
@@ -217,6 +219,14 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                         }
                         Ok(Decision::Waits(delay)) => return Ok(Answer::Nak(delay)),
                         Ok(Decision::Raced) => self.spare(id).await,
+                        // What the store does not take it will not take later: the reading counts.
+                        Err(JournalError::Refused(why)) if attempts >= MAX_REFUSALS => {
+                            let detail = format!("the store refused it: {why}");
+                            let refusal = Refusal { reason: DeadReason::AttemptsExhausted, detail };
+                            self.sessions.bury(id, refusal).await?;
+                            return Ok(self.settler.take(id, delivery));
+                        }
+                        Err(error @ JournalError::Refused(_)) => return Err(error.into()),
                         Err(error) => {
                             self.spare(id).await;
                             return Err(error.into());

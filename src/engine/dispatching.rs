@@ -314,3 +314,29 @@ async fn a_stuck_run_whose_lease_is_lost_gives_its_slot_free() {
     tokio::join!(desk.deliver(b"x"), taken);
     assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open"]), words(&[])));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_call_breaks_the_llm_service_is_given_up_when_its_returns_were_attempts() {
+    let desk = calling(vec![Turn::Breaks]);
+    let mut deaths = 0;
+    for _ in 0..7 {
+        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.claim) = Claim::Taken(Claimed { attempts: deaths, ..desk.claimed() });
+        desk.deliver(b"x").await;
+        deaths += u32::from(desk.sessions.asked().last().is_some_and(|asked| asked == "release counted"));
+    }
+    let asked = desk.sessions.asked();
+    let released: Vec<&str> = asked.iter().map(String::as_str).filter(|asked| asked.starts_with("release")).collect();
+    let (free, counted) = ("release", "release counted");
+    assert_eq!(
+        released,
+        [free, free, counted, counted, counted, counted],
+        "two are free, the fifth attempt is the end"
+    );
+    let end = desk.scene.disk().end.clone().unwrap();
+    assert_eq!((end.status, end.reason), (RunStatus::Failed, StopReason::AttemptsExhausted));
+    assert_eq!(end.dead_letter, Some(DeadReason::AttemptsExhausted));
+    let why = "given up: llm service broke off before it answered: connection reset, again and again";
+    assert_eq!(end.error.as_deref(), Some(why));
+    assert_eq!(lock(&desk.told.0).last().map(String::as_str), Some("ack"));
+}

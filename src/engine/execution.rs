@@ -149,6 +149,9 @@ impl<W: World> Execution<W> {
             Err(ModelError::Away(error)) => {
                 return Err(Broken::HandBack(HandBack::ModelAway(error)));
             }
+            Err(ModelError::Broke(error)) => {
+                return Err(Broken::HandBack(HandBack::ModelBroke(error)));
+            }
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
                 (absorb::failed(&self.state, &code, &message, timeout), None, Some(message))
@@ -305,6 +308,7 @@ pub(super) fn broken(error: JournalError) -> Broken {
         JournalError::Behind(error) => Broken::HandBack(HandBack::StoreBehind(error)),
         JournalError::Conflict(error) => Broken::HandBack(HandBack::NotForUs(error)),
         JournalError::Away(error) => Broken::HandBack(HandBack::StoreAway(error)),
+        JournalError::Refused(error) => Broken::HandBack(HandBack::Refused(error)),
     }
 }
 

@@ -8,11 +8,12 @@ use tokio::time::Instant;
 use super::control::{Broken, Control, HandBack, Stop};
 use super::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
 use super::execution::broken;
+use super::hesitation::Cause;
 use super::measure;
 use super::ports::{Claimed, Delivery, Feed, JournalError, Recovered, Sessions};
 use super::recovery::reconcile;
 use super::running::Run;
-use super::session::{end_now, investigate};
+use super::session::{end_now, give_up, investigate};
 use super::world::World;
 use crate::investigation::entry::StopReason;
 
@@ -33,7 +34,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         let entered = self.running.insert(Run { lease, control: control.clone(), delivery: Arc::clone(delivery) });
         let ended = self.drive(&claimed, &control).await;
         let latest = entered.leave().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
-        if !matches!(ended, Err(Broken::HandBack(HandBack::ModelAway(_)))) {
+        if control.has_progressed() {
+            self.hesitation.worked(session);
+        }
+        if !matches!(&ended, Err(Broken::HandBack(reason)) if cause(reason).is_some()) {
             self.hesitation.forget(session);
         }
         let answer = match ended {
@@ -103,11 +107,24 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         reason: &HandBack,
         delivery: &Arc<D>,
     ) -> Answer {
-        let session_id = claimed.lease.session_id;
-        match self.sessions.release(claimed.lease).await {
+        let (session_id, progressed) = (claimed.lease.session_id, control.has_progressed());
+        let returned = cause(reason).map(|cause| self.hesitation.returned(session_id, progressed, cause));
+        let counts = returned.is_some_and(|returned| returned.counts);
+        if counts {
+            metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
+            let before = if progressed { 0 } else { claimed.attempts };
+            if before.saturating_add(1) >= self.settings.attempts && self.give_up(claimed, reason).await {
+                return self.settler.take(session_id, delivery);
+            }
+        }
+        let released = match counts {
+            true => self.sessions.release_counted(claimed.lease).await,
+            false => self.sessions.release(claimed.lease).await,
+        };
+        match released {
             Ok(()) => {
                 metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str()).increment(1);
-                tracing::info!(%session_id, "session handed back: {reason}");
+                tracing::info!(%session_id, counts, "session handed back: {reason}");
             }
             // Another worker has the message, too.
             Err(error @ JournalError::LeaseLost { .. }) => {
@@ -121,19 +138,45 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 tracing::warn!(%session_id, error, "session not handed back: its row is gone");
                 return Answer::Nak(jittered(BEHIND_DELAY));
             }
-            Err(error @ (JournalError::Conflict(_) | JournalError::Away(_))) => {
+            Err(error @ (JournalError::Conflict(_) | JournalError::Refused(_) | JournalError::Away(_))) => {
                 tracing::warn!(%session_id, "session was to be handed back ({reason}), its lease has to run out: {error}");
                 return Answer::Nak(jittered(self.settings.lease));
             }
         }
-        match reason {
-            HandBack::Drain => Answer::Nak(Duration::ZERO),
-            HandBack::StoreAway(_) => Answer::Nak(jittered(Duration::from_secs(2))),
-            HandBack::ModelAway(_) => {
-                Answer::Nak(jittered(self.hesitation.delay(session_id, control.has_progressed())))
+        match (reason, returned) {
+            (_, Some(returned)) => Answer::Nak(jittered(returned.delay)),
+            (HandBack::Drain, None) => Answer::Nak(Duration::ZERO),
+            (HandBack::StoreBehind(_), None) => Answer::Nak(jittered(BEHIND_DELAY)),
+            (HandBack::StoreAway(_), None) => Answer::Nak(jittered(Duration::from_secs(2))),
+            (HandBack::NotForUs(_) | HandBack::ModelAway(_) | HandBack::ModelBroke(_) | HandBack::Refused(_), None) => {
+                Answer::Nak(jittered(Duration::from_secs(30)))
             }
-            HandBack::StoreBehind(_) => Answer::Nak(jittered(BEHIND_DELAY)),
-            HandBack::NotForUs(_) => Answer::Nak(jittered(Duration::from_secs(30))),
         }
+    }
+
+    /// Ends a session that has used up its attempts without a death; whether that is committed.
+    async fn give_up(&self, claimed: &Claimed, reason: &HandBack) -> bool {
+        let session_id = claimed.lease.session_id;
+        match give_up(&self.ports, claimed.lease, format!("given up: {reason}, again and again")).await {
+            Ok(()) => {
+                tracing::warn!(%session_id, "session is given up: {reason}");
+                self.hesitation.forget(session_id);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%session_id, "session could not be given up: {error}");
+                false
+            }
+        }
+    }
+}
+
+/// Whether a session came back for what it may have done itself, or because the LLM service is unavailable.
+fn cause(reason: &HandBack) -> Option<Cause> {
+    match reason {
+        HandBack::ModelAway(_) => Some(Cause::Unavailable),
+        HandBack::ModelBroke(_) => Some(Cause::Broke),
+        HandBack::Refused(_) => Some(Cause::Refused),
+        HandBack::Drain | HandBack::StoreAway(_) | HandBack::StoreBehind(_) | HandBack::NotForUs(_) => None,
     }
 }

@@ -194,3 +194,25 @@ async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_
     let asked = words(&["receive 7", "join", "waited 7", "open", "settled"]);
     assert_eq!(goes_on.outcome(), (asked, words(&["ack"])));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_reading() {
+    let first = desk(vec![NEW], vec![]);
+    *lock(&first.sessions.refuses) = Some("open");
+    first.deliver(b"x").await;
+    assert_eq!(first.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
+
+    let third = desk(vec![Place::Undecided { attempts: 3 }; 2], vec![]);
+    *lock(&third.sessions.refuses) = Some("open");
+    third.deliver(b"x").await;
+    let asked = [
+        "receive 7",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "bury 7 attempts_exhausted: the store refused it: too long",
+        "settled",
+    ];
+    assert_eq!(third.outcome(), (words(&asked), words(&["ack"])));
+}

@@ -86,6 +86,26 @@ pub async fn end_now<W: World>(ports: &Ports<W>, lease: Lease, reason: StopReaso
     close(ports, lease, end).await
 }
 
+/// Gives a session up that cannot get beyond a step, and says why.
+///
+/// # Errors
+/// As [`investigate`].
+pub async fn give_up<W: World>(ports: &Ports<W>, lease: Lease, error: String) -> Result<(), Broken> {
+    let reason = StopReason::AttemptsExhausted;
+    let event = EventDraft::new(EventType::SessionFailed, error.clone(), json!({"stop_reason": reason.as_str()}));
+    let end = SessionEnd {
+        status: RunStatus::Failed,
+        reason,
+        final_analysis: None,
+        executive_summary: None,
+        error: Some(error),
+        at: now(),
+        event,
+        dead_letter: Some(DeadReason::AttemptsExhausted),
+    };
+    close(ports, lease, end).await
+}
+
 async fn begin<W: World>(ports: &Ports<W>, lease: Lease, record: &SessionRecord, stage_no: u32) -> Result<(), Broken> {
     let stage = stage_plan(record, stage_no)?;
     let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {

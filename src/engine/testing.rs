@@ -1,13 +1,15 @@
 //! Fakes of the ports: a model that answers as a function of the journal, hands that count, a disk that dies.
 
+mod feed;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+pub(super) use self::feed::FakeFeed;
 use super::ports::*;
 use super::world::{Ports, World};
 use crate::investigation::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage};
@@ -17,7 +19,7 @@ use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::recovery::{LostCall, Recovery};
-use crate::investigation::timeline::{Delta, DeltaKind, EventDraft};
+use crate::investigation::timeline::{DeltaKind, EventDraft};
 
 /// What the scripted model does when it has given `n` answers before, failed ones counted.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub(super) enum Turn {
     Panics,
     /// Nobody answers: the service is away.
     Away,
+    /// The service is gone after it was asked.
+    Breaks,
     /// After so many seconds, text and calls.
     Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
 }
@@ -71,6 +75,7 @@ impl Model for FakeModel {
         }
         match turn {
             Turn::Away => Err(ModelError::Away("nobody answers".to_owned())),
+            Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
             Turn::Fails => failed(false),
             Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
             Turn::SaysWithTools(text) => Ok(Answer { text: text.to_owned(), ..Answer::default() }),
@@ -267,42 +272,6 @@ fn analysis(entry: &Entry) -> Option<String> {
         Some(analysis.clone())
     } else {
         None
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct FakeFeed {
-    pub(super) deltas: Mutex<Vec<Delta>>,
-    /// The timeline stream takes no events.
-    pub(super) refuses: AtomicBool,
-    /// When everything of a session was to be published.
-    pub(super) drained_at: Mutex<Vec<tokio::time::Instant>>,
-    /// What the stream has and the store has not.
-    pub(super) divergence: Mutex<Option<Divergence>>,
-}
-
-impl Feed for FakeFeed {
-    fn poke(&self, _session: SessionId) {}
-
-    fn delta(&self, delta: Delta) {
-        lock(&self.deltas).push(delta);
-    }
-
-    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
-        Ok(lock(&self.divergence).take())
-    }
-
-    async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerAway> {
-        lock(&self.drained_at).push(tokio::time::Instant::now());
-        self.accepting().await
-    }
-
-    async fn accepting(&self) -> Result<(), BrokerAway> {
-        if self.refuses.load(Ordering::Relaxed) { Err(BrokerAway("no stream".to_owned())) } else { Ok(()) }
-    }
-
-    async fn bury(&self, _letter: DeadLetter) -> Result<(), BrokerAway> {
-        Ok(())
     }
 }
 

@@ -5,10 +5,12 @@
 
 mod connection;
 mod cut;
+mod lines;
 mod listing;
 mod names;
 mod offer;
 mod offers;
+mod process;
 mod result;
 mod rules;
 mod schema;

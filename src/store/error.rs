@@ -93,15 +93,7 @@ impl Error {
         match self {
             // A password that was changed is a new one for the next start; until then this is as good as away.
             Self::Pool(_) | Self::Connect(_) | Self::Refused { .. } | Self::NoAnswer(_) | Self::Broken(_) => true,
-            Self::Statement(diesel::result::Error::DatabaseError(kind, _)) => !matches!(
-                kind,
-                DatabaseErrorKind::UniqueViolation
-                    | DatabaseErrorKind::ForeignKeyViolation
-                    | DatabaseErrorKind::NotNullViolation
-                    | DatabaseErrorKind::CheckViolation
-                    | DatabaseErrorKind::ExclusionViolation
-                    | DatabaseErrorKind::RestrictViolation
-            ),
+            Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
             Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
             Self::BadUrl(_)
             | Self::Build(_)
@@ -117,6 +109,46 @@ impl Error {
         }
     }
 }
+
+impl Error {
+    /// Whether the server refused what a statement says, so that it would refuse it again: a constraint (SQLSTATE class
+    /// 23), a value that it cannot take (22), more than it can hold (54).
+    fn is_refusal(&self) -> bool {
+        let Self::Statement(diesel::result::Error::DatabaseError(kind, said)) = self else { return false };
+        match kind {
+            DatabaseErrorKind::UniqueViolation
+            | DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::NotNullViolation
+            | DatabaseErrorKind::CheckViolation
+            | DatabaseErrorKind::ExclusionViolation
+            | DatabaseErrorKind::RestrictViolation => true,
+            // Diesel knows no more codes than these, and passes none on: what is left has to be read.
+            DatabaseErrorKind::Unknown => REFUSED_VALUES.iter().any(|words| said.message().contains(words)),
+            DatabaseErrorKind::UnableToSendCommand
+            | DatabaseErrorKind::SerializationFailure
+            | DatabaseErrorKind::ReadOnlyTransaction
+            | DatabaseErrorKind::ClosedConnection
+            | _ => false,
+        }
+    }
+}
+
+/// What Postgres says of values that it cannot take or hold, whatever is tried: SQLSTATE classes 22 and 54. Words in
+/// another language than English are taken for an outage, which ends at the session's deadline.
+const REFUSED_VALUES: [&str; 12] = [
+    "value too long for type",
+    "invalid byte sequence for encoding",
+    "unsupported Unicode escape sequence",
+    "invalid input syntax for type",
+    "invalid escape string",
+    " out of range",
+    "string is too long for tsvector",
+    "index row size",
+    "index row requires",
+    "row is too big",
+    "array size exceeds the maximum allowed",
+    "invalid memory alloc request size",
+];
 
 /// What libpq says of an address that it cannot understand, and what we say of it. libpq quotes the address, and a
 /// password with a `%` in it is the commonest reason.
@@ -194,6 +226,10 @@ impl From<Error> for JournalError {
     fn from(error: Error) -> Self {
         // libpq wraps its messages.
         let told = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        if error.is_worth_another_try() { Self::Away(told) } else { Self::Conflict(told) }
+        match (error.is_worth_another_try(), error.is_refusal()) {
+            (true, _) => Self::Away(told),
+            (false, true) => Self::Refused(told),
+            (false, false) => Self::Conflict(told),
+        }
     }
 }

@@ -114,7 +114,11 @@ pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, JournalErro
     match &verdict {
         Ok(_) | Err(JournalError::Away(_)) => {}
         Err(
-            JournalError::LeaseLost { .. } | JournalError::Ended | JournalError::Behind(_) | JournalError::Conflict(_),
+            JournalError::LeaseLost { .. }
+            | JournalError::Ended
+            | JournalError::Behind(_)
+            | JournalError::Conflict(_)
+            | JournalError::Refused(_),
         ) => count(statement),
     }
     verdict

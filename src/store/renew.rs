@@ -57,18 +57,54 @@ impl Renew {
     }
 }
 
+pub(super) struct RenewOne {
+    period: f64,
+    session_id: Uuid,
+    epoch: i32,
+    token: Uuid,
+}
+
+statement!(RenewOne, "renew_one.sql", (Integer, Bool), [
+    Double: period,
+    SqlUuid: session_id,
+    Integer: epoch,
+    SqlUuid: token,
+]);
+
+impl RenewOne {
+    pub(super) fn new(lease: Lease, period: Duration) -> Self {
+        let (session_id, epoch, token) = (lease.session_id.0, number::int(lease.epoch), lease.token);
+        Self { period: period.as_secs_f64(), session_id, epoch, token }
+    }
+
+    pub(super) fn write(&self, connection: &mut PgConnection) -> QueryResult<Renewal> {
+        let row: Option<(i32, bool)> = self.get_result(connection).optional()?;
+        Ok(row.map_or(Renewal::Locked, |(last_seq, cancel_requested)| Renewal::Renewed {
+            last_seq: number::from_int(last_seq),
+            cancel_requested,
+        }))
+    }
+}
+
 pub(super) struct Release {
+    /// Attempts that are taken off: the claim has counted one.
+    forgiven: i32,
     lease: Lease,
     session_id: Uuid,
     epoch: i32,
     token: Uuid,
 }
 
-statement!(Release, "release.sql", Integer, [SqlUuid: session_id, Integer: epoch, SqlUuid: token]);
+statement!(Release, "release.sql", Integer, [
+    Integer: forgiven,
+    SqlUuid: session_id,
+    Integer: epoch,
+    SqlUuid: token,
+]);
 
 impl Release {
-    pub(super) fn new(lease: Lease) -> Self {
-        Self { lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
+    pub(super) fn new(lease: Lease, forgiven: i32) -> Self {
+        Self { forgiven, lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
     }
 
     pub(super) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), JournalError>> {

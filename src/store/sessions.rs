@@ -23,7 +23,7 @@ use super::number;
 use super::open::Open;
 use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare, Waited};
 use super::recover;
-use super::renew::{Release, Renew};
+use super::renew::{Release, Renew, RenewOne};
 use super::standing::{self, ReadStanding, Settle, StandingRow};
 use super::statement::statement;
 use super::sweep::{self, FindForgotten, ForgottenRow};
@@ -98,8 +98,19 @@ impl Sessions for Store {
     }
 
     async fn release(&self, lease: Lease) -> Result<(), JournalError> {
-        let write = Release::new(lease);
+        let write = Release::new(lease, 1);
         self.run(move |connection| write.write(connection)).await?
+    }
+
+    async fn release_counted(&self, lease: Lease) -> Result<(), JournalError> {
+        let write = Release::new(lease, 0);
+        self.run(move |connection| write.write(connection)).await?
+    }
+
+    /// Not sent again, as any renewal. Not on the connection of the others, which must not wait for a row.
+    async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, JournalError> {
+        let write = RenewOne::new(lease, period);
+        Ok(once(&self.pool, self.bound, Arc::new(move |connection: &mut _| write.write(connection))).await?)
     }
 
     async fn standing(&self, session: SessionId) -> Result<Standing, JournalError> {

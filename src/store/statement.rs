@@ -152,6 +152,7 @@ mod tests {
             agrees::<crate::store::receive::Waited>(),
             agrees::<crate::store::renew::Release>(),
             agrees::<crate::store::renew::Renew>(),
+            agrees::<crate::store::renew::RenewOne>(),
             agrees::<crate::store::resolve::Resolve>(),
             agrees::<crate::store::sessions::Probe>(),
             agrees::<crate::store::standing::ReadStanding>(),

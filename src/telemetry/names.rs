@@ -153,13 +153,20 @@ const WORKER: &[Metric] = &[
     .by("reason", &["open", "cooldown"]),
     counter("tarsy_tool_server_waits_total", "times that an alert was put back because an MCP server was unavailable"),
     counter("tarsy_sessions_without_tools_total", "investigations begun without an MCP server that was unavailable"),
-    counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with")
-        .by("reason", &["drain", "model_away", "store_away", "store_behind", "not_for_us"]),
+    counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with").by(
+        "reason",
+        &["drain", "model_away", "model_broke", "store_refused", "store_away", "store_behind", "not_for_us"],
+    ),
     counter("tarsy_forged_events_total", "timeline messages that no worker has published, ignored"),
     counter(
         "tarsy_lost_commits_total",
         "sessions of which the database had lost commits, as the timeline stream shows",
     ),
+    counter(
+        "tarsy_returns_counted_total",
+        "investigations handed back so often for their own doing that it was an attempt",
+    )
+    .by("reason", &["model_broke", "store_refused"]),
     counter(
         "tarsy_sessions_lost_total",
         "investigations that another worker took over while this one had not handed them back",

@@ -21,6 +21,7 @@ mod dedupe;
 mod delivery;
 mod drill;
 mod effects;
+mod given_up;
 mod hostile;
 mod journals;
 mod llm;

@@ -201,7 +201,13 @@ async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, comm
                 drill.acknowledged.send_modify(|count| *count += 1);
             }
             Err(JournalError::LeaseLost { .. }) => refused += 1,
-            Err(JournalError::Ended | JournalError::Behind(_) | JournalError::Conflict(_) | JournalError::Away(_)) => {
+            Err(
+                JournalError::Ended
+                | JournalError::Behind(_)
+                | JournalError::Conflict(_)
+                | JournalError::Refused(_)
+                | JournalError::Away(_),
+            ) => {
                 return;
             }
         }

@@ -98,7 +98,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 async fn call(servers: &Servers, tool: &str) -> ToolReply {
     let tool = format!("slow.{tool}");
     let call = ToolCall { id: "1".to_owned(), tool, arguments: "{}".to_owned(), read_only: true };
-    within(servers.call(&call, 1_000, PATIENCE)).await
+    within(Box::pin(servers.call(&call, 1_000, PATIENCE))).await
 }
 
 async fn offered(servers: &Servers) -> Vec<String> {
@@ -137,6 +137,22 @@ async fn a_server_that_is_busy_with_a_call_still_offers_what_it_listed() {
     };
     tokio::join!(call(&servers, "wait"), asked);
     assert_eq!(server.listed(), 1);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_fails_at_once_with_that_and_the_next_call_is_answered() {
+    let server = OneAtATime::new(&["large", "change"]);
+    let servers = server.start();
+    offered(&servers).await;
+    for _ in 0..2 {
+        let ToolReply::Answered { content, is_error: true, .. } = call(&servers, "large").await else {
+            panic!("it was sent and it was answered")
+        };
+        assert!(content.starts_with("the answer is too large: 17825"), "{content}");
+        assert!(content.ends_with(" bytes, and at most 16777216 are read. Ask for less."), "{content}");
+    }
+    assert!(matches!(call(&servers, "change").await, ToolReply::Answered { is_error: false, .. }));
     servers.close().await;
 }
 
@@ -186,7 +202,7 @@ async fn an_unavailable_tool_server_is_waited_for_and_then_told_and_such_a_sessi
     let (worker, address) = stage.worker("w1").await;
     let body = tarsy::drill::builtin("oom-killed").unwrap().alert;
 
-    let first = publish(&stage, &body).await;
+    let first = publish(&stage, body).await;
     worker.logged("alert waits for its mcp servers: unavailable: slow").await;
     let seen = timeline(&stage, first).await;
     assert_eq!(seen[0].content, "Investigation started without the tools of slow: unavailable");
@@ -203,10 +219,10 @@ async fn an_unavailable_tool_server_is_waited_for_and_then_told_and_such_a_sessi
     assert!(shown.contains("started without tools of slow, chain default"), "{shown}");
 
     std::fs::remove_file(server.file("down")).unwrap();
-    let second = publish(&stage, &body).await;
+    let second = publish(&stage, body).await;
     let seen = timeline(&stage, second).await;
     assert_eq!(seen[0].content, "Investigation started", "the first one does not answer for it");
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
-    let third = publish(&stage, &body).await;
+    let third = publish(&stage, body).await;
     assert_eq!(timeline(&stage, third).await[0].metadata["joined_session_id"], second.to_string());
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::sessions::{DeadLetter, IdleAlert};
+use super::sessions::IdleAlert;
+use super::standing::DeadLetter;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::timeline::{Delta, TimelineEvent};
 

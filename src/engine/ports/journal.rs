@@ -46,6 +46,9 @@ pub enum JournalError {
     /// The store has lost commits that it had confirmed: it is behind what this run has written.
     #[error("store has lost commits: {0}")]
     Behind(String),
+    /// The store refuses what was to be written, whenever it is sent: a constraint, or more than it can hold.
+    #[error("refused: {0}")]
+    Refused(String),
     /// The store gave no answer within its bounds; the outcome is unknown.
     #[error("store is away: {0}")]
     Away(String),

@@ -7,6 +7,7 @@ mod journal;
 mod model;
 mod pruned;
 mod sessions;
+mod standing;
 mod threads;
 mod tools;
 
@@ -15,5 +16,6 @@ pub use journal::*;
 pub use model::*;
 pub use pruned::*;
 pub use sessions::*;
+pub use standing::*;
 pub use threads::*;
 pub use tools::*;

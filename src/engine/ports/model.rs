@@ -47,6 +47,9 @@ pub enum ModelError {
     /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: nobody's fault, the session is handed back.
     #[error("llm service is away: {0}")]
     Away(String),
+    /// The connection was there and broke before the first chunk: the service may have died of this very call.
+    #[error("llm service broke off: {0}")]
+    Broke(String),
     /// The provider failed, or the stream broke after its first chunk: a failed iteration.
     #[error("{message}")]
     Failed {

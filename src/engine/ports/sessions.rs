@@ -9,11 +9,12 @@ use uuid::Uuid;
 use super::broker::Divergence;
 use super::journal::{JournalError, Lease};
 use super::pruned::Pruned;
+use super::standing::Standing;
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
-use crate::investigation::timeline::{EventDraft, TimelineEvent};
+use crate::investigation::timeline::EventDraft;
 
 /// One delivery of an alert, before anybody looked into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,6 +261,13 @@ pub trait Sessions: Send + Sync + 'static {
     /// Hands a session back: no owner, next epoch, no attempt counted.
     fn release(&self, lease: Lease) -> impl Future<Output = Result<(), JournalError>> + Send;
 
+    /// The same after what was an attempt all the same: it stays counted.
+    fn release_counted(&self, lease: Lease) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Renews one lease and waits for its row, at most as long as the store waits for any. [`Renewal::Locked`] when that
+    /// was not long enough, or when the lease is not what it was.
+    fn renew_one(&self, lease: Lease, period: Duration) -> impl Future<Output = Result<Renewal, JournalError>> + Send;
+
     /// Whether the session or alert is over, and the dead letter it owes.
     fn standing(&self, session: SessionId) -> impl Future<Output = Result<Standing, JournalError>> + Send;
 
@@ -369,76 +377,4 @@ pub struct IdleAlert {
     pub body: Option<Vec<u8>>,
     /// Where its job was in the stream of alerts.
     pub stream_sequence: u64,
-}
-
-/// Whether something is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// No event will follow.
-    pub over: bool,
-    /// Settled before.
-    pub settled: bool,
-    /// Number of the last event, 0 for none.
-    pub last_seq: u32,
-    /// The dead letter that has to be stored before it is settled, with the alert to put into it.
-    pub owes: Option<DeadLetter>,
-}
-
-/// An alert that was given up, as it is published.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeadLetter {
-    /// The alert.
-    pub alert_id: SessionId,
-    /// Why.
-    pub reason: DeadReason,
-    /// Why, for people.
-    pub detail: String,
-    /// The body as received; empty when it was too large to be kept.
-    pub body: Vec<u8>,
-    /// Allow-listed headers.
-    pub headers: Value,
-    /// The subject it came on.
-    pub subject: String,
-    /// Its sequence in the stream of alerts.
-    pub stream_sequence: u64,
-    /// How often it was delivered.
-    pub deliveries: u32,
-}
-
-impl Eq for DeadLetter {}
-
-/// The timeline table, as the publisher and watchers read it.
-pub trait Outbox: Send + Sync + 'static {
-    /// Events after `after`, in order, at most `limit`.
-    fn events(
-        &self,
-        session: SessionId,
-        after: u32,
-        limit: u32,
-    ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send;
-
-    /// The secret that tells published events from forged ones.
-    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send;
-}
-
-/// A secret of the installation; its `Debug` form does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct EventKey(Vec<u8>);
-
-impl EventKey {
-    /// The key of these bytes.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for EventKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EventKey")
-    }
 }

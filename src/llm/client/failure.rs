@@ -1,12 +1,12 @@
 //! What a failed call means: away (nobody's fault, the session is handed back) or failed (a failed iteration).
 //!
-//! Away is no connection, a connection lost before the first chunk, UNAVAILABLE and
-//! `RESOURCE_EXHAUSTED` before the first chunk. Everything else is a failure.
+//! Away is no connection, UNAVAILABLE and `RESOURCE_EXHAUSTED` before the first chunk. A connection that is lost before
+//! the first chunk is as good as away, but the service may have died of this call. Everything else is a failure.
 
 use std::error::Error;
 use std::time::Duration;
 
-use tonic::{Code, Status, TimeoutExpired};
+use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 use super::bounds::too_large;
 use crate::engine::ports::ModelError;
@@ -27,8 +27,12 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
     }
     let code = status.code();
     // A status with a source was made here, by the transport: the service never answered.
-    if matches!(code, Code::Unavailable | Code::ResourceExhausted) || status.source().is_some() {
-        return ModelError::Away(describe(status));
+    match (status.source(), code) {
+        (Some(_), _) if !is_unconnected(status) => return ModelError::Broke(describe(status)),
+        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => {
+            return ModelError::Away(describe(status));
+        }
+        (None, _) => {}
     }
     failed(word(code), describe(status), false)
 }
@@ -57,6 +61,18 @@ fn is_large(status: &Status) -> bool {
 
 fn failed(code: &str, message: String, timeout: bool) -> ModelError {
     ModelError::Failed { code: code.to_owned(), message, timeout }
+}
+
+/// The call never reached the service.
+fn is_unconnected(status: &Status) -> bool {
+    let mut source = status.source();
+    while let Some(error) = source {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The deadline travels in a header that both transports watch, too; theirs is a CANCELLED with this source.
@@ -117,10 +133,10 @@ mod tests {
 
     #[test]
     fn before_the_first_chunk_a_lost_or_overloaded_service_is_away_and_a_refusal_is_a_failure() {
-        let away = [Status::unavailable("draining"), Status::resource_exhausted("full"), lost_connection()];
-        for status in away {
+        for status in [Status::unavailable("draining"), Status::resource_exhausted("full")] {
             assert!(matches!(before_first_chunk(&status), ModelError::Away(_)), "{status}");
         }
+        assert!(matches!(before_first_chunk(&lost_connection()), ModelError::Broke(_)));
         assert_eq!(
             before_first_chunk(&Status::unimplemented("no such method")),
             failed("unimplemented", "unimplemented: no such method".to_owned(), false)

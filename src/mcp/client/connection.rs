@@ -1,7 +1,6 @@
 //! One connection to one MCP server: its child process, and the requests that are sent to it.
 
 use std::ffi::OsString;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,12 +10,12 @@ use rmcp::model::{
     PingRequest, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client_with_ct};
-use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
+use super::process::ServerProcess;
 use super::{ServerConfig, Surroundings};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
@@ -210,14 +209,14 @@ fn identity() -> ClientConfig {
     ClientConfig::new(ClientCapabilities::default(), Implementation::new("tarsy", env!("CARGO_PKG_VERSION")))
 }
 
-fn spawn(config: &ServerConfig) -> Result<(TokioChildProcess, Option<ChildStderr>), Error> {
+fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), Error> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
     command.envs(&config.env);
     // A group of its own: Ctrl-C at the worker's terminal is for the worker, which ends its children in order.
-    command.process_group(0).kill_on_drop(true);
-    TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn().map_err(|source| Error::Spawn {
+    command.process_group(0);
+    ServerProcess::start(command).map_err(|source| Error::Spawn {
         server: config.name.clone(),
         command: config.command.clone(),
         source,

@@ -65,7 +65,7 @@ impl Server {
     pub(super) async fn connection(&self, surroundings: &Surroundings) -> Result<Arc<Connection>, Error> {
         for _ in 0..2 {
             let slot = Arc::clone(&self.slot());
-            let open = || async { Connection::open(&self.config, surroundings).await.map(Arc::new) };
+            let open = || async { Box::pin(Connection::open(&self.config, surroundings)).await.map(Arc::new) };
             let connection = Arc::clone(slot.get_or_try_init(open).await?);
             if connection.usable().await {
                 return Ok(connection);

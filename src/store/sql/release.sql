@@ -1,6 +1,6 @@
 -- The token stays: a hand-back that is sent again after a lost reply finds its own and the next epoch.
 UPDATE alert_sessions s
 SET lease_owner = NULL, lease_epoch = s.lease_epoch + 1, lease_expires_at = clock_timestamp(),
-    attempts = greatest(s.attempts - 1, 0)
-WHERE s.session_id = $1 AND s.lease_epoch = $2 AND s.lease_token = $3 AND s.status = 'running'
+    attempts = greatest(s.attempts - $1, 0)
+WHERE s.session_id = $2 AND s.lease_epoch = $3 AND s.lease_token = $4 AND s.status = 'running'
 RETURNING s.lease_epoch

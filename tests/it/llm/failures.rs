@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::Model;
+use tarsy::engine::ports::ModelError;
 use tarsy::llm::client::Client;
 use tarsy::llm::service::scripted::Options;
 
@@ -94,7 +95,7 @@ async fn a_service_killed_in_the_middle_of_an_answer_is_a_failure_and_its_succes
 }
 
 #[tokio::test]
-async fn a_service_killed_before_the_first_chunk_was_away() {
+async fn a_service_killed_before_the_first_chunk_broke_off() {
     let mut keeper = Keeper::new();
     let server = Server::start(Options {
         gates: keeper.gates(),
@@ -105,7 +106,8 @@ async fn a_service_killed_before_the_first_chunk_was_away() {
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
     let visitor = keeper.next().await;
     server.kill();
-    assert_away(soon(asking).await.unwrap());
+    let answer = soon(asking).await.unwrap();
+    assert!(matches!(answer, Err(ModelError::Broke(_))), "{answer:?}");
     drop(visitor);
 }
 

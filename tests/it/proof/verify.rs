@@ -66,7 +66,13 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
                 inherited += u32::from(is_stored);
                 "lost"
             }
-            Err(JournalError::Conflict(_) | JournalError::Behind(_) | JournalError::Ended | JournalError::Away(_)) => {
+            Err(
+                JournalError::Conflict(_)
+                | JournalError::Refused(_)
+                | JournalError::Behind(_)
+                | JournalError::Ended
+                | JournalError::Away(_),
+            ) => {
                 panic!("{told:?}")
             }
         };

@@ -1,5 +1,7 @@
 //! Who owns a session: claims, renewals, hand-backs, and writes of those who own it no more.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
@@ -234,4 +236,55 @@ async fn the_end_of_a_session_is_its_last_event_and_ends_what_still_runs() {
     store.settled(id).await.unwrap();
     assert_eq!(store.standing(id).await.unwrap(), Standing { over: true, settled: true, last_seq: 5, owes: None });
     assert!(database.holds("SELECT raw IS NULL FROM alerts"));
+}
+
+#[tokio::test]
+async fn a_hand_back_that_was_an_attempt_stays_counted() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    store.release_counted(lease).await.unwrap();
+    // Sent again after a lost reply.
+    store.release_counted(lease).await.unwrap();
+    let Ok(Claim::Taken(second)) = store.claim(id, claim_request("w2")).await else { panic!("not free") };
+    assert_eq!(second.attempts, 1);
+    store.release(second.lease).await.unwrap();
+    let Ok(Claim::Taken(third)) = store.claim(id, claim_request("w3")).await else { panic!("not free") };
+    assert_eq!(third.attempts, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_renewed_although_many_write_to_its_row_all_the_time() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    let stop = Arc::new(AtomicBool::new(false));
+    let joins: Vec<_> = (0..8)
+        .map(|_| {
+            let (mut connection, stop) = (database.connection(), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    connection.batch_execute("UPDATE alert_sessions SET event_seq = event_seq + 1").unwrap();
+                }
+            })
+        })
+        .collect();
+    let period = 2 * LEASE;
+    let renewed = store.renew_one(lease, period).await;
+    stop.store(true, Ordering::Relaxed);
+    joins.into_iter().for_each(|join| join.join().unwrap());
+    assert!(matches!(renewed, Ok(Renewal::Renewed { cancel_requested: false, .. })), "{renewed:?}");
+    let secs = i64::try_from(LEASE.as_secs()).unwrap() + 1;
+    assert!(
+        database
+            .holds(&format!("SELECT lease_expires_at > clock_timestamp() + interval '{secs} s' FROM alert_sessions"))
+    );
+    let other = Lease { epoch: lease.epoch + 1, ..lease };
+    assert_eq!(
+        store.renew_one(other, period).await,
+        Ok(Renewal::Locked),
+        "it says nothing of a lease that is another's"
+    );
 }

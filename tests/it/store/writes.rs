@@ -178,3 +178,23 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     assert_eq!(stages[4], ("stage_completed", Some("investigate")));
     assert_eq!(events.len(), 5);
 }
+
+#[tokio::test]
+async fn what_the_database_cannot_hold_or_forbids_is_refused_at_once() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    // More than an index takes, which no word of Diesel tells.
+    database.execute("CREATE INDEX too_small ON timeline_events (content)");
+    let noise: String = (0..20_000).map(|_| fastrand::char('!'..='~')).collect();
+    let mut large = checkpoint(executions[0], 1);
+    large.events[0].content = noise;
+    let began = std::time::Instant::now();
+    let refused = store.append(lease, large).await;
+    assert!(matches!(&refused, Err(JournalError::Refused(why)) if why.contains("index row")), "{refused:?}");
+
+    database.execute("ALTER TABLE entries ADD CONSTRAINT nothing CHECK (entry_no = 0)");
+    let refused = store.append(lease, checkpoint(executions[0], 1)).await;
+    assert!(matches!(&refused, Err(JournalError::Refused(why)) if why.contains("nothing")), "{refused:?}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "it was not sent again");
+}

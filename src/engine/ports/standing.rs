@@ -1,0 +1,82 @@
+//! What is over, what it still owes, and the table that the publisher reads.
+
+use std::future::Future;
+
+use serde_json::Value;
+
+use super::journal::JournalError;
+use super::sessions::DeadReason;
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
+
+/// Whether something is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// No event will follow.
+    pub over: bool,
+    /// Settled before.
+    pub settled: bool,
+    /// Number of the last event, 0 for none.
+    pub last_seq: u32,
+    /// The dead letter that has to be stored before it is settled, with the alert to put into it.
+    pub owes: Option<DeadLetter>,
+}
+
+/// An alert that was given up, as it is published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// Why.
+    pub reason: DeadReason,
+    /// Why, for people.
+    pub detail: String,
+    /// The body as received; empty when it was too large to be kept.
+    pub body: Vec<u8>,
+    /// Allow-listed headers.
+    pub headers: Value,
+    /// The subject it came on.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub stream_sequence: u64,
+    /// How often it was delivered.
+    pub deliveries: u32,
+}
+
+impl Eq for DeadLetter {}
+
+/// The timeline table, as the publisher and watchers read it.
+pub trait Outbox: Send + Sync + 'static {
+    /// Events after `after`, in order, at most `limit`.
+    fn events(
+        &self,
+        session: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send;
+
+    /// The secret that tells published events from forged ones.
+    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send;
+}
+
+/// A secret of the installation; its `Debug` form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EventKey(Vec<u8>);
+
+impl EventKey {
+    /// The key of these bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for EventKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventKey")
+    }
+}

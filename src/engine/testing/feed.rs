@@ -1,0 +1,45 @@
+//! A broker that takes everything, or no events.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::lock;
+use crate::engine::ports::{BrokerAway, DeadLetter, Divergence, Feed};
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::Delta;
+
+#[derive(Debug, Default)]
+pub(in crate::engine) struct FakeFeed {
+    pub(in crate::engine) deltas: Mutex<Vec<Delta>>,
+    /// The timeline stream takes no events.
+    pub(in crate::engine) refuses: AtomicBool,
+    /// When everything of a session was to be published.
+    pub(in crate::engine) drained_at: Mutex<Vec<tokio::time::Instant>>,
+    /// What the stream has and the store has not.
+    pub(in crate::engine) divergence: Mutex<Option<Divergence>>,
+}
+
+impl Feed for FakeFeed {
+    fn poke(&self, _session: SessionId) {}
+
+    fn delta(&self, delta: Delta) {
+        lock(&self.deltas).push(delta);
+    }
+
+    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
+        Ok(lock(&self.divergence).take())
+    }
+
+    async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerAway> {
+        lock(&self.drained_at).push(tokio::time::Instant::now());
+        self.accepting().await
+    }
+
+    async fn accepting(&self) -> Result<(), BrokerAway> {
+        if self.refuses.load(Ordering::Relaxed) { Err(BrokerAway("no stream".to_owned())) } else { Ok(()) }
+    }
+
+    async fn bury(&self, _letter: DeadLetter) -> Result<(), BrokerAway> {
+        Ok(())
+    }
+}
