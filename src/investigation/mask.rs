@@ -24,6 +24,7 @@ mod phrases;
 mod prose;
 mod search;
 mod shapes;
+mod starts;
 mod stream;
 mod tables;
 mod urls;

@@ -1,8 +1,9 @@
 //! Values that the process knows to be secret, in every form in which they may turn up.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
 use super::marks::Mark;
+use super::starts::Starts;
 
 /// Literal values shorter than this are not masked: they would blot out ordinary words.
 const SHORTEST: usize = 6;
@@ -14,6 +15,7 @@ const SHORTEST_FORM: usize = 7;
 pub(super) struct Literals {
     values: Vec<String>,
     finder: Option<AhoCorasick>,
+    starts: Option<Starts>,
     /// Where the forms in base64 begin: their runs are masked as a whole.
     base64: usize,
 }
@@ -40,8 +42,10 @@ impl Literals {
         encoded.dedup();
         encoded.retain(|form| form.len() >= SHORTEST_FORM);
         forms.extend(encoded);
-        let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&forms).ok();
-        Self { values, finder, base64 }
+        let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
+        // Nothing is searched for when there is nothing to find.
+        let starts = (!forms.is_empty()).then(|| Starts::new(forms.iter().map(String::as_str), SHORTEST, 20));
+        Self { values, finder: builder.ok(), starts, base64 }
     }
 
     /// How many values there are.
@@ -64,9 +68,11 @@ impl Literals {
     }
 
     pub(super) fn find(&self, text: &str, marks: &mut Vec<Mark>) {
-        let Some(finder) = self.finder.as_ref().filter(|_| !self.values.is_empty()) else { return };
+        let (Some(finder), Some(starts)) = (&self.finder, &self.starts) else { return };
+        let begins = |at: usize| finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes));
         let mut done = 0;
-        for found in finder.find_overlapping_iter(text) {
+        let spans = starts.spans(text, begins).into_iter();
+        for found in spans.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
             let mut mark = Mark::new(found.start(), found.end());
             if found.pattern().as_usize() >= self.base64 {
                 if found.end() <= done {

@@ -39,32 +39,39 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
 }
 
 /// Whether any of the stems is in it: most names are sorted out here.
-fn may_be_secret(name: &str) -> bool {
+pub(super) fn may_be_secret(name: &str) -> bool {
     const STEMS: [&str; 12] =
         ["pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "cookie", "sig", "mnemonic", "jwt"];
     let bytes = name.as_bytes();
-    (0..bytes.len()).any(|at| {
-        let first = bytes.get(at).map_or(0, u8::to_ascii_lowercase);
-        matches!(first, b'p' | b's' | b't' | b'k' | b'c' | b'a' | b'm' | b'j')
-            && is_start(first, bytes.get(at + 1).map_or(0, u8::to_ascii_lowercase))
+    let of = |table: &[u8; 256], b: u8| table.get(usize::from(b)).copied().unwrap_or(0);
+    bytes.windows(2).enumerate().any(|(at, pair)| {
+        let [first, second] = pair else { return false };
+        of(&FIRSTS, *first) & of(&SECONDS, *second) != 0
             && STEMS.iter().any(|stem| {
                 bytes.get(at..at + stem.len()).is_some_and(|part| part.eq_ignore_ascii_case(stem.as_bytes()))
             })
     })
 }
 
-fn is_start(first: u8, second: u8) -> bool {
-    matches!(
-        (first, second),
-        (b'p', b'a' | b'w')
-            | (b's', b'e' | b'i')
-            | (b't', b'o')
-            | (b'k', b'e')
-            | (b'c', b'r' | b'o')
-            | (b'a', b'u')
-            | (b'm', b'n')
-            | (b'j', b'w')
-    )
+/// The first letters of the stems, a bit for each.
+const FIRSTS: [u8; 256] = letters(&[b"p", b"s", b"t", b"k", b"c", b"a", b"m", b"j"]);
+/// What follows them.
+const SECONDS: [u8; 256] = letters(&[b"aw", b"ei", b"o", b"e", b"ro", b"u", b"n", b"w"]);
+
+#[expect(clippy::indexing_slicing, reason = "at compile time")]
+const fn letters(of: &[&[u8]; 8]) -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut bit = 0;
+    while bit < of.len() {
+        let mut index = 0;
+        while index < of[bit].len() {
+            table[of[bit][index] as usize] |= 1 << bit;
+            table[of[bit][index].to_ascii_uppercase() as usize] |= 1 << bit;
+            index += 1;
+        }
+        bit += 1;
+    }
+    table
 }
 
 fn is_suffix(segment: &str) -> bool {

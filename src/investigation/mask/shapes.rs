@@ -3,10 +3,11 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 use super::bytes::{Kinds, back, byte, part, skip, skip_near};
 use super::marks::Mark;
+use super::starts::Starts;
 
 /// What a token is made of after its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,19 +199,21 @@ const SEEDS: [&str; 7] = ["SUA", "SAA", "SOA", "SNA", "SCA", "SXA", "SWA"];
 const NEAR: usize = 160;
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let words = SHAPES.iter().map(|shape| shape.0).chain(INNER.iter().map(|inner| inner.0)).chain(HASHES).chain(SEEDS);
-    AhoCorasick::builder()
-        .kind(Some(AhoCorasickKind::DFA))
-        .match_kind(MatchKind::Standard)
-        .build(words.chain([":AA", "pat"]))
-        .ok()
+    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).build(beginnings()).ok()
 });
+static STARTS: LazyLock<Starts> = LazyLock::new(|| Starts::new(beginnings(), 3, 16));
+
+fn beginnings() -> impl Iterator<Item = &'static str> {
+    let words = SHAPES.iter().map(|shape| shape.0).chain(INNER.iter().map(|inner| inner.0)).chain(HASHES).chain(SEEDS);
+    words.chain([":AA", "pat"])
+}
 
 /// Marks every token of a known shape.
 pub(super) fn find(text: &str, marks: &mut Vec<Mark>) {
     let Some(finder) = FINDER.as_ref() else { return };
     let mut done = 0;
-    for found in finder.find_overlapping_iter(text) {
+    let spans = STARTS.spans(text, |_| true).into_iter();
+    for found in spans.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
         if found.start() < done {
             continue;
         }

@@ -5,7 +5,7 @@ use super::bytes::{
 };
 use super::commands::{self, Command};
 use super::marks::Mark;
-use super::names::{Secrecy, secrecy};
+use super::names::{Secrecy, may_be_secret, secrecy};
 use super::phrases;
 use super::values::{Reach, is_harmless, secret_at};
 
@@ -29,6 +29,9 @@ pub(super) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
         let start = at;
         at = skip(text, at, is_word);
         let word = Word { text, start, end: at };
+        if !word.may_tell() {
+            continue;
+        }
         let found = match word.assigned() {
             Some(value) if value >= text.len() => {
                 open = Some(secrecy(word.name())).filter(|secrecy| *secrecy != Secrecy::None);
@@ -63,6 +66,23 @@ pub(super) struct Word<'t> {
 impl<'t> Word<'t> {
     pub(super) fn name(self) -> &'t str {
         part(self.text, self.start, self.end)
+    }
+
+    /// Whether any reading of the word can find something: most words are sorted out here.
+    fn may_tell(self) -> bool {
+        let name = self.name();
+        let after = byte(self.text, self.end);
+        let flag = byte(self.text, self.start) == b'-';
+        let query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
+        let fields = after == b':' && byte(self.text, self.end + 1).is_ascii_digit();
+        let known = match name.len() {
+            2 => name.eq_ignore_ascii_case("by"),
+            5 => name.eq_ignore_ascii_case("basic"),
+            6 => name.eq_ignore_ascii_case("bearer"),
+            8 => name.eq_ignore_ascii_case("add_user"),
+            _ => false,
+        };
+        flag || query || fields || known || may_be_secret(name)
     }
 
     /// What stands before the word on its line, as far as it matters.

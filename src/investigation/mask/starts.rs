@@ -1,0 +1,98 @@
+//! Where patterns may begin: sorts most of a text out before it is searched.
+
+/// The first letters of all patterns, hashed to bits.
+#[derive(Clone, Debug)]
+pub(super) struct Starts {
+    bits: Vec<u64>,
+    /// How many of its bits a hash keeps.
+    kept: u32,
+    /// How many letters are hashed.
+    letters: usize,
+    longest: usize,
+    /// A pattern is too short to be told by its letters: it may begin anywhere.
+    anywhere: bool,
+}
+
+impl Starts {
+    /// Of patterns that have as many letters as are hashed (at most eight), or one less.
+    pub(super) fn new<'p>(patterns: impl Iterator<Item = &'p str>, letters: usize, kept: u32) -> Self {
+        let mut starts =
+            Self { bits: vec![0; (1 << kept) / 64], kept, letters, longest: 0, anywhere: !(2..=8).contains(&letters) };
+        for pattern in patterns {
+            let bytes = pattern.as_bytes();
+            starts.longest = starts.longest.max(bytes.len());
+            let head = bytes.iter().take(letters).fold(0, |value, b| value << 8 | u64::from(*b));
+            match letters.checked_sub(bytes.len().min(letters)) {
+                Some(0) => starts.set(head),
+                Some(1) => (0..=255).for_each(|last| starts.set(head << 8 | last)),
+                Some(_) | None => starts.anywhere = true,
+            }
+        }
+        starts
+    }
+
+    fn hash(&self, value: u64) -> u64 {
+        value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.kept)
+    }
+
+    fn set(&mut self, value: u64) {
+        let hash = self.hash(value);
+        if let Some(word) = usize::try_from(hash >> 6).ok().and_then(|index| self.bits.get_mut(index)) {
+            *word |= 1 << (hash & 63);
+        }
+    }
+
+    fn has(&self, value: u64) -> bool {
+        let hash = self.hash(value);
+        let word = usize::try_from(hash >> 6).ok().and_then(|index| self.bits.get(index));
+        word.is_some_and(|word| word >> (hash & 63) & 1 == 1)
+    }
+
+    /// Spans, in order and apart from each other, that hold every match whole. `begins` says whether a pattern begins at
+    /// a place whose letters are those of one.
+    pub(super) fn spans(&self, text: &str, begins: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+        if self.anywhere {
+            return vec![(0, text.len())];
+        }
+        let mask = u64::MAX >> (64 - 8 * self.letters);
+        let mut spans: Vec<(usize, usize)> = Vec::new();
+        let mut add = |start: usize| {
+            let end = (start + self.longest).min(text.len());
+            match spans.last_mut() {
+                Some(last) if start <= last.1 => last.1 = end,
+                Some(_) | None => spans.push((start, end)),
+            }
+        };
+        let before = self.letters - 1;
+        let mut value = text.bytes().take(before).fold(0, |value, b| value << 8 | u64::from(b));
+        for (start, b) in text.as_bytes().get(before..).unwrap_or_default().iter().enumerate() {
+            value = (value << 8 | u64::from(*b)) & mask;
+            if self.has(value) && begins(start) {
+                add(start);
+            }
+        }
+        // The last letters may be a pattern that is one shorter.
+        if let Some(start) = text.len().checked_sub(before)
+            && begins(start)
+        {
+            add(start);
+        }
+        spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spans_hold_every_pattern_whole() {
+        let starts = Starts::new(["abc", "Q~", "abcdef"].into_iter(), 3, 16);
+        let spans = |text| starts.spans(text, |_| true);
+        assert_eq!(spans("xx abcdef yy abcabc zz 0123"), vec![(3, 9), (13, 22), (25, 27)]);
+        assert_eq!(spans("0123456789Q~"), vec![(10, 12)]);
+        assert_eq!(spans("Q~"), vec![(0, 2)]);
+        assert_eq!(spans("x"), vec![]);
+        assert_eq!(Starts::new(["a"].into_iter(), 3, 16).spans("xyz", |_| true), vec![(0, 3)]);
+    }
+}
