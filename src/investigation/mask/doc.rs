@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::bytes::{begins, is_opaque, part};
+use super::bytes::{begins, byte, is_opaque, part};
 use super::marks::Mark;
 use super::names::{Secrecy, secrecy};
 use super::values::is_harmless;
@@ -41,6 +41,17 @@ pub(super) struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Doc {
     pub(super) nodes: Vec<Node>,
+}
+
+/// The first child of a map under each key that is asked for.
+#[derive(Debug, Default)]
+struct Known {
+    kind: Option<usize>,
+    version: Option<usize>,
+    data: Option<usize>,
+    auths: Option<usize>,
+    name: Option<usize>,
+    head: Option<usize>,
 }
 
 /// What holds for all that is below a node.
@@ -115,9 +126,36 @@ impl Doc {
         })
     }
 
-    fn said(&self, text: &str, index: usize, keys: &[&str]) -> Option<String> {
-        let node = self.nodes.get(self.child(text, index, keys)?)?;
-        self.scalar(text, node).map(Cow::into_owned)
+    fn known(&self, text: &str, index: usize) -> Known {
+        const NAMES: [&str; 8] =
+            ["name", "key", "variable", "header", "parameter", "field", "property", "ParameterKey"];
+        const HEADS: [&str; 7] = ["columns", "fields", "header", "headers", "cols", "columnNames", "column_names"];
+        let mut known = Known::default();
+        for child in self.children(index) {
+            let Some(node) = self.nodes.get(child) else { break };
+            let first = node.key.map_or(0, |(start, _)| byte(text, start).to_ascii_lowercase());
+            if !matches!(first, b'k' | b'a' | b'd' | b'n' | b'v' | b'h' | b'p' | b'f' | b'c' | b'\\') {
+                continue;
+            }
+            let key = self.key(text, node);
+            let among = |keys: &[&str]| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted));
+            let places = [
+                (&mut known.kind, among(&["kind"])),
+                (&mut known.version, among(&["apiVersion"])),
+                (&mut known.data, among(&["data"])),
+                (&mut known.auths, among(&["auths"])),
+                (&mut known.name, among(&NAMES)),
+                (&mut known.head, among(&HEADS)),
+            ];
+            for (place, _) in places.into_iter().filter(|(place, is)| *is && place.is_none()) {
+                *place = Some(child);
+            }
+        }
+        known
+    }
+
+    fn said<'a>(&self, text: &'a str, child: Option<usize>) -> Option<Cow<'a, str>> {
+        self.scalar(text, self.nodes.get(child?)?)
     }
 
     /// Marks what is secret by its place. `governed` holds for the node at `from` and all below it.
@@ -154,8 +192,8 @@ impl Doc {
         let end = from + rules.len();
         for index in from..end {
             let Some(node) = self.nodes.get(index) else { break };
-            let own = self.own_rule(text, node);
             let given = rules.get(index - from).copied().unwrap_or(Rule::Free);
+            let own = self.own_rule(text, node, given);
             let rule = match (given, own) {
                 (Rule::All, _) => Rule::All,
                 (_, Some(own)) if given == Rule::Free || own == Rule::Free => own,
@@ -184,16 +222,20 @@ impl Doc {
         }
     }
 
-    /// What the key of a node says.
-    fn own_rule(&self, text: &str, node: &Node) -> Option<Rule> {
+    /// What the key of a node says, where `given` holds.
+    fn own_rule(&self, text: &str, node: &Node, given: Rule) -> Option<Rule> {
         let key = self.key(text, node);
         if key.is_empty() {
+            return None;
+        }
+        let named = secrecy(&key);
+        if named == Secrecy::None && given == Rule::Free {
             return None;
         }
         if ABOUT.contains(&key.as_ref()) {
             return Some(Rule::Free);
         }
-        match secrecy(&key) {
+        match named {
             Secrecy::None => None,
             named @ (Secrecy::Weak | Secrecy::Strong | Secrecy::Header) => Some(Rule::Named(named)),
         }
@@ -243,11 +285,10 @@ impl Doc {
     }
 
     fn of_map(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        const NAMES: [&str; 8] =
-            ["name", "key", "variable", "header", "parameter", "field", "property", "ParameterKey"];
         const VALUES: [&str; 9] =
             ["value", "val", "content", "default", "stringValue", "string_value", "ParameterValue", "values", "data"];
-        match self.said(text, index, &["kind"]).as_deref() {
+        let known = self.known(text, index);
+        match self.said(text, known.kind).as_deref() {
             Some("Secret") => self.of_secret(text, index, found),
             Some("SecretList") => {
                 let items = self.child(text, index, &["items"]).into_iter().flat_map(|items| self.children(items));
@@ -259,15 +300,17 @@ impl Doc {
                 found.extend(users.map(|user| (user, Rule::All)));
             }
             Some(_) => {}
-            None => self.of_cut_secret(text, index, found),
+            None => self.of_cut_secret(text, &known, found),
         }
-        found.extend(self.child(text, index, &["auths"]).map(|auths| (auths, Rule::All)));
-        let named = self.said(text, index, &NAMES).map_or(Secrecy::None, |name| secrecy(&name));
+        found.extend(known.auths.map(|auths| (auths, Rule::All)));
+        let named = self.said(text, known.name).map_or(Secrecy::None, |name| secrecy(&name));
         if named != Secrecy::None {
             let values = VALUES.iter().filter_map(|key| self.child(text, index, &[key]));
             found.extend(values.map(|value| (value, Rule::Named(named))));
         }
-        self.of_table(text, index, found);
+        if let Some(head) = known.head {
+            self.of_table(text, (index, head), found);
+        }
     }
 
     fn of_secret(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
@@ -276,9 +319,9 @@ impl Doc {
     }
 
     /// A Secret whose end with its kind is cut off: all of its data is base64.
-    fn of_cut_secret(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        let Some(data) = self.child(text, index, &["data"]) else { return };
-        let versioned = self.said(text, index, &["apiVersion"]).is_some_and(|version| version == "v1");
+    fn of_cut_secret(&self, text: &str, known: &Known, found: &mut Vec<(usize, Rule)>) {
+        let Some(data) = known.data else { return };
+        let versioned = self.said(text, known.version).is_some_and(|version| version == "v1");
         let is_base64 = |value: &str| {
             value.len() >= 8 && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
         };
@@ -289,14 +332,12 @@ impl Doc {
     }
 
     /// `{"columns": ["user", "password"], "rows": [["bob", "…"]]}`.
-    fn of_table(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        const HEADS: [&str; 7] = ["columns", "fields", "header", "headers", "cols", "columnNames", "column_names"];
+    fn of_table(&self, text: &str, (index, head): (usize, usize), found: &mut Vec<(usize, Rule)>) {
         const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
-        let Some(head) = self.child(text, index, &HEADS) else { return };
         let name = |child: usize| {
             let node = self.nodes.get(child)?;
-            let name = self.scalar(text, node).map(Cow::into_owned);
-            name.or_else(|| self.said(text, child, &["name", "column_name", "text"]))
+            let inner = || self.said(text, self.child(text, child, &["name", "column_name", "text"]));
+            self.scalar(text, node).or_else(inner)
         };
         let columns: Vec<Secrecy> =
             self.children(head).map(|child| name(child).map_or(Secrecy::None, |name| secrecy(&name))).collect();

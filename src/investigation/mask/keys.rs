@@ -6,6 +6,17 @@ use super::marks::Mark;
 /// Marks private keys: up to the end of the text when the end is missing, from the first line of the same kind when the
 /// beginning is.
 pub(super) fn find(text: &str, marks: &mut Vec<Mark>) {
+    // By a letter that is rare: what follows takes long where there is nothing.
+    let says = |letter: char, tail: &str| text.match_indices(letter).any(|(at, _)| rest(text, at).starts_with(tail));
+    if says('V', "VATE KEY") {
+        armoured(text, marks);
+    }
+    if says('L', "Lines:") {
+        putty(text, marks);
+    }
+}
+
+fn armoured(text: &str, marks: &mut Vec<Mark>) {
     let mut done = 0;
     while let Some(at) = rest(text, done).find("-----").map(|at| done + at) {
         let label = at + 5;
@@ -18,6 +29,9 @@ pub(super) fn find(text: &str, marks: &mut Vec<Mark>) {
             marks.extend(tail(text, at));
         }
     }
+}
+
+fn putty(text: &str, marks: &mut Vec<Mark>) {
     let mut done = 0;
     while let Some(at) = rest(text, done).find("Private-Lines:").map(|at| done + at) {
         let start = line_end(text, at);

@@ -38,7 +38,8 @@ const LONGEST: usize = 4_096;
 
 /// Marks the credentials of all addresses.
 pub(super) fn find(text: &str, marks: &mut Vec<Mark>) {
-    let mut places = text.match_indices("://").map(|(at, _)| at).peekable();
+    let colons = text.match_indices(':').map(|(at, _)| at);
+    let mut places = colons.filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/').peekable();
     while let Some(at) = places.next() {
         let limit = places.peek().copied().unwrap_or(text.len()).min(at + LONGEST);
         let scheme =
@@ -50,6 +51,9 @@ pub(super) fn find(text: &str, marks: &mut Vec<Mark>) {
     }
     for (at, _) in text.match_indices('@') {
         driver(text, at, marks);
+    }
+    if !text.contains('@') {
+        return;
     }
     for (at, _) in text.match_indices("thin:") {
         let start = at + "thin:".len();

@@ -1,7 +1,7 @@
 //! Finds secrets word by word: names with a value after them, flags, authorization schemes.
 
 use super::bytes::{
-    back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip,
+    back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
 };
 use super::commands::{self, Command};
 use super::marks::Mark;
@@ -150,8 +150,11 @@ impl<'t> Word<'t> {
         if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
             return None;
         }
-        let run = part(text, value, near_line_end(text, value, 512));
-        let run = run.split(|c: char| c.is_whitespace() || c == '"').next().unwrap_or_default();
+        let mut end = skip_near(text, value, 512, |b| !b.is_ascii_whitespace() && b != b'"');
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let run = part(text, value, end).split(char::is_whitespace).next().unwrap_or_default();
         let mut fields = run.splitn(4, ':');
         let (port, _, user, password) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
         let is_port = port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
