@@ -27,6 +27,7 @@ mod journals;
 mod llm;
 mod load;
 mod lost_commits;
+mod masking_speed;
 mod mcp;
 mod metrics;
 mod poison;

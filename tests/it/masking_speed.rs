@@ -1,0 +1,142 @@
+//! A megabyte of what tools and models say is masked in 20 ms, and what is made to be slow takes no more than its length.
+//!
+//! `cargo test --release --manifest-path fuzz/Cargo.toml --test masking_speed -- --nocapture` measures it, on a machine
+//! that does nothing else. Without optimisation the texts are shorter, and only what takes the square of its length fails.
+
+use std::time::{Duration, Instant};
+
+use tarsy::investigation::mask::{MASKED, Mask};
+
+const DEBUG: bool = cfg!(debug_assertions);
+const BYTES: usize = if DEBUG { 64 << 10 } else { 1 << 20 };
+const LIMIT: Duration = Duration::from_millis(if DEBUG { 2_000 } else { 20 });
+/// Of texts that nobody writes but to be slow.
+const HOSTILE_LIMIT: Duration = Duration::from_millis(if DEBUG { 4_000 } else { 400 });
+/// The best one counts: others use this machine, too.
+const RUNS: usize = if DEBUG { 2 } else { 10 };
+
+fn repeated(part: &str) -> String {
+    part.repeat(BYTES / part.len() + 1)
+}
+
+/// Numbered lines of a log, one in two hundred with a password.
+fn log(secrets: bool) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        let rest = if secrets && number % 200 == 0 { "password=hunter2-0f" } else { "status=200 took=13ms" };
+        text += &format!(
+            "2026-11-22T10:00:{:02}.{number:03}Z INFO checkout-7d9f8b6c5-x2x{number} GET /api/v1/orders/{number} {rest}\n",
+            number % 60
+        );
+        if text.len() > BYTES {
+            return text;
+        }
+    }
+    text
+}
+
+/// A list of pods, as `kubectl get -o json` gives it.
+fn json() -> String {
+    let pod = |number: usize| {
+        serde_json::json!({
+            "kind": "Pod", "metadata": {"name": format!("checkout-{number}"), "namespace": "shop", "uid": format!("{number:032x}"),
+            "labels": {"app": "checkout", "pod-template-hash": "7d9f8b6c5"}},
+            "spec": {"containers": [{"name": "app", "image": format!("registry.example/checkout@sha256:{number:064x}"),
+            "env": [{"name": "LOG_LEVEL", "value": "info"}, {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}],
+            "resources": {"limits": {"memory": "512Mi"}}}]}, "status": {"phase": "Running", "podIP": "10.2.3.4"},
+        })
+    };
+    let items: Vec<_> = (0..BYTES / 560).map(pod).collect();
+    serde_json::json!({"kind": "List", "items": items}).to_string()
+}
+
+/// The same as YAML.
+fn yaml() -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        text += &format!(
+            "- kind: Pod\n  metadata:\n    name: checkout-{number}\n    labels:\n      app: checkout\n  spec:\n    containers:\n    \
+             - name: app\n      image: checkout:{number}\n      env:\n      - name: LOG_LEVEL\n        value: info\n"
+        );
+        if text.len() > BYTES {
+            return text;
+        }
+    }
+    text
+}
+
+/// The best of several runs.
+fn measured(mask: &Mask, text: &str) -> (Duration, usize) {
+    let mut masked = 0;
+    let run = || {
+        let begun = Instant::now();
+        masked = mask.apply(text).matches(MASKED).count();
+        begun.elapsed()
+    };
+    let best = std::iter::repeat_with(run).take(RUNS).min().unwrap();
+    (best, masked)
+}
+
+#[test]
+fn a_megabyte_is_masked_in_twenty_milliseconds() {
+    let known = Mask::new((0..200).map(|number| format!("known-secret-{number}-value")));
+    let mut slow = Vec::new();
+    for (name, text) in [
+        ("log", log(false)),
+        ("log with passwords", log(true)),
+        ("json", json()),
+        ("yaml", yaml()),
+        ("json of a log", serde_json::json!({"stdout": log(false)}).to_string()),
+        ("prose", repeated("The pod was restarted because its memory limit was too low for the load of the morning. ")),
+    ] {
+        let (took, masked) = measured(&known, &text);
+        let took = took.mul_f64(BYTES as f64 / text.len() as f64);
+        println!("{name}: {:.1} ms, {masked} masked", took.as_secs_f64() * 1000.0);
+        if took > LIMIT {
+            slow.push((name, took));
+        }
+    }
+    assert_eq!(slow, []);
+}
+
+#[test]
+fn a_hostile_megabyte_takes_no_more_than_its_length() {
+    let mut slow = Vec::new();
+    for part in [
+        "password=\"",
+        "-----BEGIN ",
+        "token ",
+        "cookie:{",
+        "password=${",
+        "password='<a",
+        "bearer+",
+        "a://b:",
+        "eyJ.",
+        "sk-",
+        "-us",
+        "Q~",
+        "{\"password\":",
+        "[",
+        "{\"a\":{\"b\":",
+        "- ",
+        "password: |\n ",
+        "a: &b\n",
+        "\\\"",
+        "%70%61",
+        "\u{1b}[0m",
+        "p\u{200b}a",
+        "| password ",
+        "<password>",
+        "AKIA",
+        "kind: Secret\ndata:\n  a: ",
+        "QUtJQQ==",
+        "data:\n",
+    ] {
+        let (took, _) = measured(&Mask::default(), &repeated(part));
+        println!("{part:?}: {:.1} ms", took.as_secs_f64() * 1000.0);
+        if took > HOSTILE_LIMIT {
+            slow.push((part, took));
+        }
+    }
+    assert_eq!(slow, []);
+}
