@@ -115,7 +115,9 @@ fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
         for secret in shown::secrets_of(url) {
             let elsewhere = url.replacen(&format!(":{secret}@"), "@", 1);
             let is_name = elsewhere.split(|c: char| !c.is_alphanumeric()).any(|part| part == secret);
-            if !is_name || elsewhere == url {
+            // What stands alone before the @ is a token for NATS, and a name for a database.
+            let is_user = url.starts_with("postgres") && url.contains(&format!("://{secret}@"));
+            if !is_user && (!is_name || elsewhere == url) {
                 values.extend([secret.to_owned(), percent_decoded(secret)]);
             }
         }
@@ -176,6 +178,8 @@ mod tests {
         }
         let mask = of_process(Some(&addresses("nats://a", "postgres://postgres:postgres@h/d")));
         assert_eq!(mask.apply("the pod postgres-0"), "the pod postgres-0", "a name that is its own password");
+        let mask = of_process(Some(&addresses("nats://a", "postgres://checkout-service@h/d")));
+        assert_eq!(mask.apply("checkout-service is down"), "checkout-service is down", "a user without a password");
     }
 
     #[test]
