@@ -45,12 +45,7 @@ fn masked_body<'a>(mask: &Mask, body: &'a [u8]) -> Cow<'a, [u8]> {
     let Ok(text) = std::str::from_utf8(body) else { return Cow::Borrowed(body) };
     let text = text.trim_start_matches('\u{feff}');
     let masked = match serde_json::from_str::<Value>(text) {
-        Ok(value) => {
-            let masked = mask.json(&value);
-            // Its texts one by one; what only a key says of a number is said once more in the flat text.
-            let hidden = masked.as_str() == Some(HIDDEN);
-            if hidden { mask.each_text(value).to_string() } else { masked.to_string() }
-        }
+        Ok(value) => mask.json(&value).to_string(),
         Err(_) => mask.apply(text).into_owned(),
     };
     Cow::Owned(masked.into_bytes())

@@ -53,9 +53,10 @@ fn texts(seeds: &[Seed]) -> Vec<String> {
     seeds.iter().map(|seed| seed.text.clone()).chain([format!("it is {KNOWN} there")]).collect()
 }
 
-/// One block for each, as a model writes them.
+/// One block for each, as a model writes them. A recording takes `[[` for a citation.
 fn markdown(seeds: &[Seed]) -> String {
-    let block = |text: String| format!("It printed:\n\n```text\n{text}\n```\n\nThen it ended.\n\n");
+    let block =
+        |text: String| format!("It printed:\n\n```text\n{}\n```\n\nThen it ended.\n\n", text.replace("[[", "[ ["));
     texts(seeds).into_iter().map(block).collect()
 }
 
@@ -118,8 +119,8 @@ impl Traces {
             let once = unescaped(text);
             let readings = [text.clone(), unescaped(&once), once];
             for seed in seeds {
-                let shown = |secret: &&String| readings.iter().any(|reading| reading.contains(secret.as_str()));
-                found.extend(seed.secrets.iter().find(shown).map(|_| format!("{place}: {}", seed.name)));
+                let shown = |secret: &String| readings.iter().find_map(|reading| excerpt(reading, secret));
+                found.extend(seed.secrets.iter().find_map(shown).map(|text| format!("{place}: {}: {text}", seed.name)));
             }
             if readings.iter().any(|reading| reading.contains(KNOWN)) {
                 found.insert(format!("{place}: a known value"));
@@ -127,6 +128,14 @@ impl Traces {
         }
         found
     }
+}
+
+/// What stands around a text, where it is.
+fn excerpt(text: &str, secret: &str) -> Option<String> {
+    let at = text.find(secret)?;
+    let (before, after) = (text.get(..at)?, text.get(at..)?);
+    let before: String = before.chars().rev().take(120).collect();
+    Some(before.chars().rev().chain(after.chars().take(120)).collect())
 }
 
 /// Every row of every table.
@@ -169,7 +178,7 @@ async fn publish(stage: &Stage, headers: Value, body: &str) -> SessionId {
 async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_metric() {
     let seeds = known_seeds();
     let in_headers = of_headers(&seeds);
-    assert!(seeds.len() >= 40 && in_headers.len() >= 20, "{} {}", seeds.len(), in_headers.len());
+    assert!(seeds.len() >= 300 && in_headers.len() >= 100, "{} {}", seeds.len(), in_headers.len());
     let stage = Stage::set_up(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
     std::fs::create_dir(stage.file("leaking")).unwrap();
     evidence(&stage.file("leaking"), &seeds);

@@ -98,7 +98,7 @@ async fn two_workers_that_race_for_alerts_of_one_fingerprint_open_one_investigat
         let alerts = join_all((0..IN_A_RACE).map(|_| publish(&jetstream, alert))).await;
         let held = stage.gates.next().await;
         let joined = format!(
-            "SELECT count(*) FROM alerts WHERE fingerprint = '{fingerprint}' AND place = 'joined' AND settled_at IS NOT NULL"
+            "SELECT count(*) FROM alerts WHERE fingerprint LIKE '%:{fingerprint}' AND place = 'joined' AND settled_at IS NOT NULL"
         );
         let others = i64::try_from(IN_A_RACE - 1).unwrap();
         eventually("the others have joined", async || stage.database.number(&joined) == others).await;
