@@ -17,11 +17,12 @@ use super::error::Error;
 use super::migrate::{MIGRATIONS, with_connection};
 
 /// What a worker does with each table; when it prunes, it also deletes.
-const RIGHTS: [(&str, &str); 13] = [
+const RIGHTS: [(&str, &str); 14] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alerts", "SELECT INSERT UPDATE"),
     ("entries", "SELECT INSERT UPDATE"),
+    ("event_key", "SELECT"),
     ("llm_interactions", "INSERT"),
     ("schema_compatibility", "SELECT"),
     ("session_plans", "SELECT INSERT"),

@@ -185,7 +185,7 @@ mod tests {
         let islands = islands(text);
         islands
             .iter()
-            .map(|found| (&text[found.start..found.end], found.doc.nodes.len(), found.is_whole(text)))
+            .map(|found| (text.get(found.start..found.end).unwrap(), found.doc.nodes.len(), found.is_whole(text)))
             .collect()
     }
 

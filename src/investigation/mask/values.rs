@@ -309,13 +309,15 @@ pub(super) fn refers(value: &str) -> bool {
         "kms://",
         "gcp-secret:",
     ];
-    const ROOTS: [&str; 12] =
-        ["/etc/", "/var/", "/run/", "/opt/", "/home/", "/root/", "/tmp/", "/usr/", "/secrets/", "/vault/", "~/", "./"];
+    const ROOTS: [&str; 10] = ["etc", "var", "run", "opt", "home", "root", "tmp", "usr", "secrets", "vault"];
     let by_variable = value.strip_prefix('$').is_some_and(|name| {
         is_variable(name) && name.len() > 2 && !name.bytes().any(|b| b.is_ascii_lowercase() || b == b'-' || b == b'.')
     });
-    let path =
-        ROOTS.iter().any(|root| value.starts_with(root)) && value.bytes().all(|b| is_word(b) || b == b'/' || b == b'~');
+    let below_a_root = value.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let path = below_a_root.is_some_and(|(root, _)| ROOTS.contains(&root))
+        || value.starts_with("~/")
+        || value.starts_with("./");
+    let path = path && value.bytes().all(|b| is_word(b) || b == b'/' || b == b'~');
     let resource = value.starts_with("projects/") && value.contains("/secrets/");
     by_variable || path || resource || STARTS.iter().any(|start| value.starts_with(start)) && !value.contains(' ')
 }
@@ -325,7 +327,7 @@ mod tests {
     use super::*;
 
     fn value(text: &str, reach: Reach) -> Option<&str> {
-        secret_at(text, 0, reach, Secrecy::Strong).map(|mark| &text[mark.start..mark.end])
+        secret_at(text, 0, reach, Secrecy::Strong).and_then(|mark| text.get(mark.start..mark.end))
     }
 
     #[test]

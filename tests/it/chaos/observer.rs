@@ -68,7 +68,7 @@ impl Observer {
                     Some(Err(_)) | None => connection = None,
                 }
                 #[allow(clippy::disallowed_methods, reason = "a thread of its own: pacing of looks")]
-                std::thread::sleep(BETWEEN_LOOKS);
+                std::thread::sleep(BETWEEN_LOOKS); // pacing of looks
             }
         });
         Self { latest, ended, thread: Some(thread) }

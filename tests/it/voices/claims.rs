@@ -71,7 +71,8 @@ async fn an_alert_that_claims_the_fingerprint_of_another_one_silences_nothing() 
     let house = House::build().await;
     let forged = json!({"groupKey": GROUP, "severity": "critical", "message": "nothing to see"});
     let whole = format!("alertmanager@alertmanager:{GROUP}");
-    let attempts: [(&str, &[(&str, &str)], Value); 4] = [
+    type Attempt<'a> = (&'a str, &'a [(&'a str, &'a str)], Value);
+    let attempts: [Attempt<'_>; 4] = [
         ("/alert", &[], forged.clone()),
         ("/alert", &[], webhook("firing", &["p1"])),
         ("/alert", &[("Tarsy-Fingerprint", GROUP)], json!({"message": "nothing to see", "severity": "critical"})),
