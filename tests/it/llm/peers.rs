@@ -4,9 +4,12 @@ use prost::Message as _;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig, TextDelta};
+use tokio::net::TcpStream;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
+
+use crate::support::wait::eventually;
 
 use super::harness::{Server, ask, failed, request, script, soon};
 
@@ -127,4 +130,27 @@ async fn an_error_is_one_message_that_is_final() {
     assert_eq!((error.code.as_str(), error.message.as_str(), chunk.is_final), ("credentials", "no key", true));
     assert_eq!(soon(stream.message()).await.unwrap(), None);
     assert_eq!(GenerateResponse::decode(chunk.encode_to_vec().as_slice()).unwrap(), chunk);
+}
+
+/// More than one address may have.
+const CROWD: usize = 300;
+
+#[tokio::test]
+async fn a_crowd_of_silent_connections_is_bounded_and_keeps_no_worker_out() {
+    let server = Server::start(script("  - {chunks: [{text: fine}]}\n"));
+    let worker = server.client();
+    ask(&worker, &request("test", "first")).await.unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..CROWD {
+        silent.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    let is_closed = |stream: &TcpStream| match stream.try_read(&mut [0; 1024]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    };
+    let closed = async || silent.iter().filter(|stream| is_closed(stream)).count() >= CROWD - 256;
+    eventually("those that are too many are closed", closed).await;
+    ask(&worker, &request("test", "second")).await.expect("the connection of a worker stays");
+    let another = async || ask(&server.client(), &request("test", "third")).await.is_ok();
+    eventually("another worker gets a silent one's place", another).await;
 }
