@@ -130,5 +130,9 @@ impl Nats {
 }
 
 fn admin(object: &str, action: &'static str, error: &dyn std::error::Error) -> Error {
-    Error::Admin { object: object.to_owned(), action, reason: error.to_string() }
+    let mut reason = error.to_string();
+    if reason.contains("insufficient storage") {
+        reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
+    }
+    Error::Admin { object: object.to_owned(), action, reason }
 }

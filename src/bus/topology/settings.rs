@@ -46,18 +46,18 @@ pub struct TopologySettings {
 impl Default for TopologySettings {
     fn default() -> Self {
         const HOUR: Duration = Duration::from_secs(60 * 60);
-        // NATS reserves what is bounded: together this has to fit on a small disk.
-        const GIB: i64 = 1024 * 1024 * 1024;
+        // NATS reserves what is bounded, whatever is in it: together 1 GiB, so that a small disk is enough for a first try.
+        const MIB: i64 = 1024 * 1024;
         Self {
             replicas: 1,
-            alerts_max_bytes: Bound::AtLeast(GIB),
+            alerts_max_bytes: Bound::AtLeast(256 * MIB),
             ack_wait: Duration::from_secs(30),
             timeline_max_age: Bound::AtLeast(72 * HOUR),
-            timeline_max_bytes: Bound::AtLeast(GIB),
+            timeline_max_bytes: Bound::AtLeast(512 * MIB),
             dead_letters_max_age: Bound::AtLeast(30 * 24 * HOUR),
-            dead_letters_max_bytes: Bound::AtLeast(GIB / 2),
+            dead_letters_max_bytes: Bound::AtLeast(192 * MIB),
             control_max_age: Bound::AtLeast(24 * HOUR),
-            control_max_bytes: Bound::AtLeast(GIB / 16),
+            control_max_bytes: Bound::AtLeast(64 * MIB),
         }
     }
 }

@@ -335,14 +335,14 @@ async fn more_copies_ages_and_bytes_than_are_asked_for_are_accepted_and_kept() {
     jetstream.update_stream(&letters).await.unwrap();
 
     let lines: Vec<String> = differences(&nats).await.iter().map(ToString::to_string).collect();
-    let least = "TARSY_DEAD_LETTERS: max_bytes is 1000, must be at least 536870912 (the bound of `streams` in the configuration)";
+    let least = "TARSY_DEAD_LETTERS: max_bytes is 1000, must be at least 201326592 (the bound of `streams` in the configuration)";
     assert_eq!(lines, [least], "only what is smaller differs");
     let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     assert_eq!(ensured, Ensured { created: 0, updated: 1, unchanged: 7 });
     let kept = config("TARSY_TIMELINE").await;
     assert_eq!((kept.max_age, kept.max_bytes), (hours(100), 1_100_000_000), "an operator's own bounds stay");
     let kept = config("TARSY_DEAD_LETTERS").await;
-    assert_eq!((kept.max_age, kept.max_bytes), (std::time::Duration::ZERO, 536_870_912));
+    assert_eq!((kept.max_age, kept.max_bytes), (std::time::Duration::ZERO, 201_326_592));
 
     let told = TopologySettings {
         timeline_max_age: Bound::Exactly(hours(2)),
@@ -388,5 +388,14 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
     assert_eq!(state.messages, 4, "no dead letter is lost");
     assert!((2_000_000..3_000_000).contains(&bound), "{bound}");
     let timeline = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
-    assert_eq!(timeline.cached_info().config.max_bytes, 1 << 30);
+    assert_eq!(timeline.cached_info().config.max_bytes, 512 << 20);
+}
+
+#[tokio::test]
+async fn a_stream_for_which_the_server_has_no_room_is_refused_with_the_setting_that_helps() {
+    let server = NatsServer::start().await;
+    let nats = connect(&server).await;
+    let large = TopologySettings { alerts_max_bytes: Bound::Exactly(1 << 40), ..TopologySettings::default() };
+    let error = nats.ensure_topology(&large).await.unwrap_err().to_string();
+    assert!(error.contains("TARSY_ALERTS") && error.contains("lower max_bytes of the stream in `streams`"), "{error}");
 }
