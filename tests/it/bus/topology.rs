@@ -394,8 +394,7 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
 #[tokio::test]
 async fn a_stream_for_which_the_server_has_no_room_is_refused_with_the_setting_that_helps() {
     let server = NatsServer::start().await;
-    let nats = connect(&server).await;
     let large = TopologySettings { alerts_max_bytes: Bound::Exactly(1 << 40), ..TopologySettings::default() };
-    let error = nats.ensure_topology(&large).await.unwrap_err().to_string();
+    let error = connect(&server).await.ensure_topology(&large).await.unwrap_err().to_string();
     assert!(error.contains("TARSY_ALERTS") && error.contains("lower max_bytes of the stream in `streams`"), "{error}");
 }
