@@ -7,45 +7,22 @@
 //! This module may know the ports and the domain types; it knows no database, no model and no tool.
 
 mod address;
-mod alerts;
-mod claims;
+mod cancel_requests;
 mod connection;
-mod control;
-mod cursor;
-mod dead_letters;
-mod delivery;
-mod deltas;
-mod divergence;
+pub mod dead_letters;
 mod error;
-mod feed;
-mod follow;
-mod follow_all;
 mod headers;
-mod leader;
 mod names;
-mod position;
 mod presence;
-mod publisher;
-mod pull;
-mod queue;
-mod reader;
-mod refusals;
-mod seal;
+pub mod queue;
 mod server;
-mod stored_letters;
-mod tail;
+pub mod timeline;
 mod topology;
-mod wire;
 
-pub use alerts::{NewAlert, Published};
-pub use claims::{ClaimSettings, Claims, Fault, Flow, Job};
+pub use cancel_requests::ControlRequests;
 pub use connection::{Link, Nats, Options, Patience};
-pub use control::ControlRequests;
-pub use delivery::JobDelivery;
+pub use dead_letters::stored::{MOST_DEAD_LETTERS, StoredDeadLetter};
 pub use error::Error;
-pub use feed::{FeedSettings, JetStreamFeed};
-pub use follow::{Followed, Follower, NoHistory};
-pub use follow_all::AllFollower;
 pub use headers::{
     ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,
     FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
@@ -54,10 +31,15 @@ pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, MessageKind, Priority, Subject, TIMELINE, control_subject, dead_letter_subject,
     live_subject, timeline_subject, worker_subject,
 };
-pub use position::{Backlog, Position};
 pub use presence::WorkerPresence;
-pub use queue::JetStreamQueue;
+pub use queue::claims::{ClaimSettings, Claims, Fault, Flow, Job};
+pub use queue::delivery::JobDelivery;
+pub use queue::position::{Backlog, Position};
+pub use queue::publish::{NewAlert, Published};
+pub use queue::requeue::JetStreamQueue;
 pub use server::ServerInfo;
-pub use stored_letters::{MOST_DEAD_LETTERS, StoredDeadLetter};
+pub use timeline::feed::{FeedSettings, JetStreamFeed};
+pub use timeline::follow::{Followed, Follower, NoHistory};
+pub use timeline::follow_all::AllFollower;
+pub use timeline::wire::MAX_EVENT_BYTES;
 pub use topology::{Bound, Difference, Ensured, Examined, TopologySettings, Verdict, Weakness};
-pub use wire::MAX_EVENT_BYTES;

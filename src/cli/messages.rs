@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::render::{figures, text};
+use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
 
 /// Columns of a fingerprint in a sentence.
@@ -21,7 +21,7 @@ pub fn nothing_yet(session: SessionId) -> String {
 /// The alert's session is another one's, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
     let fingerprint = fingerprint.map(|f| format!(" ({})", text::cut(&text::one_line(f, false), FINGERPRINT, true)));
-    let running = running.map(|running| format!(", running for {}", figures::span(running)));
+    let running = running.map(|running| format!(", running for {}", format::span(running)));
     format!(
         "joined session {}: same fingerprint{}{}. Following that one.",
         short(session),
@@ -32,7 +32,7 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
 
 /// The alert's session is another one's, which completed `ago`.
 pub fn cooled(session: &str, ago: Option<Duration>) -> String {
-    let ago = ago.map(|ago| format!(" {} ago", figures::span(ago)));
+    let ago = ago.map(|ago| format!(" {} ago", format::span(ago)));
     format!(
         "session {} investigated the same{} and completed (cooldown); --force investigates again. Following that one.",
         short(session),
@@ -56,7 +56,7 @@ pub fn workers(workers: Workers) -> String {
     if workers.count == 0 {
         return "no worker is there: tarsy worker starts one".to_owned();
     }
-    let (count, slots) = (figures::count(workers.count, "worker"), figures::count(workers.slots, "slot"));
+    let (count, slots) = (format::count(workers.count, "worker"), format::count(workers.slots, "slot"));
     format!("{count}, {slots}, {} busy", workers.busy)
 }
 
@@ -65,7 +65,7 @@ pub fn queued(ahead: u64, exact: bool, priority: &str) -> String {
     let about = if exact { "" } else { "about " };
     match ahead {
         0 => format!("queued: the next one of priority {priority}"),
-        _ => format!("queued: {about}{} of priority {priority} before it", figures::count(ahead, "alert")),
+        _ => format!("queued: {about}{} of priority {priority} before it", format::count(ahead, "alert")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::duration;
-use crate::cli::render::Style;
+use crate::cli::render::timeline::Style;
 use crate::cli::terminal::Live;
 use crate::cli::watch::Options;
 

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 
 use crate::cli::exit::Exit;
 use crate::cli::messages;
-use crate::cli::render::{Style, Timeline, figures, json, text};
+use crate::cli::render::timeline::{Style, Timeline};
+use crate::cli::render::{format, json, text};
 use crate::cli::terminal::{Live, Printer};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
@@ -222,7 +223,7 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 
     fn time_out(&mut self, timeline: &Timeline) -> anyhow::Result<Watched> {
-        let timeout = figures::span(self.options.timeout.unwrap_or_default());
+        let timeout = format::span(self.options.timeout.unwrap_or_default());
         self.note(&format!("No end after {timeout}. {}", timeline.finish().join("\n")))?;
         Ok(Watched::Over(Exit::StillRunning))
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::chains::{self, Names};
-use super::reader::{Context, Field, Map};
-use super::settings::Settings;
-use super::synthesis::Synthesis;
-use super::yaml::{self, Data, Node};
+use super::read::reader::{Context, Field, Map};
+use super::read::yaml::{self, Data, Node};
+use super::sections::chains::{self, Names};
+use super::sections::settings::Settings;
+use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer,
     Receive, Retention, Runbooks, Streams, Worker, builtin,
@@ -86,7 +86,7 @@ fn names(root: &Node) -> Names {
 fn keys(root: &Node, section: &str) -> Vec<String> {
     let section = entries(root).iter().find(|(key, _)| key.data == Data::Text(section.to_owned()));
     let entries = section.map(|(_, value)| entries(value)).unwrap_or_default();
-    entries.iter().map(|(key, _)| super::reader::key_text(key)).collect()
+    entries.iter().map(|(key, _)| super::read::reader::key_text(key)).collect()
 }
 
 fn entries(node: &Node) -> &[(Node, Node)] {

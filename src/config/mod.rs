@@ -3,44 +3,31 @@
 //! A file is read into a tree with lines ([`yaml`]), the tree into values by a reader that collects every fault
 //! before it gives up. Secrets stay references: a [`Template`] or the name of an environment variable.
 
-mod agents;
-mod chains;
-mod fault;
 mod load;
-mod providers;
-mod reader;
-mod retention;
-mod servers;
-mod settings;
+pub mod read;
+pub mod sections;
 mod show;
-mod streams;
-mod synthesis;
-mod template;
 #[cfg(test)]
 mod tests;
-mod trust;
-mod units;
-mod worker;
-pub mod yaml;
 
 use std::collections::BTreeMap;
 
 use crate::investigation::plan::SuccessPolicy;
 
-pub use agents::Agent;
-pub use chains::{AgentChain, Stage, StageAgent};
-pub use fault::{Fault, Faults, render_faults};
 pub use load::{FILE, check, find, process_env};
-pub use providers::{Backend, LlmProvider, Price};
-pub use retention::{Database, Retention};
-pub use servers::McpServer;
-pub use settings::Settings;
+pub use read::fault::{Fault, Faults, render_faults};
+pub use read::template::{Template, TemplateError};
+pub use sections::agents::Agent;
+pub use sections::chains::{AgentChain, Stage, StageAgent};
+pub use sections::providers::{Backend, LlmProvider, Price};
+pub use sections::retention::{Database, Retention};
+pub use sections::servers::McpServer;
+pub use sections::settings::Settings;
+pub use sections::streams::{Kept, Streams};
+pub use sections::synthesis::Synthesis;
+pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive, Runbooks};
+pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show};
-pub use streams::{Kept, Streams};
-pub use synthesis::Synthesis;
-pub use template::{Template, TemplateError};
-pub use trust::{Questions, RECEIVE_HEADERS, Receive, Runbooks};
-pub use worker::{Dedupe, Masking, Worker};
 
 /// The commented example that `config example` prints. Free of faults whatever variables are set.
 pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 
-use super::units::{show_bytes, show_duration, show_tokens};
+use super::read::units::{show_bytes, show_duration, show_tokens};
 use super::{
     Agent, AgentChain, Config, Defaults, Kept, LlmProvider, McpServer, Price, Questions, Retention, Settings, Stage,
     StageAgent, Streams, Synthesis, Template,

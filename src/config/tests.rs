@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::*;
+use crate::config::*;
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
 fn env(name: &str) -> Option<String> {

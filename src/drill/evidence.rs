@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::config::yaml::{self, YamlError};
+use crate::config::read::yaml::{self, YamlError};
 
 /// Name of the index in a folder of evidence.
 pub const INDEX: &str = "evidence.yaml";

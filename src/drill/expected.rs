@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::config::yaml;
-use crate::investigation::numbers::cited;
+use crate::config::read::yaml;
+use crate::investigation::execution::event_refs::cited;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 /// The content of an `expected.yaml`.

@@ -15,7 +15,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
 use super::repeat;
-use crate::config::yaml::{self, YamlError};
+use crate::config::read::yaml::{self, YamlError};
 
 pub use native::{Code, CodeResult, Research, Resting};
 pub use question::Question;

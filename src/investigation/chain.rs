@@ -19,9 +19,9 @@
 //!
 //! The agents of a stage are told what the stage before it found, and nothing of those before that.
 
+use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
 use super::plan::{Plan, StagePlan, SuccessPolicy};
-use super::recovery::Recovery;
 
 /// A session as a resume finds it.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@
 use super::alert::{Alert, AlertStatus};
 use super::plan::{Strategy, ToolSpec};
 use super::runbook::{RunbookHost, is_listed};
-use super::toolbook;
+use super::tool_descriptions;
 
 const INVESTIGATE_SYSTEM: &str = include_str!("prompts/investigate_system.md");
 const ANALYSE_SYSTEM: &str = include_str!("prompts/analyse_system.md");
@@ -145,7 +145,7 @@ pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'
         ("max_iterations", &briefing.max_iterations.to_string()),
         ("instructions", &instructions),
         ("answer_form", answer_form.trim()),
-        ("tools", &toolbook::describe(briefing.tools)),
+        ("tools", &tool_descriptions::describe(briefing.tools)),
         ("reach", &reach(briefing.tools, text.is_empty())),
     ];
     render(template, &values)

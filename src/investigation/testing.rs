@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::absorb::{absorb, failed};
-use super::conversation::Message;
-use super::decide::{Decision, Purpose, decide};
-use super::entry::{Answer, Entry, StopReason, ToolCall, Usage};
-use super::narrate::{Measured, narrate};
-use super::numbers::{Recorded, told_by};
+use super::execution::absorb::{absorb, failed};
+use super::execution::conversation::Message;
+use super::execution::decide::{Decision, Purpose, decide};
+use super::execution::entry::{Answer, Entry, StopReason, ToolCall, Usage};
+use super::execution::event_refs::{Recorded, told_by};
+use super::execution::results::{answered, lost, unanswered};
+use super::execution::state::State;
+use super::execution::window::EXCEEDED;
 use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
-use super::results::{answered, lost, unanswered};
-use super::state::State;
 use super::timeline::EventDraft;
-use super::window::EXCEEDED;
+use super::timeline::projection::{Measured, narrate};
 
 /// What the model does in one iteration.
 #[derive(Clone, Debug)]

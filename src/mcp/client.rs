@@ -32,7 +32,7 @@ use self::server::Server;
 pub use self::server::ServerConfig;
 use super::Error;
 use crate::engine::ports::{Listing, ToolReply, Tools, Unavailable};
-use crate::investigation::entry::ToolCall;
+use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 

@@ -3,15 +3,13 @@
 pub mod connect;
 pub mod doctor;
 pub mod drill;
-pub mod gauges;
 pub mod guard;
-pub mod intake;
 pub mod llm_service;
 pub mod masked;
 pub mod migrate;
 pub mod receive;
+mod redact;
 pub mod secrets;
-mod shown;
 pub mod shutdown;
 pub mod tools;
 pub mod worker;

@@ -10,7 +10,7 @@ use crate::config::{Config, McpServer, Template, process_env};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
-use super::shown;
+use super::redact;
 
 /// Files with more bytes are no list of secrets.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -112,7 +112,7 @@ fn is_harmless(value: &str) -> bool {
 /// user, the host or the database is no secret, and would hide that name everywhere.
 fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
     for url in value.split(',').map(str::trim).filter(|url| url.contains("://") || url.contains("password=")) {
-        for secret in shown::secrets_of(url) {
+        for secret in redact::secrets_of(url) {
             let elsewhere = url.replacen(&format!(":{secret}@"), "@", 1);
             let is_name = elsewhere.split(|c: char| !c.is_alphanumeric()).any(|part| part == secret);
             // What stands alone before the @ is a token for NATS, and a name for a database.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::engine::ports::{JournalError, Lease};
 
-use super::number;
+use super::rows::number;
 use super::statement::statement;
 
 pub(super) struct ReadFence {

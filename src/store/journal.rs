@@ -4,17 +4,17 @@ use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use crate::engine::ports::{Checkpoint, Journal, JournalError, Lease, SessionEnd, SessionRecord, SessionStep};
+use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::numbers::Recorded;
-use crate::investigation::recovery::LostCall;
 
-use super::checkpoint::Append;
 use super::connect::Store;
 use super::fence::counted;
-use super::finish::Finish;
-use super::record;
-use super::recover::{self, Memory};
-use super::step::Step;
+use super::reads::record;
+use super::writes::checkpoint::Append;
+use super::writes::finish::Finish;
+use super::writes::recover::{self, Memory};
+use super::writes::step::Step;
 
 impl Journal for Store {
     async fn load(&self, session: SessionId) -> Result<SessionRecord, JournalError> {

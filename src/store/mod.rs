@@ -6,49 +6,30 @@
 
 mod address;
 mod call;
-mod cancel;
-mod checkpoint;
-mod claim;
-mod clean;
-mod columns;
 mod compatibility;
 mod connect;
-mod entry;
+pub(crate) mod diagnose;
 mod error;
-mod examine;
 mod fence;
-mod finish;
-mod history;
 mod journal;
-mod list;
 mod migrate;
-mod number;
-mod open;
-mod prune;
-mod receive;
-mod record;
-mod recover;
-mod renew;
-mod report;
-mod resolve;
+pub mod reads;
+pub mod rows;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
 mod schema;
 mod sessions;
-mod standing;
 mod statement;
-mod step;
-mod sweep;
-mod thread;
+pub mod writes;
 
-pub use cancel::CancelAnswer;
 pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
+pub use diagnose::{Examined, examine};
 pub use error::Error;
-pub use examine::{Examined, examine};
-pub use list::{SessionFilter, SessionLine, SessionSummary};
 pub use migrate::{MIGRATION_PATIENCE, MIGRATIONS, Migrated, migrate};
-pub use report::{
+pub use reads::list::{SessionFilter, SessionLine, SessionSummary};
+pub use reads::report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
     ToolCallReport,
 };
-pub use resolve::Found;
+pub use reads::resolve::Found;
+pub use writes::cancel::CancelAnswer;

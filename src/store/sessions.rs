@@ -15,18 +15,18 @@ use crate::engine::ports::{
 use crate::investigation::ids::SessionId;
 
 use super::call::once;
-use super::claim::TakeOver;
-use super::clean;
 use super::connect::Store;
 use super::fence::count;
-use super::number;
-use super::open::Open;
-use super::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare, Waited};
-use super::recover;
-use super::renew::{Release, Renew, RenewOne};
-use super::standing::{self, ReadStanding, Settle, StandingRow};
+use super::rows::clean;
+use super::rows::number;
 use super::statement::statement;
-use super::sweep::{self, FindForgotten, ForgottenRow};
+use super::writes::claim::TakeOver;
+use super::writes::open::Open;
+use super::writes::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare, Waited};
+use super::writes::recover;
+use super::writes::renew::{Release, Renew, RenewOne};
+use super::writes::settle::{self, ReadStanding, Settle, StandingRow};
+use super::writes::sweep::{self, FindForgotten, ForgottenRow};
 
 /// Less than the time between two renewals: a stuck one is given up before the next is due.
 const RENEWAL_BOUND: Duration = Duration::from_secs(8);
@@ -116,7 +116,7 @@ impl Sessions for Store {
     async fn standing(&self, session: SessionId) -> Result<Standing, JournalError> {
         let read = ReadStanding { alert_id: session.0 };
         let row: Option<StandingRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
-        standing::standing(session, row.ok_or_else(|| JournalError::Conflict(format!("no alert {session}")))?)
+        settle::standing(session, row.ok_or_else(|| JournalError::Conflict(format!("no alert {session}")))?)
     }
 
     async fn recover(&self, recover: Recover) -> Result<Recovered, JournalError> {
@@ -137,7 +137,7 @@ impl Sessions for Store {
     }
 
     async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
-        Ok(self.request_cancel(session).await? == super::cancel::CancelAnswer::Asked)
+        Ok(self.request_cancel(session).await? == super::writes::cancel::CancelAnswer::Asked)
     }
 
     /// Not sent again: the next sweep is due anyway.

@@ -69,7 +69,7 @@ fn split_at_parameter(sql: &'static str, number: usize) -> Option<(&'static str,
 macro_rules! statement {
     ($type:ty, $file:literal, $row:ty, [$($sql:ty: $($field:ident).+),+ $(,)?]) => {
         impl $crate::store::statement::Statement for $type {
-            const SQL: &'static str = include_str!(concat!("sql/", $file));
+            const SQL: &'static str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql/", $file));
             #[cfg(test)]
             const BINDS: usize = [$(stringify!($($field).+)),+].len();
 
@@ -134,34 +134,34 @@ mod tests {
     #[test]
     fn every_statement_file_uses_its_binds_in_order_and_no_more() {
         let checked = BTreeSet::from([
-            agrees::<crate::store::cancel::RequestCancel>(),
-            agrees::<crate::store::checkpoint::Append>(),
-            agrees::<crate::store::claim::TakeOver>(),
+            agrees::<crate::store::writes::cancel::RequestCancel>(),
+            agrees::<crate::store::writes::checkpoint::Append>(),
+            agrees::<crate::store::writes::claim::TakeOver>(),
             agrees::<crate::store::fence::ReadFence>(),
-            agrees::<crate::store::finish::Finish>(),
-            agrees::<crate::store::history::History>(),
-            agrees::<crate::store::open::Open>(),
-            agrees::<crate::store::open::ReadPlace>(),
-            agrees::<crate::store::prune::PreviewPrune>(),
-            agrees::<crate::store::prune::PruneAlerts>(),
-            agrees::<crate::store::prune::PruneSessions>(),
-            agrees::<crate::store::receive::Bury>(),
-            agrees::<crate::store::receive::Receive>(),
-            agrees::<crate::store::receive::Requeued>(),
-            agrees::<crate::store::receive::Spare>(),
-            agrees::<crate::store::receive::Waited>(),
-            agrees::<crate::store::renew::Release>(),
-            agrees::<crate::store::renew::Renew>(),
-            agrees::<crate::store::renew::RenewOne>(),
-            agrees::<crate::store::resolve::Resolve>(),
+            agrees::<crate::store::writes::finish::Finish>(),
+            agrees::<crate::store::reads::history::History>(),
+            agrees::<crate::store::writes::open::Open>(),
+            agrees::<crate::store::writes::open::ReadPlace>(),
+            agrees::<crate::store::writes::prune::PreviewPrune>(),
+            agrees::<crate::store::writes::prune::PruneAlerts>(),
+            agrees::<crate::store::writes::prune::PruneSessions>(),
+            agrees::<crate::store::writes::receive::Bury>(),
+            agrees::<crate::store::writes::receive::Receive>(),
+            agrees::<crate::store::writes::receive::Requeued>(),
+            agrees::<crate::store::writes::receive::Spare>(),
+            agrees::<crate::store::writes::receive::Waited>(),
+            agrees::<crate::store::writes::renew::Release>(),
+            agrees::<crate::store::writes::renew::Renew>(),
+            agrees::<crate::store::writes::renew::RenewOne>(),
+            agrees::<crate::store::reads::resolve::Resolve>(),
             agrees::<crate::store::sessions::Probe>(),
-            agrees::<crate::store::standing::ReadStanding>(),
-            agrees::<crate::store::standing::Settle>(),
-            agrees::<crate::store::step::Step>(),
-            agrees::<crate::store::sweep::FindForgotten>(),
-            agrees::<crate::store::thread::ReadAsked>(),
-            agrees::<crate::store::thread::ReadCalls>(),
-            agrees::<crate::store::thread::ReadThread>(),
+            agrees::<crate::store::writes::settle::ReadStanding>(),
+            agrees::<crate::store::writes::settle::Settle>(),
+            agrees::<crate::store::writes::step::Step>(),
+            agrees::<crate::store::writes::sweep::FindForgotten>(),
+            agrees::<crate::store::reads::thread::ReadAsked>(),
+            agrees::<crate::store::reads::thread::ReadCalls>(),
+            agrees::<crate::store::reads::thread::ReadThread>(),
         ]);
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql");
         let files: BTreeSet<String> = std::fs::read_dir(directory)

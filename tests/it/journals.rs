@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tarsy::investigation::decide::{Decision, decide};
-use tarsy::investigation::entry::{Entry, Outcome, Role, StopReason, Usage};
-use tarsy::investigation::numbers::Recorded;
+use tarsy::investigation::execution::decide::{Decision, decide};
+use tarsy::investigation::execution::entry::{Entry, Outcome, Role, StopReason, Usage};
+use tarsy::investigation::execution::event_refs::Recorded;
+use tarsy::investigation::execution::state::State;
 use tarsy::investigation::plan::AgentPlan;
-use tarsy::investigation::state::State;
 
 const V1: &str = include_str!("../fixtures/journals/v1.json");
 const V2: &str = include_str!("../fixtures/journals/v2.json");

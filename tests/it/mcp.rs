@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Listing, ToolReply, Tools};
-use tarsy::investigation::entry::ToolCall;
+use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::mask::Mask;
 use tarsy::mcp::{ServerConfig, Servers};
 use tempfile::TempDir;

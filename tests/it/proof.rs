@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions, Sweep, Swept};
-use tarsy::investigation::entry::Entry;
+use tarsy::investigation::execution::entry::Entry;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{ConnectOptions, Store};

@@ -8,8 +8,8 @@
 //! | in the model | in tarsy |
 //! |---|---|
 //! | `statements.rs` | `src/store/sql/`: `receive`, `bury`, `open`, `claim`, `checkpoint`, `finish`, `release`, `settled` |
-//! | `worker.rs`, `Step` | `src/engine/dispatch.rs`, `session.rs`, `running.rs` |
-//! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/publisher.rs` |
+//! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, `session.rs`, `running.rs` |
+//! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
 //! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | the sweeper: `Sessions::sweep` and `Queue` in `src/engine/ports/` |
 //! | `model.rs`, everything `is_fault` says | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |
 //!

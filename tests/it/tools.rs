@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::engine::ports::{ToolReply, Tools};
-use tarsy::investigation::entry::ToolCall;
+use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};

@@ -6,9 +6,9 @@ use anyhow::{bail, ensure};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::feed::Sources;
-use super::queue::QueueWatch;
 use super::reach::{Database, note, print, print_json};
+use super::watch::follow::Sources;
+use super::watch::waiting::QueueWatch;
 use super::{addresses, sessions, submit};
 use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, Published, SESSION_ID};
 use crate::cli::args::{AskArgs, GlobalArgs};

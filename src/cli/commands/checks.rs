@@ -12,7 +12,7 @@ use super::reach::{note, print, print_json};
 use super::{addresses, load_config, write_error};
 use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, JsonArgs, ToolsArgs};
 use crate::cli::exit::Exit;
-use crate::cli::render::checks;
+use crate::cli::render::tables::checks;
 use crate::cli::view::Surroundings;
 use crate::config::find;
 use crate::mcp::Inventory;

@@ -5,9 +5,9 @@ use std::io::{IsTerminal as _, Write as _};
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::feed::Sources;
-use super::queue::QueueWatch;
 use super::reach::{Database, ambiguous, note, print, print_json, with_cause};
+use super::watch::follow::Sources;
+use super::watch::waiting::QueueWatch;
 use super::{addresses, load_config, submit};
 use crate::bus::{MOST_DEAD_LETTERS, Nats, Published, StoredDeadLetter};
 use crate::cli::args::{
@@ -16,7 +16,7 @@ use crate::cli::args::{
 };
 use crate::cli::exit::Exit;
 use crate::cli::messages;
-use crate::cli::render::letters;
+use crate::cli::render::tables::dead_letters;
 use crate::cli::view::Surroundings;
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
@@ -46,7 +46,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
             print_json(&as_json(letter))?;
         }
     } else {
-        print(&letters::letters(&found, &Surroundings::of_process().style()))?;
+        print(&dead_letters::letters(&found, &Surroundings::of_process().style()))?;
         if total > found.len() {
             let bound = if total < MOST_DEAD_LETTERS { "" } else { "at least " };
             note(&format!("{} of {bound}{total}; --limit shows more", found.len()))?;
@@ -61,7 +61,7 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
     if args.body {
         let mut out = std::io::stdout();
         if out.is_terminal() {
-            writeln!(out, "{}", letters::body_text(&letter, &style))?;
+            writeln!(out, "{}", dead_letters::body_text(&letter, &style))?;
         } else {
             // A file or a program gets the very bytes.
             out.write_all(&letter.body)?;
@@ -72,7 +72,7 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
     } else {
         // Only a hint: a faulty file is not this command's business.
         let chains = load_config(global).map(|config| config.agent_chains.into_keys().collect()).unwrap_or_default();
-        print(&letters::letter(&letter, &self::chains(chains, &letter), &style))?;
+        print(&dead_letters::letter(&letter, &self::chains(chains, &letter), &style))?;
     }
     Ok(Exit::Done)
 }
@@ -108,12 +108,12 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
 async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
     let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
     if !nats.drop_dead_letter(letter.sequence).await? {
-        bail!("{} is gone already", letters::named(&letter));
+        bail!("{} is gone already", dead_letters::named(&letter));
     }
     if args.json {
         print_json(&as_json(&letter))?;
     } else {
-        print(&[format!("dropped {}", letters::named(&letter))])?;
+        print(&[format!("dropped {}", dead_letters::named(&letter))])?;
     }
     Ok(Exit::Done)
 }

@@ -14,8 +14,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
-use super::feed::Sources;
 use super::reach::{note, print, print_json};
+use super::watch::follow::Sources;
 use super::{addresses, write_error};
 use crate::bus::{FINGERPRINT, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};

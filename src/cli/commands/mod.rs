@@ -1,21 +1,16 @@
 //! What the commands do: arguments in, adapters joined, an exit code out.
 
 mod ask;
-mod cancel;
 mod checks;
 mod config;
 mod dead_letters;
 mod drill;
-mod feed;
 mod inspect;
-mod inspect_stream;
 mod prune;
-mod queue;
 mod reach;
 mod roles;
 mod sessions;
 mod submit;
-mod thread;
 mod watch;
 
 use std::io::{self, IsTerminal as _, Write as _};

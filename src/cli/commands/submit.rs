@@ -9,9 +9,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::addresses;
-use super::feed::Sources;
-use super::queue::QueueWatch;
 use super::reach::{Database, note, print_json};
+use super::watch::follow::Sources;
+use super::watch::waiting::QueueWatch;
 use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, json};
 
-use super::*;
 use crate::drill::BUILTIN;
+use crate::drill::transcript::*;
 use crate::investigation::intake::{Hints, normalise};
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::{Briefing, prompts};

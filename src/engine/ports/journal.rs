@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::sessions::DeadReason;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
-use crate::investigation::entry::{Answer, Entry, StopReason, ToolCall};
+use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
+use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::numbers::Recorded;
 use crate::investigation::plan::ProviderPlan;
-use crate::investigation::recovery::LostCall;
 use crate::investigation::timeline::EventDraft;
 
 /// The right to write to a session: what every write is fenced with.
@@ -67,7 +67,7 @@ pub trait Journal: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Recorded>, JournalError>> + Send;
 
     /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
-    /// ([`told_by`](crate::investigation::numbers::told_by)), the same ones however often it is sent.
+    /// ([`told_by`](crate::investigation::execution::event_refs::told_by)), the same ones however often it is sent.
     fn append(
         &self,
         lease: Lease,

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-pub use crate::investigation::conversation::Message;
-use crate::investigation::entry::Answer;
+pub use crate::investigation::execution::conversation::Message;
+use crate::investigation::execution::entry::Answer;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, ToolSpec};
 use crate::investigation::timeline::DeltaKind;

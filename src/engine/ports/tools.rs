@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::investigation::entry::ToolCall;
+use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::plan::ToolSpec;
 
 /// The MCP servers.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
-use super::*;
+use crate::investigation::chain::*;
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Strategy};
 use crate::investigation::testing::agent_plan;

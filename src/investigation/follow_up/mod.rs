@@ -9,8 +9,8 @@ mod prompt;
 use std::collections::BTreeSet;
 
 use super::alert::Alert;
+use super::execution::event_refs::cited;
 use super::ids::SessionId;
-use super::numbers::cited;
 
 pub use prompt::prompts;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use crate::investigation::intake::*;
 
 const FIRING: &[u8] = include_bytes!("../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
 const MIXED: &[u8] = include_bytes!("../../../tests/fixtures/alerts/02_alertmanager_v4_mixed_firing_resolved.json");

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::bytes::part;
-use super::doc::Kind;
-use super::json::{self, Island};
+use super::find::doc::Kind;
+use super::find::json::{self, Island};
+use super::find::{encoded, keys, lines, shapes, tables, urls, words};
 use super::literals::Literals;
 use super::marks::{self, Mark};
 use super::names::Secrecy;
 use super::views::{self, View};
-use super::{encoded, keys, lines, shapes, tables, urls, words};
 
 /// Escapes within escapes are resolved this often: JSON in JSON in JSON, in a log line.
 const VIEWS: u8 = 4;
@@ -178,7 +178,7 @@ impl<'m> Search<'m> {
 }
 
 /// The nodes that are below no other.
-fn roots(nodes: &[super::doc::Node]) -> Vec<usize> {
+fn roots(nodes: &[super::find::doc::Node]) -> Vec<usize> {
     let mut roots = Vec::new();
     let mut at = 0;
     while let Some(node) = nodes.get(at) {

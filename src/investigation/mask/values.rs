@@ -1,9 +1,9 @@
 //! Where a value ends, and whether it plainly is no secret.
 
 use super::bytes::{begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip};
+use super::find::prose::is_prose;
 use super::marks::Mark;
 use super::names::Secrecy;
-use super::prose::is_prose;
 
 /// How far a value without quotes reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

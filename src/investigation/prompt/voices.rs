@@ -1,7 +1,7 @@
 //! What operators configured, what an alert says and what somebody asks stand apart.
 
 use super::tests::{alert, briefing, listed, tools};
-use super::*;
+use crate::investigation::prompt::*;
 
 #[test]
 fn a_runbook_of_another_host_is_a_claim_inside_of_the_fence_and_never_to_be_read() {

@@ -6,7 +6,7 @@ mod quoted;
 
 use serde_json::{Value, json};
 
-use super::*;
+use crate::investigation::react::*;
 
 fn said(text: &str) -> Value {
     serde_json::to_value(read(text, None)).unwrap()

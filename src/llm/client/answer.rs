@@ -2,7 +2,7 @@
 
 use super::bounds::Size;
 use crate::engine::ports::ModelError;
-use crate::investigation::entry::{Answer, ProviderData, ToolCall, Usage};
+use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;

@@ -19,7 +19,7 @@ use tonic_health::pb::health_client::HealthClient;
 use self::answer::Assembly;
 pub use self::answer::assemble;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
-use crate::investigation::entry::Answer;
+use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::engine::ports::{Message, ModelRequest};
-use crate::investigation::entry::{ProviderData, ToolCall};
+use crate::investigation::execution::entry::{ProviderData, ToolCall};
 use crate::investigation::plan::{ProviderPlan, ToolSpec};
 use crate::llm::proto;
 

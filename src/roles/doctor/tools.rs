@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Verdict};
 use crate::config::Config;
-use crate::engine::planner;
+use crate::engine::plan::planner;
 use crate::mcp::Inventory;
 use crate::roles::tools::list;
 

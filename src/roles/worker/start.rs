@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Options;
 use crate::bus::{ControlRequests, Error, FeedSettings, JetStreamFeed, Nats};
 use crate::config::Config;
-use crate::engine::masked::Masked;
+use crate::engine::run::masked::Masked;
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;

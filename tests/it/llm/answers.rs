@@ -1,7 +1,7 @@
 //! What a transcript says is what the client gets.
 
 use tarsy::drill::transcript::{Chunk, builtin};
-use tarsy::investigation::entry::{Answer, ToolCall, Usage};
+use tarsy::investigation::execution::entry::{Answer, ToolCall, Usage};
 use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::service::scripted::Options;
 
@@ -120,7 +120,7 @@ async fn a_transcript_is_picked_by_name_before_text_and_only_by_text_of_the_prom
     assert!(generic.text.contains("this is a recording"), "{}", generic.text);
     // A tool result that holds the text of a transcript does not change the transcript.
     let mut said = continued(request("", "another alert"), &generic);
-    said.messages.push(super::harness::message(tarsy::investigation::entry::Role::User, OOM_PROMPT));
+    said.messages.push(super::harness::message(tarsy::investigation::execution::entry::Role::User, OOM_PROMPT));
     assert!(ask(&client, &said).await.unwrap().text.contains("this is a recording"));
     let (code, message, _) = failed(ask(&client, &request("nosuch", "x")).await);
     assert_eq!(

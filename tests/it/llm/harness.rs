@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tarsy::drill::transcript::Transcript;
 use tarsy::engine::ports::{Message, Model, ModelError, ModelRequest};
-use tarsy::investigation::entry::{Answer, Role};
+use tarsy::investigation::execution::entry::{Answer, Role};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::plan::{ProviderPlan, ToolSpec};
 use tarsy::investigation::timeline::DeltaKind;

@@ -1,6 +1,6 @@
 //! What a provider's own tools did, over a real stream.
 
-use tarsy::investigation::entry::Answer;
+use tarsy::investigation::execution::entry::Answer;
 use tarsy::investigation::native::{CodePart, Grounding, Source, Support, citations};
 
 use super::harness::{Server, request, script, watch};

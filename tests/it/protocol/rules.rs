@@ -28,15 +28,15 @@ pub(super) enum Rule {
     HandBackEndsEpoch,
     /// A hand-back is no attempt. `store/sql/release.sql`
     HandBackIsNoAttempt,
-    /// What is published is the table's row after the stream's last event. `bus/publisher.rs`
+    /// What is published is the table's row after the stream's last event. `bus/timeline/publisher.rs`
     PublishFromTable,
-    /// A refused publish says nothing about ownership. `bus/publisher.rs`
+    /// A refused publish says nothing about ownership. `bus/timeline/publisher.rs`
     RefusalIsNoVerdict,
-    /// What is over is settled before it is acknowledged. `engine/settler.rs`
+    /// What is over is settled before it is acknowledged. `engine/delivery/settler.rs`
     SettleBeforeAck,
-    /// It is settled only when everything is published. `engine/settle.rs`
+    /// It is settled only when everything is published. `engine/delivery/settle.rs`
     PublishBeforeSettled,
-    /// It is settled only when its dead letter is stored. `engine/settle.rs`
+    /// It is settled only when its dead letter is stored. `engine/delivery/settle.rs`
     DeadLetterBeforeSettled,
     /// The sweeper queues an alert again whose job is gone. `Sessions::sweep`, `Queue::requeue`
     SweepLostJobs,

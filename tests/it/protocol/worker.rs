@@ -1,4 +1,4 @@
-//! What a worker does: the steps of `engine/dispatch.rs`, one statement or message at a time.
+//! What a worker does: the steps of `engine/delivery/dispatch.rs`, one statement or message at a time.
 
 use super::model::{Action, Protocol};
 use super::rules::Rule;

@@ -11,7 +11,7 @@ use tarsy::engine::ports::{
     Place, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, ToolCallRecord,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
-use tarsy::investigation::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
+use tarsy::investigation::execution::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
 use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy,

@@ -132,7 +132,7 @@ async fn the_schema_takes_exactly_the_event_types_of_the_program() {
         assert!(!matches!(EventType::from(word.clone()), EventType::Unknown(_)), "{word} is unknown to the program");
     }
     // The other way round: as many as the enum has, read from its source.
-    let source = include_str!("../../../src/investigation/timeline.rs");
+    let source = include_str!("../../../src/investigation/timeline/mod.rs");
     let (_, list) = source.split_once("EventType {").unwrap();
     let (list, _) = list.split_once("\n}").unwrap();
     let mut known: Vec<&str> = list.split('"').skip(1).step_by(2).collect();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, JournalError, Outbox};
-use tarsy::investigation::entry::Entry;
+use tarsy::investigation::execution::entry::Entry;
+use tarsy::investigation::execution::event_refs::Recorded;
 use tarsy::investigation::native::Grounding;
-use tarsy::investigation::numbers::Recorded;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{checkpoint, completed, prompt, running_session};

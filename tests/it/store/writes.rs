@@ -5,8 +5,8 @@ use serde_json::json;
 use tarsy::engine::ports::{
     ExecutionRecord, Journal, JournalError, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord,
 };
-use tarsy::investigation::entry::{Entry, Outcome, StopReason};
-use tarsy::investigation::numbers::Recorded;
+use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason};
+use tarsy::investigation::execution::event_refs::Recorded;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};

@@ -1,6 +1,7 @@
 //! What `doctor` and `tools` show.
 
-use tarsy::cli::render::{Style, checks};
+use tarsy::cli::render::tables::checks;
+use tarsy::cli::render::timeline::Style;
 use tarsy::mcp::Listed;
 use tarsy::roles::doctor::{Check, Verdict};
 

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use tarsy::bus::StoredDeadLetter;
-use tarsy::cli::render::{Style, letters};
+use tarsy::cli::render::tables::dead_letters;
+use tarsy::cli::render::timeline::Style;
 use tarsy::investigation::ids::SessionId;
 
 fn narrow() -> Style {
@@ -47,18 +48,19 @@ fn fits(lines: &[String]) -> String {
 
 #[test]
 fn dead_letters_are_listed_with_their_reasons() {
-    insta::assert_snapshot!("letters_80", fits(&letters::letters(&all(), &narrow())));
+    insta::assert_snapshot!("letters_80", fits(&dead_letters::letters(&all(), &narrow())));
 }
 
 #[test]
 fn a_dead_letter_says_why_and_what_can_be_done() {
     let chains = ["default".to_owned(), "kubernetes".to_owned()];
-    let shown: Vec<String> = all().iter().map(|letter| fits(&letters::letter(letter, &chains, &narrow()))).collect();
+    let shown: Vec<String> =
+        all().iter().map(|letter| fits(&dead_letters::letter(letter, &chains, &narrow()))).collect();
     insta::assert_snapshot!("letter_80", shown.join("\n\n"));
-    let body = letters::body_text(&all()[1], &narrow());
+    let body = dead_letters::body_text(&all()[1], &narrow());
     assert!(body.ends_with("text") && !body.contains('\u{1b}') && !body.contains("owned"), "{body:?}");
     assert_eq!(
-        letters::named(&all()[1]),
+        dead_letters::named(&all()[1]),
         "alert 0d4be6c1 (undecodable, from tarsy.alerts.high.ci, Disk full on db-3, 16 B)"
     );
 }

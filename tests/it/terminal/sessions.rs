@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
-use tarsy::cli::render::{Style, list, news, report, show};
+use tarsy::cli::render::report;
+use tarsy::cli::render::tables::{list, show};
+use tarsy::cli::render::timeline::{Style, news};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::store::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine, SessionReport, StageReport,

@@ -1,7 +1,7 @@
 //! A whole investigation as it is printed: one story, in every style.
 
 use serde_json::{Value, json};
-use tarsy::cli::render::{Style, Timeline};
+use tarsy::cli::render::timeline::{Style, Timeline};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 use uuid::Uuid;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::json;
 use tarsy::cli::exit::Exit;
-use tarsy::cli::render::Style;
+use tarsy::cli::render::timeline::Style;
 use tarsy::cli::terminal::Live;
 use tarsy::cli::watch::{Followed, Options, Waiting, Watch, Watched};
 use tarsy::investigation::ids::SessionId;

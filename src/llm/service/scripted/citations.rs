@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use crate::drill::transcript::{Answer, Chunk};
-use crate::investigation::numbers::{cited, headed};
+use crate::investigation::execution::event_refs::{cited, headed};
 use crate::investigation::prompt::context_in;
 use crate::investigation::react;
 use crate::llm::proto::{ConversationMessage, GenerateRequest};

@@ -1,0 +1,61 @@
+//! Stores dead letters: once each, however often it is tried.
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::PublishErrorKind;
+
+use crate::bus::connection::Nats;
+use crate::bus::error::Error;
+use crate::bus::headers::{self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT};
+use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
+use crate::engine::ports::{BrokerAway, DeadLetter};
+
+const MAX_DETAIL_BYTES: usize = 1024;
+const PUBLISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Counts dead letters when they are stored, by reason.
+pub(super) const DEAD_LETTERS_TOTAL: &str = "tarsy_dead_letters_total";
+
+/// Stores `letter` under its reason and alert. Nothing may be on that subject yet, so twice is once.
+pub(crate) async fn bury(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerAway> {
+    let subject = dead_letter_subject(letter.reason, letter.alert_id);
+    let reason = letter.reason.as_str();
+    let mut copy = headers(&letter).map_err(|error| BrokerAway(error.to_string()))?;
+    copy.insert(async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
+    copy.insert(async_nats::header::NATS_EXPECTED_STREAM, DEAD_LETTERS);
+    let publish = nats.jetstream().publish_with_headers(subject.clone(), copy, letter.body.into());
+    match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
+        Ok(Ok(_)) => {
+            tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert was given up");
+            metrics::counter!(DEAD_LETTERS_TOTAL, "reason" => reason).increment(1);
+            Ok(())
+        }
+        Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
+        Ok(Err(error)) => {
+            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            Err(BrokerAway(format!("dead letter {subject} was not stored: {error} {source}")))
+        }
+        Err(_) => Err(BrokerAway(format!("dead letter {subject} was not sent"))),
+    }
+}
+
+/// The alert's allowed headers and why it is here.
+fn headers(letter: &DeadLetter) -> Result<HeaderMap, Error> {
+    let mut copy = headers::for_copy_of_stored(&letter.headers);
+    headers::insert(&mut copy, DEAD_REASON, letter.reason.as_str())?;
+    headers::insert(&mut copy, DEAD_DETAIL, &one_line(&letter.detail))?;
+    headers::insert(&mut copy, DEAD_SUBJECT, &one_line(&letter.subject))?;
+    headers::insert(&mut copy, DEAD_SEQUENCE, &letter.stream_sequence.to_string())?;
+    headers::insert(&mut copy, DEAD_DELIVERIES, &letter.deliveries.to_string())?;
+    Ok(copy)
+}
+
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for character in text.chars() {
+        if line.len() + character.len_utf8() > MAX_DETAIL_BYTES {
+            break;
+        }
+        line.push(if character.is_control() { ' ' } else { character });
+    }
+    line
+}

@@ -1,0 +1,233 @@
+//! Dead letters for people: listed, dropped, retried.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
+use crate::bus::error::Error;
+use crate::bus::headers::{
+    self, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FORCE, RETRY_OF, SESSION_ID,
+};
+use crate::bus::names::{ALL_DEAD_LETTERS, DEAD_LETTERS};
+use crate::bus::queue::publish::Published;
+use crate::bus::queue::requeue::queue_subject;
+use crate::bus::timeline::reader::{Read, Reader};
+use crate::bus::timeline::stream_get::message_at;
+use crate::engine::ports::DeadReason;
+use crate::investigation::ids::SessionId;
+
+/// `dead_letters` returns no more.
+pub const MOST_DEAD_LETTERS: usize = 10_000;
+/// Nor more than this many bytes of bodies.
+const MOST_BODY_BYTES: usize = 256 * 1024 * 1024;
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// An alert that was given up, as the stream has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoredDeadLetter {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// The reason's word. A newer tarsy may have words that this one does not know.
+    pub reason: String,
+    /// The reason for people.
+    pub detail: String,
+    /// The subject the alert came on.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub alert_sequence: u64,
+    /// How often it was delivered.
+    pub deliveries: u32,
+    /// When it was given up, by the server's clock.
+    pub stored_at: DateTime<Utc>,
+    /// Its sequence in the stream of dead letters.
+    pub sequence: u64,
+    /// An object of strings: the alert's own headers, as far as they are on the allow-list.
+    pub headers: Value,
+    /// The body as received; empty when it was too large to be kept. Left out of the serialised form.
+    #[serde(skip)]
+    pub body: Vec<u8>,
+}
+
+impl Nats {
+    /// The dead letters, the newest first: at most [`MOST_DEAD_LETTERS`] of them with 256 MiB of bodies in all. Whether
+    /// there are more is what [`Nats::dead_letter_count`] tells.
+    ///
+    /// # Errors
+    ///
+    /// When the stream cannot be read to its end.
+    pub async fn dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
+        let listed = tokio::time::timeout(LIST_TIMEOUT, self.newest_dead_letters()).await;
+        listed.unwrap_or_else(|_| Err(Error::Away(format!("{DEAD_LETTERS} was not read in {LIST_TIMEOUT:?}"))))
+    }
+
+    async fn newest_dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
+        let mut newest = Newest::default();
+        let mut reader = Reader::open(self, DEAD_LETTERS, ALL_DEAD_LETTERS.to_owned(), 0).await?;
+        while let Some(read) = reader.next_stored().await? {
+            match letter(&read) {
+                Some(letter) => newest.push(letter),
+                None => tracing::warn!(subject = %read.message.subject, "a message among the dead letters is none"),
+            }
+        }
+        Ok(newest.letters.into())
+    }
+
+    /// How many dead letters there are.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer.
+    pub async fn dead_letter_count(&self) -> Result<u64, Error> {
+        let stream = tokio::time::timeout(REQUEST_TIMEOUT, self.jetstream().get_stream(DEAD_LETTERS)).await;
+        let stream = stream.map_err(|_| Error::Away(format!("{DEAD_LETTERS} gave no answer")))?;
+        let stream = stream.map_err(|error| Error::Away(format!("{DEAD_LETTERS}: {error}")))?;
+        Ok(stream.cached_info().state.messages)
+    }
+
+    /// Removes the dead letter at `sequence`; `false` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it is not removed, or not known to be removed. Doing it again is harmless.
+    pub async fn drop_dead_letter(&self, sequence: u64) -> Result<bool, Error> {
+        let removed = tokio::time::timeout(REQUEST_TIMEOUT, async {
+            let stream = self.jetstream().get_stream_no_info(DEAD_LETTERS).await.map_err(|error| error.to_string())?;
+            stream.delete_message(sequence).await.map_err(|error| error.to_string())
+        });
+        match removed.await {
+            Ok(Ok(removed)) => Ok(removed),
+            Ok(Err(reason)) => match message_at(self, DEAD_LETTERS, sequence).await? {
+                // The server has several words for it.
+                None => Ok(false),
+                Some(_) => Err(Error::Admin { object: format!("{DEAD_LETTERS}/{sequence}"), action: "remove", reason }),
+            },
+            Err(_) => Err(Error::Away(format!("{DEAD_LETTERS} gave no answer"))),
+        }
+    }
+
+    /// Queues the alert of a dead letter again as a session of its own, with `chain` instead of the one it named, and
+    /// drops the letter once the queue has the alert. A letter that cannot be dropped then stays, which is logged.
+    ///
+    /// # Errors
+    ///
+    /// When the body was not kept, or the alert is not queued; the letter stays.
+    pub async fn retry_dead_letter(
+        &self,
+        letter: &StoredDeadLetter,
+        chain: Option<&str>,
+    ) -> Result<(SessionId, Published), Error> {
+        if letter.reason == DeadReason::TooLarge.as_str() && letter.body.is_empty() {
+            return Err(Error::NotKept(letter.alert_id));
+        }
+        let session = SessionId(Uuid::now_v7());
+        let mut copy = headers::for_copy_of_stored(&letter.headers);
+        copy.insert(SESSION_ID, session.to_string());
+        copy.insert(RETRY_OF, letter.alert_id.to_string());
+        copy.insert(FORCE, "true");
+        if let Some(chain) = chain {
+            headers::insert(&mut copy, CHAIN, chain)?;
+        }
+        let published = self.queue(queue_subject(&letter.subject), copy, letter.body.clone()).await?;
+        if let Err(error) = self.drop_dead_letter(letter.sequence).await {
+            tracing::warn!(alert_id = %letter.alert_id, sequence = letter.sequence, %error, "a retried dead letter stays");
+        }
+        Ok((session, published))
+    }
+}
+
+/// The last letters that were pushed, as many as fit; the newest is the first.
+#[derive(Debug, Default)]
+struct Newest {
+    letters: VecDeque<StoredDeadLetter>,
+    body_bytes: usize,
+}
+
+impl Newest {
+    fn push(&mut self, letter: StoredDeadLetter) {
+        self.body_bytes += letter.body.len();
+        self.letters.push_front(letter);
+        while self.letters.len() > MOST_DEAD_LETTERS || self.body_bytes > MOST_BODY_BYTES {
+            let Some(oldest) = self.letters.pop_back() else { return };
+            self.body_bytes -= oldest.body.len();
+        }
+    }
+}
+
+/// `None` for a message that `bury` has not stored.
+fn letter(read: &Read) -> Option<StoredDeadLetter> {
+    let message = &read.message;
+    let mut words = message.subject.split('.').skip(2);
+    let reason = words.next()?;
+    let alert_id = words.next().and_then(SessionId::parse)?;
+    let headers = message.headers.clone().unwrap_or_default();
+    Some(StoredDeadLetter {
+        alert_id,
+        reason: text(&headers, DEAD_REASON).unwrap_or_else(|| reason.to_owned()),
+        detail: text(&headers, DEAD_DETAIL).unwrap_or_default(),
+        subject: text(&headers, DEAD_SUBJECT).unwrap_or_default(),
+        alert_sequence: number(&headers, DEAD_SEQUENCE),
+        deliveries: u32::try_from(number(&headers, DEAD_DELIVERIES)).unwrap_or(u32::MAX),
+        stored_at: i64::try_from(read.stored_at_ns).map(DateTime::from_timestamp_nanos).unwrap_or_default(),
+        sequence: read.stream_sequence,
+        headers: headers::allowed(Some(&headers)),
+        body: message.payload.to_vec(),
+    })
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).map(|value| value.as_str().to_owned())
+}
+
+fn number(headers: &HeaderMap, name: &str) -> u64 {
+    headers.get(name).and_then(|value| value.as_str().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn letter(sequence: u64, body_bytes: usize) -> StoredDeadLetter {
+        StoredDeadLetter {
+            alert_id: SessionId(Uuid::nil()),
+            reason: "empty".into(),
+            detail: String::new(),
+            subject: "tarsy.alerts.low".into(),
+            alert_sequence: 1,
+            deliveries: 1,
+            stored_at: DateTime::UNIX_EPOCH,
+            sequence,
+            headers: Value::Null,
+            body: vec![b'x'; body_bytes],
+        }
+    }
+
+    fn sequences(newest: &Newest) -> Vec<u64> {
+        newest.letters.iter().map(|letter| letter.sequence).collect()
+    }
+
+    #[test]
+    fn of_too_many_letters_the_newest_are_kept() {
+        let mut newest = Newest::default();
+        for sequence in 1..=MOST_DEAD_LETTERS as u64 + 5 {
+            newest.push(letter(sequence, 1));
+        }
+        assert_eq!(sequences(&newest), (6..=MOST_DEAD_LETTERS as u64 + 5).rev().collect::<Vec<_>>());
+        assert_eq!(newest.body_bytes, MOST_DEAD_LETTERS);
+    }
+
+    #[test]
+    fn of_too_large_letters_the_newest_are_kept() {
+        let mut newest = Newest::default();
+        for sequence in 1..=5 {
+            newest.push(letter(sequence, MOST_BODY_BYTES / 4));
+        }
+        newest.push(letter(6, 0));
+        assert_eq!(sequences(&newest), [6, 5, 4, 3, 2]);
+    }
+}

@@ -1,0 +1,134 @@
+//! How long the queue is, and where an alert stands in it.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::Info;
+use chrono::{DateTime, Utc};
+
+use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
+use crate::bus::error::Error;
+use crate::bus::names::{ALERTS, Priority};
+use crate::bus::timeline::stream_get::{first_from, message_at};
+
+/// So many alerts before one are counted; of more only a bound is told.
+const MOST_COUNTED: u64 = 200;
+/// Counting takes no longer.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where an alert stands in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Nobody has it yet.
+    Waiting {
+        /// Alerts of its priority that wait before it. Those that wait to be delivered once more are not counted.
+        ahead: u64,
+        /// Whether they were counted; else `ahead` is the most that it can be.
+        exact: bool,
+    },
+    /// A worker has it, or had it and gave it back.
+    Claimed,
+    /// It is not in the queue any more.
+    Gone,
+}
+
+/// How long the queue of one priority is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// The priority.
+    pub priority: Priority,
+    /// Alerts that were never delivered.
+    pub pending: u64,
+    /// Alerts that are claimed, or wait to be delivered once more.
+    pub in_progress: u64,
+    /// How long ago the oldest of them all was published; `None` when there is none.
+    pub oldest: Option<Duration>,
+}
+
+impl Nats {
+    /// Where the alert at `sequence` of the stream of alerts stands, among those of its priority.
+    ///
+    /// # Errors
+    ///
+    /// When the stream or the priority's consumer cannot be read.
+    pub async fn queue_position(&self, priority: Priority, sequence: u64) -> Result<Position, Error> {
+        let message = message_at(self, ALERTS, sequence).await?;
+        if message.and_then(|message| Priority::of_subject(&message.subject)) != Some(priority) {
+            return Ok(Position::Gone);
+        }
+        let info = self.consumer_of(priority).await?;
+        let delivered = info.delivered.stream_sequence;
+        if delivered >= sequence {
+            return Ok(Position::Claimed);
+        }
+        let most = info.num_pending.saturating_sub(1).min(sequence - delivered - 1);
+        if most == 0 {
+            return Ok(Position::Waiting { ahead: 0, exact: true });
+        }
+        let counted = tokio::time::timeout(COUNT_TIMEOUT, self.count(priority, delivered + 1, sequence)).await;
+        match counted {
+            Ok(Ok(Some(ahead))) => Ok(Position::Waiting { ahead, exact: true }),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(None)) | Err(_) => Ok(Position::Waiting { ahead: most, exact: false }),
+        }
+    }
+
+    /// Alerts of a priority at `from` or behind it, and before `before`; `None` when they are too many.
+    async fn count(&self, priority: Priority, from: u64, before: u64) -> Result<Option<u64>, Error> {
+        let mut counted = 0;
+        for filter in priority.filters() {
+            let mut next = from;
+            while next < before {
+                let found = first_from(self, ALERTS, &filter, next).await?;
+                let Some(found) = found.filter(|message| message.sequence < before) else { break };
+                counted += 1;
+                if counted > MOST_COUNTED {
+                    return Ok(None);
+                }
+                next = found.sequence + 1;
+            }
+        }
+        Ok(Some(counted))
+    }
+
+    /// How long the queue of each priority is, the highest first.
+    ///
+    /// # Errors
+    ///
+    /// When the stream or a consumer cannot be read.
+    pub async fn backlog(&self) -> Result<Vec<Backlog>, Error> {
+        let mut backlog = Vec::with_capacity(Priority::ALL.len());
+        for priority in Priority::ALL {
+            let info = self.consumer_of(priority).await?;
+            let (pending, in_progress) = (info.num_pending, u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX));
+            let is_empty = pending == 0 && in_progress == 0;
+            let oldest = if is_empty { None } else { self.age_of_oldest(priority).await? };
+            backlog.push(Backlog { priority, pending, in_progress, oldest });
+        }
+        Ok(backlog)
+    }
+
+    async fn age_of_oldest(&self, priority: Priority) -> Result<Option<Duration>, Error> {
+        let mut oldest_ns = None;
+        for filter in priority.filters() {
+            let first = first_from(self, ALERTS, &filter, 1).await?;
+            let stored_at_ns = first.map(|message| message.time.unix_timestamp_nanos());
+            oldest_ns = oldest_ns.into_iter().chain(stored_at_ns).min();
+        }
+        let stored_at = oldest_ns.and_then(|ns| i64::try_from(ns).ok()).map(DateTime::from_timestamp_nanos);
+        // For display: two clocks that differ make it a little wrong, never negative.
+        Ok(stored_at.map(|stored_at| (Utc::now() - stored_at).to_std().unwrap_or_default()))
+    }
+
+    async fn consumer_of(&self, priority: Priority) -> Result<Info, Error> {
+        let object = || format!("{ALERTS}/{}", priority.as_str());
+        let read = async {
+            let stream = self.jetstream().get_stream_no_info(ALERTS).await.map_err(|error| error.to_string())?;
+            stream.consumer_info(priority.as_str()).await.map_err(|error| error.to_string())
+        };
+        match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
+            Ok(Ok(info)) => Ok(info),
+            Ok(Err(reason)) => Err(Error::Admin { object: object(), action: "read", reason }),
+            Err(_) => Err(Error::Away(format!("{} gave no answer", object()))),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Puts an alert or a question into the queue: what `submit`, `ask`, the sweeper and a retry do.
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use serde_json::Value;
+
+use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
+use crate::bus::error::Error;
+use crate::bus::headers;
+use crate::bus::names::{ALERTS, MessageKind, Priority};
+
+/// The server's code for a message above `max_msg_size`.
+const MESSAGE_SIZE_EXCEEDED: ErrorCode = ErrorCode(10054);
+
+/// An alert or a question to be queued.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewAlert {
+    /// How it is queued.
+    pub priority: Priority,
+    /// The rest of the subject, for people: `disk-full`.
+    pub suffix: Option<String>,
+    /// Any text or JSON.
+    pub body: Vec<u8>,
+    /// An object of strings by header name; what is not on the allow-list is left out.
+    pub headers: Value,
+}
+
+/// An alert that the stream has acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Where it went.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub sequence: u64,
+}
+
+impl Nats {
+    /// Queues an alert; returns when the stream has acknowledged it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not stored, or not known to be stored ([`Error::Away`]). An answer `duplicate` is an error, too:
+    /// the server has stored nothing.
+    pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
+        self.publish_as(MessageKind::Alert, alert).await
+    }
+
+    /// Queues a question about the investigation that its header `Tarsy-Parent-Id` names; otherwise the same.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Nats::publish_alert`].
+    pub async fn publish_question(&self, question: NewAlert) -> Result<Published, Error> {
+        self.publish_as(MessageKind::Question, question).await
+    }
+
+    async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
+        let subject = subject((kind, message.priority), message.suffix.as_deref())?;
+        let headers = headers::for_copy(&message.headers)?;
+        self.queue(subject, headers, message.body).await
+    }
+
+    /// Stores a message on a subject of the queue; the only way into it.
+    pub(crate) async fn queue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
+        let publish = self.jetstream().publish_with_headers(subject.clone(), headers, body.into());
+        let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
+            Ok(Ok(ack)) => ack,
+            Ok(Err(error)) => return Err(refused(subject, &error)),
+            Err(_) => return Err(Error::Away(format!("no answer to a publish on {subject}"))),
+        };
+        if ack.duplicate {
+            return Err(Error::Duplicate(subject));
+        }
+        if ack.stream != ALERTS {
+            return Err(Error::Rejected {
+                subject,
+                reason: format!("stream {} stores it instead of {ALERTS}", ack.stream),
+            });
+        }
+        Ok(Published { subject, sequence: ack.sequence })
+    }
+}
+
+fn subject((kind, priority): (MessageKind, Priority), suffix: Option<&str>) -> Result<String, Error> {
+    let subject = priority.subject(kind);
+    let Some(suffix) = suffix else {
+        return Ok(subject);
+    };
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if suffix.len() > 200 || !suffix.split('.').all(is_word) {
+        return Err(Error::Suffix(suffix.to_owned()));
+    }
+    Ok(format!("{subject}.{suffix}"))
+}
+
+fn refused(subject: String, error: &PublishError) -> Error {
+    let source = std::error::Error::source(error);
+    let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
+    let code = source.and_then(|source| source.downcast_ref()).map(async_nats::jetstream::Error::error_code);
+    if code == Some(MESSAGE_SIZE_EXCEEDED) {
+        return Error::TooLarge { subject, reason };
+    }
+    if code == Some(ErrorCode::STREAM_STORE_FAILED) {
+        return Error::Full { subject, reason };
+    }
+    match error.kind() {
+        PublishErrorKind::StreamNotFound => Error::NoStream(subject),
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => Error::Away(error.to_string()),
+        PublishErrorKind::MaxPayloadExceeded => Error::TooLarge { subject, reason },
+        PublishErrorKind::WrongLastMessageId
+        | PublishErrorKind::WrongLastSequence
+        | PublishErrorKind::MaxAckPending
+        | PublishErrorKind::Other => Error::Rejected { subject, reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_cannot_leave_its_priority() {
+        let of = |kind, suffix| subject((kind, Priority::Low), suffix);
+        assert_eq!(of(MessageKind::Alert, None).unwrap(), "tarsy.alerts.low");
+        assert_eq!(of(MessageKind::Alert, Some("disk-full.eu_1")).unwrap(), "tarsy.alerts.low.disk-full.eu_1");
+        assert_eq!(of(MessageKind::Question, Some("question")).unwrap(), "tarsy.questions.low.question");
+        for bad in ["", ".", "a.", "a..b", "a b", "*", "a.>", "ü"] {
+            assert!(matches!(of(MessageKind::Alert, Some(bad)), Err(Error::Suffix(_))), "{bad}");
+        }
+    }
+}

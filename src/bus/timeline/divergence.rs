@@ -1,0 +1,124 @@
+//! Compares a session's events on the stream with those of the table: a stream that has more than the table shows that
+//! the database has lost commits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::seal::Seal;
+use super::stream_get::last_on;
+use super::tail::Tail;
+use crate::bus::connection::Nats;
+use crate::bus::names::{TIMELINE, timeline_subject};
+use crate::engine::ports::{BrokerAway, Divergence, JournalError, Outbox};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::timeline::{EventType, TimelineEvent};
+
+const PAGE: u32 = 256;
+/// A watcher's worth of reading: the stream has at most a few thousand events of a session.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What makes an event the same on the stream and in the table. Not its text, which is cut for the wire, nor names that
+/// are joined to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    session_seq: u32,
+    execution_id: Option<ExecutionId>,
+    sequence_number: Option<u32>,
+    event_type: EventType,
+    created_at: DateTime<Utc>,
+}
+
+impl Key {
+    pub(super) fn of(event: &TimelineEvent) -> Self {
+        Self {
+            session_seq: event.session_seq,
+            execution_id: event.execution_id,
+            sequence_number: event.sequence_number,
+            event_type: event.event_type.clone(),
+            created_at: event.created_at,
+        }
+    }
+}
+
+/// The events that the stream has and the table has not; `None` when the stream's last event is in the table.
+pub(super) async fn divergence<O: Outbox>(
+    nats: &Nats,
+    outbox: &O,
+    session: SessionId,
+) -> Result<Option<Divergence>, BrokerAway> {
+    let away = |error: &dyn std::fmt::Display| BrokerAway(error.to_string());
+    let subject = timeline_subject(session);
+    let last = last_on(nats, TIMELINE, &subject).await.map_err(|error| away(&error))?;
+    let Some(last) = last else { return Ok(None) };
+    if let Ok(found) = serde_json::from_slice(&last.payload)
+        && is_in_table(outbox, &found).await.map_err(|error| away(&error))?
+    {
+        return Ok(None);
+    }
+    let seal = Seal::new(&outbox.event_key().await.map_err(|error| away(&error))?);
+    let read = tokio::time::timeout(READ_TIMEOUT, sealed(nats, &seal, (subject, last.sequence))).await;
+    let published = read.map_err(|_| BrokerAway("the session's timeline takes too long to read".to_owned()))??;
+    match published.values().next_back() {
+        Some(found) if !is_in_table(outbox, found).await.map_err(|error| away(&error))? => {}
+        Some(_) | None => return Ok(None),
+    }
+    let kept = kept(outbox, session, &published).await?;
+    // Behind a gap nothing could be put in its place.
+    let after = (kept.saturating_add(1)..).zip(published.into_values().skip_while(|event| event.session_seq <= kept));
+    let events: Vec<TimelineEvent> =
+        after.take_while(|(number, event)| event.session_seq == *number).map(|(_, event)| event).collect();
+    Ok((!events.is_empty()).then_some(Divergence { kept, events }))
+}
+
+/// Whether the table has this very event.
+pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, JournalError> {
+    let rows = outbox.events(event.session_id, event.session_seq.saturating_sub(1), 1).await?;
+    Ok(rows.first().map(Key::of) == Some(Key::of(event)))
+}
+
+/// The session's events up to a stream sequence, by their numbers: those that a worker has published, and nothing that
+/// anybody else has.
+pub(super) async fn sealed(
+    nats: &Nats,
+    seal: &Seal,
+    (subject, last): (String, u64),
+) -> Result<BTreeMap<u32, TimelineEvent>, BrokerAway> {
+    let away = |error: &dyn std::fmt::Display| BrokerAway(error.to_string());
+    let mut tail = Tail::open(nats, subject, 0).await.map_err(|error| away(&error))?;
+    let mut events = BTreeMap::new();
+    loop {
+        let placed = tail.next().await.map_err(|error| away(&error))?;
+        let ours = seal.is_on(&placed.message.payload, placed.message.headers.as_ref());
+        if let Some(event) = placed.event.filter(|_| ours) {
+            events.entry(event.session_seq).or_insert(event);
+        }
+        if placed.stream_sequence >= last {
+            return Ok(events);
+        }
+    }
+}
+
+/// Number of the last event that both have. Events that are too old for the stream, or older than seals, count as the same.
+async fn kept<O: Outbox>(
+    outbox: &O,
+    session: SessionId,
+    published: &BTreeMap<u32, TimelineEvent>,
+) -> Result<u32, BrokerAway> {
+    let first = published.keys().next().copied().unwrap_or(1);
+    let mut kept = 0;
+    loop {
+        let rows = outbox.events(session, kept, PAGE).await.map_err(|error| BrokerAway(error.to_string()))?;
+        if rows.is_empty() {
+            return Ok(kept);
+        }
+        for row in rows {
+            let same = published.get(&row.session_seq).is_some_and(|event| Key::of(event) == Key::of(&row));
+            if !(same || row.session_seq < first) || row.session_seq != kept + 1 {
+                return Ok(kept);
+            }
+            kept = row.session_seq;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Single messages, read from a stream's leader: a follower that answers a direct get may be behind.
+
+use std::time::Duration;
+
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, WithHeaders};
+
+use crate::bus::connection::Nats;
+use crate::bus::error::Error;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The message at `sequence`.
+pub(crate) async fn message_at(nats: &Nats, stream: &str, sequence: u64) -> Result<Option<StreamMessage>, Error> {
+    if sequence == 0 {
+        return Ok(None);
+    }
+    read(nats, stream, |builder| builder.sequence(sequence)).await
+}
+
+/// The first message of `filter` at `sequence` or behind it.
+pub(crate) async fn first_from(
+    nats: &Nats,
+    stream: &str,
+    filter: &str,
+    sequence: u64,
+) -> Result<Option<StreamMessage>, Error> {
+    read(nats, stream, |builder| builder.sequence(sequence).next_by_subject(filter)).await
+}
+
+/// The last message on `subject`.
+pub(crate) async fn last_on(nats: &Nats, stream: &str, subject: &str) -> Result<Option<StreamMessage>, Error> {
+    read(nats, stream, |builder| builder.last_by_subject(subject)).await
+}
+
+async fn read(
+    nats: &Nats,
+    stream: &str,
+    what: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
+) -> Result<Option<StreamMessage>, Error> {
+    let read = async {
+        let handle = nats.jetstream().get_stream_no_info(stream).await;
+        let handle = handle.map_err(|error| Error::Away(format!("{stream}: {error}")))?;
+        match what(handle.raw_message_builder()).send().await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) => match error.kind() {
+                RawMessageErrorKind::NoMessageFound => Ok(None),
+                RawMessageErrorKind::JetStream(reason) => {
+                    Err(Error::Admin { object: stream.to_owned(), action: "read", reason: reason.to_string() })
+                }
+                RawMessageErrorKind::InvalidSubject | RawMessageErrorKind::Other => {
+                    Err(Error::Away(format!("{stream}: {error}")))
+                }
+            },
+        }
+    };
+    let read = tokio::time::timeout(TIMEOUT, read).await;
+    read.unwrap_or_else(|_| Err(Error::Away(format!("{stream} gave no answer"))))
+}

@@ -1,0 +1,85 @@
+//! `tarsy inspect`: what tarsy makes of an input, as JSON, without a server.
+
+mod stream;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::reach::print;
+use super::{load_config, submit};
+use crate::bus;
+use crate::cli::args::{GlobalArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs};
+use crate::cli::exit::Exit;
+use crate::cli::render::json::pretty;
+use crate::engine::ports::Received;
+use crate::investigation::alert::AlertStatus;
+use crate::investigation::ids::SessionId;
+use crate::investigation::plan::ToolSpec;
+use crate::investigation::react;
+use crate::roles::worker::intake;
+use crate::roles::{masked, secrets};
+
+pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Result<Exit> {
+    match command {
+        InspectCommand::Alert(args) => inspect_alert(global, args),
+        InspectCommand::Reply(args) => inspect_reply(&args),
+        InspectCommand::Stream(args) => stream::run(&args),
+    }
+}
+
+/// The message that the options describe.
+fn received(args: &InspectAlertArgs) -> Received {
+    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
+    let headers =
+        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
+    Received {
+        alert_id: SessionId(Uuid::nil()),
+        body_sha256: [0; 32],
+        body: None,
+        headers: Value::Object(headers.collect()),
+        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
+        stream_sequence: 0,
+    }
+}
+
+/// The same steps as a worker's intake, without a worker.
+fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
+    let mask = secrets::mask(&load_config(global)?, None)?;
+    let body = submit::read(&args.file)?;
+    let hints = intake::hints(&received(&args));
+    let alert =
+        masked::alert(&mask, &body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;
+    let shown = json!({
+        "fingerprint": alert.fingerprint,
+        "type": alert.alert_type,
+        "severity": alert.severity.as_str(),
+        "status": match alert.status {
+            AlertStatus::Firing => "firing",
+            AlertStatus::Resolved => "resolved",
+        },
+        "title": alert.title,
+        "source": alert.source,
+        "runbook": alert.runbook_url,
+        "text": alert.text,
+    });
+    print(&[pretty(&shown)?])?;
+    Ok(Exit::Done)
+}
+
+/// Any bytes are an answer: a model's text is UTF-8, and what is not is shown as what it would become.
+fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
+    let text = submit::read(&args.file)?;
+    let offered = args.tools.as_ref().map(|names| names.iter().filter_map(|name| offered(name)).collect::<Vec<_>>());
+    let reply = react::read(&String::from_utf8_lossy(&text), offered.as_deref());
+    print(&[pretty(&reply)?])?;
+    Ok(Exit::Done)
+}
+
+/// A tool of which nothing is known but its name.
+fn offered(name: &str) -> Option<ToolSpec> {
+    let name = name.trim().to_owned();
+    let spec =
+        |name| ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true };
+    (!name.is_empty()).then(|| spec(name))
+}

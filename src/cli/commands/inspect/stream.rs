@@ -1,0 +1,105 @@
+//! `tarsy inspect stream`: what the timeline tells of an answer, without a worker.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::args::{Controller, InspectStreamArgs};
+use crate::cli::commands::reach::print_json;
+use crate::cli::commands::submit;
+use crate::cli::exit::Exit;
+use crate::engine::ports::ModelError;
+use crate::investigation::execution::absorb;
+use crate::investigation::execution::decide::{Decision, decide};
+use crate::investigation::execution::entry::{Answer, Entry};
+use crate::investigation::execution::state::State;
+use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy, ToolSpec};
+use crate::investigation::react::{self, ReplyKind};
+use crate::investigation::timeline::projection::{Measured, narrate};
+use crate::investigation::timeline::{EventDraft, EventType};
+use crate::llm::client::assemble;
+use crate::llm::json;
+use crate::llm::proto::GenerateResponse;
+
+/// One line of the output.
+#[derive(Serialize)]
+struct Event {
+    event_type: EventType,
+    content: String,
+    metadata: Value,
+    sequence_number: u32,
+}
+
+pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
+    let named = submit::named(&args.file);
+    let Ok(text) = String::from_utf8(submit::read(&args.file)?) else { bail!("{named} is not UTF-8 text") };
+    let chunks = chunks(&text).with_context(|| named)?;
+    if chunks.is_empty() {
+        return Ok(Exit::Done);
+    }
+    for (number, event) in (1..).zip(told(strategy(args.controller), assemble(chunks))) {
+        let EventDraft { event_type, content, metadata, .. } = event;
+        print_json(&Event { event_type, content, metadata, sequence_number: number })?;
+    }
+    Ok(Exit::Done)
+}
+
+fn chunks(text: &str) -> anyhow::Result<Vec<GenerateResponse>> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(number, line)| json::chunk(line).with_context(|| format!("line {number}"))).collect()
+}
+
+fn strategy(controller: Controller) -> Strategy {
+    match controller {
+        Controller::NativeThinking => Strategy::NativeThinking,
+        Controller::Synthesis => Strategy::Synthesis,
+        Controller::React => Strategy::React,
+    }
+}
+
+/// The events of the first answer of an execution, as the loop makes them.
+fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft> {
+    let tools = reply.as_ref().map(|answer| asked_for(strategy, answer)).unwrap_or_default();
+    let mut state = State::replay(Arc::new(plan(strategy, tools)), None, Vec::<Entry>::new());
+    if let Decision::Append(opening) = decide(&state) {
+        opening.into_iter().for_each(|entry| state.apply(entry));
+    }
+    let entries = match reply {
+        Ok(answer) => absorb::absorb(&state, answer),
+        Err(ModelError::Failed { code, message, timeout }) => absorb::failed(&state, &code, &message, timeout),
+        Err(ModelError::Away(message) | ModelError::Broke(message)) => absorb::failed(&state, "", &message, false),
+    };
+    narrate(&state, &entries, &Measured::default())
+}
+
+/// The tools that the answer asks for: there is no list here, so every name of the right form is a known one.
+fn asked_for(strategy: Strategy, answer: &Answer) -> Vec<String> {
+    match strategy {
+        Strategy::React => {
+            let reply = react::read(&answer.text, None);
+            reply.action.into_iter().filter(|_| reply.kind == ReplyKind::Action).collect()
+        }
+        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
+            answer.calls.iter().map(|call| call.tool.clone()).collect()
+        }
+    }
+}
+
+fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
+    let tool =
+        |name| ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true };
+    AgentPlan {
+        name: String::new(),
+        strategy,
+        limits: Limits::default(),
+        providers: Vec::new(),
+        tools: tools.into_iter().map(tool).collect(),
+        system_prompt: String::new(),
+        user_prompt: String::new(),
+        conclusion_prompt: String::new(),
+        result_form: ResultForm::Bare,
+        citable: None,
+    }
+}

@@ -1,0 +1,194 @@
+//! `sessions show --report`: an investigation as Markdown, for the ticket.
+
+mod markdown;
+use chrono::{DateTime, Utc};
+
+use self::markdown::{block, code, inline, quote};
+use super::format;
+use super::tables::show::{model, retry_of, state};
+use super::tables::table::{millis, moment, status_word};
+use super::timeline::footnotes::{Source, footnotes};
+use super::timeline::meta;
+use crate::cli::messages;
+use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
+
+/// Lines of an alert that a ticket needs.
+const ALERT_LINES: usize = 60;
+/// Columns of a call's arguments.
+const ARGUMENTS: usize = 120;
+/// Columns of a call's result.
+const RESULT: usize = 100;
+
+/// The document, line by line. `now` is for a session that still runs.
+pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
+    let title = report.title.as_deref().unwrap_or("Alert");
+    let mut lines = vec![format!("# {}", inline(title)), String::new()];
+    lines.extend(facts(report, now));
+    if let Some(session) = &report.session {
+        lines.extend(outcome(session));
+        lines.extend(analysis(session, report.parent_id.is_some()));
+        lines.extend(agents(session));
+        lines.extend(timeline(session));
+    }
+    lines.extend(questions(report));
+    lines.extend(joined(report));
+    lines.extend(alert(report));
+    lines
+}
+
+fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
+    let mut facts = vec![
+        (if report.parent_id.is_some() { "Question" } else { "Session" }, code(&report.alert_id.to_string(), 40)),
+        ("Outcome", inline(&state(report, now))),
+        ("Severity", inline(report.severity.as_deref().unwrap_or("unknown"))),
+    ];
+    if let Some(of_type) = &report.alert_type {
+        facts.push(("Alert type", inline(of_type)));
+    }
+    match &report.session {
+        Some(session) => {
+            let until = session.finished_at.map(|at| format!(" to {}", moment(at)));
+            facts.push(("Time", format!("{}{}", moment(session.created_at), until.unwrap_or_default())));
+            facts.push(("Chain", format!("{} on worker {}", inline(&session.chain), inline(&session.worker))));
+            facts.extend(session.models.iter().map(|each| ("Model", inline(&model(each)))));
+        }
+        None => facts.push(("Received", moment(report.received_at))),
+    }
+    if let Some(parent) = report.parent_id {
+        facts.push(("About session", code(&parent.to_string(), 40)));
+    }
+    if let Some(of) = retry_of(report) {
+        facts.push(("Does again", code(&messages::short(of), 40)));
+    }
+    if let Some(fingerprint) = &report.fingerprint {
+        facts.push(("Fingerprint", code(fingerprint, ARGUMENTS)));
+    }
+    facts.into_iter().map(|(name, value)| format!("- **{name}:** {value}")).collect()
+}
+
+/// The three lines for whoever reads only three lines.
+fn outcome(session: &SessionReport) -> Vec<String> {
+    let lines = match (&session.executive_summary, &session.error) {
+        (Some(summary), _) => summary.lines().map(summary_line).collect(),
+        (None, Some(error)) if session.final_analysis.is_none() => vec![format!("No analysis: {}", inline(error))],
+        (None, _) => return Vec::new(),
+    };
+    section("Summary", lines)
+}
+
+fn summary_line(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((label, text)) => format!("- **{}:** {}", inline(label), inline(text)),
+        None => format!("- {}", inline(line)),
+    }
+}
+
+fn analysis(session: &SessionReport, is_answer: bool) -> Vec<String> {
+    let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
+    let notes = footnotes(analysis, Some(&session.citations));
+    let mut lines = quote(&notes.text);
+    let sources: Vec<String> = notes.sources().map(|(mark, page)| source(&mark, page)).collect();
+    if !sources.is_empty() {
+        lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
+        lines.extend(sources);
+    }
+    section(if is_answer { "Answer" } else { "Analysis" }, lines)
+}
+
+/// A page with its address to be seen, and to be followed where it is one of the web.
+fn source(mark: &str, source: &Source) -> String {
+    let Source { title, uri } = source;
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\');
+    let is_web = (uri.starts_with("https://") || uri.starts_with("http://")) && uri.chars().all(is_plain);
+    let address = if is_web { format!("<{uri}>") } else { code(uri, ARGUMENTS) };
+    let title = if title == uri { String::new() } else { format!(" {}", inline(title)) };
+    format!("- {}{title} {address}", inline(mark)).trim_end().replace("  ", " ")
+}
+
+/// What was asked about it, with the answers.
+fn questions(report: &AlertReport) -> Vec<String> {
+    let one = |each: &QuestionReport| {
+        let question = inline(each.question.as_deref().unwrap_or("(no text)"));
+        let head = format!("**{question}** ({}, {})", moment(each.created_at), code(&each.session_id.short(), 40));
+        let answer = match (&each.answer, &each.error) {
+            (Some(answer), _) => quote(answer),
+            (None, Some(error)) => vec![format!("No answer: {}", inline(error))],
+            (None, None) => vec![format!("No answer: {}", inline(&status_word(&each.status)))],
+        };
+        [head, String::new()].into_iter().chain(answer).collect::<Vec<_>>()
+    };
+    let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
+    if parts.is_empty() { Vec::new() } else { section("Questions", parts.join(&String::new())) }
+}
+
+/// What was put together, agent by agent.
+fn agents(session: &SessionReport) -> Vec<String> {
+    let several = session.stages.iter().filter(|stage| stage.executions.len() > 1);
+    let parts: Vec<Vec<String>> = several.flat_map(|stage| &stage.executions).map(agent).collect();
+    if parts.is_empty() { Vec::new() } else { section("What each agent found", parts.join(&String::new())) }
+}
+
+fn agent(execution: &ExecutionReport) -> Vec<String> {
+    let head = format!("### {} ({})", inline(&execution.agent), inline(&status_word(&execution.status)));
+    let found = match (&execution.analysis, &execution.error) {
+        (Some(analysis), _) => quote(analysis),
+        (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
+        (None, None) => vec!["No analysis.".to_owned()],
+    };
+    [head, String::new()].into_iter().chain(found).collect()
+}
+
+fn timeline(session: &SessionReport) -> Vec<String> {
+    if session.tool_calls.is_empty() {
+        return Vec::new();
+    }
+    let agents = session.stages.iter().map(|stage| stage.executions.len()).sum::<usize>();
+    let calls = session.tool_calls.iter().map(|each| call(each, session.created_at, agents > 1));
+    section("What was looked at", calls.collect())
+}
+
+fn call(call: &ToolCallReport, start: DateTime<Utc>, names_agent: bool) -> String {
+    let since = format::since_start(millis(start, call.at));
+    let agent = if names_agent { format!("{}: ", inline(&call.agent)) } else { String::new() };
+    let arguments = code(&meta::arguments(&call.arguments, false), ARGUMENTS);
+    let took = format::took(u64::try_from(call.duration_ms).unwrap_or_default());
+    let bytes = call.result_bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(format::bytes);
+    let result = match (call.state.as_str(), &call.result, &call.error) {
+        ("done", Some(result), _) => code(result, RESULT),
+        ("done", None, _) => "done".to_owned(),
+        (state, result, error) => {
+            let why = error.as_deref().or(result.as_deref()).unwrap_or_default();
+            format!("**{}** {}", inline(state), code(why, RESULT))
+        }
+    };
+    let measured = [Some(took), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let number = call.event.map(|number| format!("[{number}] ")).unwrap_or_default();
+    format!("- {number}{since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENTS))
+        .replace("  ", " ")
+}
+
+fn joined(report: &AlertReport) -> Vec<String> {
+    let line = |alert: &crate::store::JoinedAlert| {
+        let title = inline(alert.title.as_deref().unwrap_or("(no title)"));
+        format!("- {} {} {title}", moment(alert.received_at), code(&alert.alert_id.short(), 40))
+    };
+    let lines: Vec<String> = report.joined.iter().map(line).collect();
+    if lines.is_empty() { lines } else { section("Alerts that joined", lines) }
+}
+
+fn alert(report: &AlertReport) -> Vec<String> {
+    let Some(body) = report.body.as_deref() else { return Vec::new() };
+    let total = body.lines().count();
+    let kept: Vec<&str> = body.lines().take(ALERT_LINES).collect();
+    let mut lines = block(&kept.join("\n"));
+    if total > kept.len() {
+        lines.push(String::new());
+        lines.push(format!("({} of {total} lines)", kept.len()));
+    }
+    section(if report.parent_id.is_some() { "Question" } else { "Alert" }, lines)
+}
+
+fn section(title: &str, lines: Vec<String>) -> Vec<String> {
+    let head = [String::new(), format!("## {title}"), String::new()];
+    head.into_iter().chain(lines).collect()
+}

@@ -1,0 +1,111 @@
+//! `dead-letters list` and `show`.
+
+use super::table::{Cell, Column, moment, short_moment, table};
+use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
+use crate::cli::render::style::{Paint, Style};
+use crate::cli::render::{format, text};
+
+/// The table of dead letters.
+pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
+    let columns = [
+        Column::Left("alert"),
+        Column::Left("when (utc)"),
+        Column::Left("reason"),
+        Column::Rest("what"),
+        Column::Right("size"),
+    ];
+    let row = |letter: &StoredDeadLetter| {
+        vec![
+            Cell::new(&letter.alert_id.short(), style),
+            Cell::new(&short_moment(letter.stored_at), style),
+            Cell::new(&letter.reason, style).painted(Paint::Red),
+            Cell::new(&what(letter), style),
+            Cell::new(&format::bytes(bytes(letter)), style),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = letters.iter().map(row).collect();
+    table(&columns, &rows, style)
+}
+
+/// One dead letter. `defined` are the chains to choose from, as far as they are known.
+pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Vec<String> {
+    let short = letter.alert_id.short();
+    let head = format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.ascii));
+    let from = format!(
+        "from {}, sequence {}, delivery {}",
+        text::one_line(&letter.subject, style.ascii),
+        letter.alert_sequence,
+        letter.deliveries
+    );
+    let both = format!("{head}   {from}");
+    let mut lines = if text::width(&both) <= style.width {
+        vec![both]
+    } else {
+        vec![text::cut(&head, style.width, style.ascii), text::cut(&format!("  {from}"), style.width, style.ascii)]
+    };
+    lines.extend(entry("why", &letter.detail, style));
+    if let Some(headers) = letter.headers.as_object() {
+        let said = headers.iter().filter(|(name, _)| *name != SESSION_ID);
+        let shown = said.filter_map(|(name, value)| Some(format!("{name}: {}", value.as_str()?)));
+        lines.extend(entry("with", &shown.collect::<Vec<_>>().join(", "), style));
+    }
+    lines.push(body(letter, style));
+    let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.ascii)));
+    let retry = format!("  then   tarsy dead-letters retry {short}{}", chain.unwrap_or_default());
+    let drop = format!("tarsy dead-letters drop {short}");
+    let both = format!("{retry}   or   {drop}");
+    if text::width(&both) <= style.width {
+        lines.push(both);
+    } else {
+        lines.extend([retry, format!("  or     {drop}")]);
+    }
+    lines
+}
+
+/// What was dropped, or queued again, in a sentence.
+pub fn named(letter: &StoredDeadLetter) -> String {
+    let title = title(letter).map(|title| format!(", {title}")).unwrap_or_default();
+    format!(
+        "alert {} ({}, from {}{title}, {})",
+        letter.alert_id.short(),
+        text::one_line(&letter.reason, false),
+        text::one_line(&letter.subject, false),
+        format::bytes(bytes(letter))
+    )
+}
+
+/// The alert's bytes for a terminal.
+pub fn body_text(letter: &StoredDeadLetter, style: &Style) -> String {
+    text::clean(&String::from_utf8_lossy(&letter.body), style.ascii)
+}
+
+fn what(letter: &StoredDeadLetter) -> String {
+    title(letter).unwrap_or_else(|| letter.detail.clone())
+}
+
+fn title(letter: &StoredDeadLetter) -> Option<String> {
+    letter.headers.get(TITLE).and_then(serde_json::Value::as_str).map(|title| text::one_line(title, false))
+}
+
+fn bytes(letter: &StoredDeadLetter) -> u64 {
+    u64::try_from(letter.body.len()).unwrap_or(u64::MAX)
+}
+
+fn body(letter: &StoredDeadLetter, style: &Style) -> String {
+    const HINT: &str = "(--body prints it)";
+    if letter.body.is_empty() {
+        return "  body   not kept".to_owned();
+    }
+    let front = format!("  body   {}  ", format::bytes(bytes(letter)));
+    let room = style.width.saturating_sub(text::width(&front) + HINT.len() + 3);
+    let shown = text::cut(&text::one_line(&String::from_utf8_lossy(&letter.body), style.ascii), room, style.ascii);
+    let fill = " ".repeat(room.saturating_sub(text::width(&shown)) + 3);
+    format!("{front}{shown}{fill}{HINT}")
+}
+
+fn entry(label: &str, value: &str, style: &Style) -> Vec<String> {
+    let value = text::one_line(value, style.ascii);
+    let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, style.width.saturating_sub(9)) };
+    let label = |index: usize| if index == 0 { label } else { "" };
+    lines.into_iter().enumerate().map(|(index, line)| format!("  {:<5}  {line}", label(index))).collect()
+}

@@ -1,0 +1,249 @@
+//! `sessions show`.
+
+use chrono::{DateTime, Utc};
+
+use super::table::{Cell, Column, edges, fact, millis, moment, status_paint, status_word, table};
+use crate::cli::messages;
+use crate::cli::render::format;
+use crate::cli::render::style::Style;
+use crate::cli::render::text;
+use crate::store::{AlertReport, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
+
+/// More joined alerts than this are only counted.
+const JOINED: usize = 5;
+/// More questions than this are only counted.
+const QUESTIONS: usize = 10;
+
+/// What is known of an alert and its session. `now` is for one that still runs.
+pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
+    let short = report.alert_id.short();
+    let title = report.title.as_deref().unwrap_or("(not read yet)");
+    let mut lines = vec![edges(title, &format!("session {short}"), style)];
+    lines.extend(fact("id", &report.alert_id.to_string(), style));
+    let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
+    lines.extend(fact("asks about", &about.unwrap_or_default(), style));
+    lines.extend(fact("state", &state(report, now), style));
+    lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
+    lines.extend(fact("came on", &came_on(report), style));
+    lines.extend(fact("same as", report.fingerprint.as_deref().unwrap_or_default(), style));
+    if let Some(session) = &report.session {
+        lines.extend(of_session(session, now, style));
+    }
+    lines.extend(joined(report, style));
+    if let Some(session) = &report.session {
+        lines.extend(outcome(session, report.parent_id.is_some(), style));
+    }
+    lines.extend(questions(report, style));
+    lines.push(String::new());
+    lines.extend(next(report, &short));
+    lines
+}
+
+/// Where the alert is, in words: `completed (final answer) in 6.1 s`.
+pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
+    if let Some(session) = &report.session {
+        let took = format::span(std::time::Duration::from_millis(millis(
+            session.created_at,
+            session.finished_at.unwrap_or(now),
+        )));
+        let reason = session.stop_reason.as_deref().map(|reason| format!(" ({})", status_word(reason)));
+        let status = status_word(&session.status);
+        let cancelling = match (session.finished_at, session.cancel_requested_at) {
+            (None, Some(_)) => "; it was asked to cancel",
+            (Some(_), _) | (_, None) => "",
+        };
+        let when = if session.finished_at.is_some() { "after" } else { "for" };
+        return format!("{status}{} {when} {took}{cancelling}", reason.unwrap_or_default());
+    }
+    match (report.place.as_str(), report.joined_session_id) {
+        ("joined", Some(session)) => format!("joined session {}: same fingerprint", session.short()),
+        ("ended", _) => "ended without an investigation: it was resolved before one began".to_owned(),
+        ("dead", _) => {
+            let reason = report.dead_reason.as_deref().unwrap_or("unknown");
+            let detail = report.dead_detail.as_deref().unwrap_or_default();
+            format!("given up: {reason}: {detail}")
+        }
+        ("undecided", _) => "in the queue: a worker has seen it, and nothing has begun".to_owned(),
+        (place, _) => place.to_owned(),
+    }
+}
+
+fn alert(report: &AlertReport) -> String {
+    let severity = report.severity.as_deref().map(|severity| format!("severity {severity}"));
+    let of_type = report.alert_type.as_deref().map(|of_type| format!("type {of_type}"));
+    let source = report.source.as_deref().map(|source| format!("source {source}"));
+    [severity, of_type, source].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn came_on(report: &AlertReport) -> String {
+    let again = retry_of(report).map(|of| format!("; does {} again", messages::short(of)));
+    format!(
+        "{}, sequence {}, delivered {}{}",
+        report.subject,
+        report.stream_sequence,
+        format::count(u64::try_from(report.deliveries).unwrap_or_default(), "time"),
+        again.unwrap_or_default()
+    )
+}
+
+/// The session that this one does again.
+pub(crate) fn retry_of(report: &AlertReport) -> Option<&str> {
+    report.headers.get(crate::bus::RETRY_OF).and_then(serde_json::Value::as_str)
+}
+
+fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
+    let until = session.finished_at.map_or_else(
+        || format!("deadline {}", moment(session.deadline_at)),
+        |finished| format!("until {}", moment(finished)),
+    );
+    let mut lines = fact("when", &format!("{}, {until}", moment(session.created_at)), style);
+    let owners = if session.epoch > 1 { format!(" (owner number {})", session.epoch) } else { String::new() };
+    lines.extend(fact("chain", &format!("{} on worker {}{owners}", session.chain, session.worker), style));
+    for model in &session.models {
+        lines.extend(fact("model", &self::model(model), style));
+    }
+    if !session.stages.is_empty() {
+        lines.push(String::new());
+        lines.extend(stages(&session.stages, now, style));
+    }
+    lines
+}
+
+/// Who answered, how often and at what cost.
+pub(crate) fn model(model: &ModelReport) -> String {
+    let calls = format::count(u64::try_from(model.calls).unwrap_or_default(), "call");
+    let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
+    let recording = if model.backend == "scripted" { ", a recording" } else { "" };
+    format!("{} {}{recording}: {calls}{failed}, {}", model.provider, model.model, tokens(model.usage))
+}
+
+/// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
+pub(super) fn tokens(usage: Tokens) -> String {
+    let count = |tokens: i64| format::tokens(u64::try_from(tokens).unwrap_or_default());
+    let some = |tokens: i64, text: String| if tokens > 0 { text } else { String::new() };
+    format!(
+        "{} in{} {} out{}",
+        count(usage.input),
+        some(usage.cached, format!(" ({} cached)", count(usage.cached))),
+        count(usage.output),
+        some(usage.thinking, format!(" {} thinking", count(usage.thinking)))
+    )
+}
+
+fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<String> {
+    let columns = [
+        Column::Left("  stage"),
+        Column::Left("agent"),
+        Column::Left("status"),
+        Column::Right("iterations"),
+        Column::Right("calls"),
+        Column::Right("took"),
+        Column::Rest("tokens"),
+    ];
+    let mut rows = Vec::new();
+    let mut before = "";
+    for stage in stages {
+        // A synthesis is called after the stage above it.
+        let own = stage.name.strip_prefix(before).and_then(|name| name.strip_prefix(' ')).unwrap_or(&stage.name);
+        for (index, execution) in stage.executions.iter().enumerate() {
+            rows.push(row(if index == 0 { own } else { "" }, execution, now, style));
+        }
+        before = &stage.name;
+    }
+    let mut lines = table(&columns, &rows, style);
+    let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
+        let error = execution.error.as_deref()?;
+        Some(fact("error", &format!("{}: {error}", execution.agent), style))
+    });
+    lines.extend(errors.flatten());
+    lines
+}
+
+fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
+    let took = format::took(millis(execution.started_at, execution.finished_at.unwrap_or(now)));
+    let name = text::cut(&text::one_line(stage, style.ascii), 16, style.ascii);
+    vec![
+        Cell::indented(&name, style),
+        Cell::new(&text::cut(&text::one_line(&execution.agent, style.ascii), 14, style.ascii), style),
+        Cell::new(&status_word(&execution.status), style).painted(status_paint(&execution.status)),
+        Cell::new(&execution.iteration.to_string(), style),
+        Cell::new(&execution.tool_calls.to_string(), style),
+        Cell::new(&took, style),
+        Cell::new(&tokens(Tokens { cached: 0, thinking: 0, ..execution.usage }), style),
+    ]
+}
+
+fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
+    if report.joined.is_empty() {
+        return Vec::new();
+    }
+    let count = u64::try_from(report.joined.len()).unwrap_or(u64::MAX);
+    let mut lines = vec![String::new(), format!("  {} joined:", format::count(count, "other alert"))];
+    for alert in report.joined.iter().take(JOINED) {
+        let title = alert.title.as_deref().unwrap_or("(no title)");
+        let severity = alert.severity.as_deref().unwrap_or("-");
+        let line = format!("{}  {}  {severity}  {title}", alert.alert_id.short(), moment(alert.received_at));
+        let line = text::clean(&line, style.ascii).replace('\n', " ");
+        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.ascii)));
+    }
+    let more = report.joined.len().saturating_sub(JOINED);
+    if more > 0 {
+        lines.push(format!("    and {more} more (--json lists them)"));
+    }
+    lines
+}
+
+/// What was asked about it, each with the first sentence of the answer.
+fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
+    if report.questions.is_empty() {
+        return Vec::new();
+    }
+    let count = u64::try_from(report.questions.len()).unwrap_or(u64::MAX);
+    let mut lines = vec![String::new(), format!("  {}:", format::count(count, "question"))];
+    let skipped = report.questions.len().saturating_sub(QUESTIONS);
+    if skipped > 0 {
+        lines.push(format!("    {skipped} earlier (--json lists them)"));
+    }
+    for each in report.questions.iter().skip(skipped) {
+        let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.ascii));
+        let answer = match (&each.answer, &each.error) {
+            (Some(answer), _) => text::first_sentence(&text::clean(answer, style.ascii)),
+            (None, Some(error)) => format!("{}: {error}", status_word(&each.status)),
+            (None, None) => status_word(&each.status),
+        };
+        for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
+            let room = style.width.saturating_sub(front.len());
+            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.ascii), room, style.ascii)));
+        }
+    }
+    lines
+}
+
+/// The executive summary, or what there is instead; an answer is short and shown whole.
+fn outcome(session: &SessionReport, is_answer: bool, style: &Style) -> Vec<String> {
+    let text = match (&session.executive_summary, &session.final_analysis, &session.error) {
+        (_, Some(answer), _) if is_answer => answer.clone(),
+        (Some(summary), _, _) => summary.clone(),
+        (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.ascii)),
+        (None, None, Some(error)) => format!("No analysis: {error}"),
+        (None, None, None) => return Vec::new(),
+    };
+    let wrapped = text::wrap(&text::clean(&text, style.ascii), style.width.saturating_sub(2));
+    std::iter::once(String::new()).chain(wrapped.into_iter().map(|line| format!("  {line}"))).collect()
+}
+
+fn next(report: &AlertReport, short: &str) -> Vec<String> {
+    match (&report.session, report.joined_session_id, report.place.as_str()) {
+        (Some(session), _, _) if session.finished_at.is_none() => {
+            vec![format!("Watch: tarsy watch {short}      Cancel: tarsy sessions cancel {short}")]
+        }
+        (Some(_), _, _) => vec![
+            format!("Report: tarsy sessions show {short} --report"),
+            format!("Timeline: tarsy watch {short}      Again: tarsy sessions rerun {short}"),
+            format!("Ask about it: tarsy ask {short} 'your question'"),
+        ],
+        (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],
+        (None, None, "dead") => vec![format!("Dead letter: tarsy dead-letters show {short}")],
+        (None, None, _) => vec![format!("Watch: tarsy watch {short}")],
+    }
+}

@@ -1,0 +1,152 @@
+//! Tables and lists of facts: columns that fit the terminal, text from outside cleaned on its way in.
+
+use chrono::{DateTime, Utc};
+
+use crate::cli::render::style::{Paint, Style};
+use crate::cli::render::text;
+
+const GAP: &str = "  ";
+/// Less than this says nothing.
+const LEAST: usize = 8;
+
+/// One cell, cleaned.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    text: String,
+    paint: Paint,
+}
+
+impl Cell {
+    pub(super) fn new(text: &str, style: &Style) -> Self {
+        Self { text: text::one_line(text, style.ascii), paint: Paint::Plain }
+    }
+
+    /// Two columns to the right.
+    pub(super) fn indented(text: &str, style: &Style) -> Self {
+        Self { text: format!("  {}", text::one_line(text, style.ascii)), paint: Paint::Plain }
+    }
+
+    pub(super) fn painted(self, paint: Paint) -> Self {
+        Self { paint, ..self }
+    }
+
+    /// At most so many columns; the end of the text stays.
+    pub(super) fn tail(self, columns: usize, style: &Style) -> Self {
+        Self { text: text::cut_front(&self.text, columns, style.ascii), ..self }
+    }
+}
+
+/// What a column is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    /// As wide as its widest cell.
+    Left(&'static str),
+    /// The same, on the right.
+    Right(&'static str),
+    /// What is left; cut with an ellipsis. One a table.
+    Rest(&'static str),
+}
+
+impl Column {
+    fn head(self) -> &'static str {
+        match self {
+            Self::Left(head) | Self::Right(head) | Self::Rest(head) => head,
+        }
+    }
+}
+
+/// The lines of a table, its head first.
+pub(super) fn table(columns: &[Column], rows: &[Vec<Cell>], style: &Style) -> Vec<String> {
+    let widest = |index: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| text::width(&cell.text));
+        let head = columns.get(index).map_or(0, |column| column.head().len());
+        cells.max().unwrap_or_default().max(head)
+    };
+    let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
+    let gaps = GAP.len() * columns.len().saturating_sub(1);
+    let is_rest = |index: usize| matches!(columns.get(index), Some(Column::Rest(_)));
+    let others: usize = widths.iter().enumerate().filter(|(index, _)| !is_rest(*index)).map(|(_, width)| width).sum();
+    let room = style.width.saturating_sub(others + gaps).max(LEAST);
+    for (index, width) in widths.iter_mut().enumerate() {
+        if is_rest(index) {
+            *width = room.min(*width);
+        }
+    }
+    let head: Vec<Cell> =
+        columns.iter().map(|column| Cell { text: column.head().to_owned(), paint: Paint::Dim }).collect();
+    std::iter::once(&head).chain(rows).map(|row| line(row, columns, &widths, style)).collect()
+}
+
+fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> String {
+    let mut out = String::new();
+    let mut room = style.width;
+    let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or_default();
+    for (index, ((cell, column), width)) in row.iter().zip(columns).zip(widths).enumerate().take(last + 1) {
+        let gap = if index == 0 { "" } else { GAP };
+        let shown = text::cut(&cell.text, (*width).min(room.saturating_sub(gap.len())), style.ascii);
+        let fill = " ".repeat(width.saturating_sub(text::width(&shown)));
+        let painted = cell.paint.over(&shown, style.color);
+        let cell = match column {
+            Column::Right(_) => format!("{fill}{painted}"),
+            Column::Left(_) | Column::Rest(_) if index == last => painted,
+            Column::Left(_) | Column::Rest(_) => format!("{painted}{fill}"),
+        };
+        room = room.saturating_sub(gap.len() + width);
+        out.push_str(gap);
+        out.push_str(&cell);
+    }
+    out
+}
+
+/// `  label  value`, the value wrapped under itself; nothing for a value that says nothing.
+pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
+    const LABEL: usize = 10;
+    let value = text::one_line(value, style.ascii);
+    let room = style.width.saturating_sub(LABEL + 4).max(20);
+    let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, room) };
+    lines
+        .into_iter()
+        .enumerate()
+        .map(|(index, line)| {
+            let label = if index == 0 { label } else { "" };
+            format!("  {}  {line}", Paint::Dim.over(&format!("{label:<LABEL$}"), style.color))
+        })
+        .collect()
+}
+
+/// `left` and `right` at the two edges of a line; `left` is cut.
+pub(super) fn edges(left: &str, right: &str, style: &Style) -> String {
+    let room = style.width.saturating_sub(text::width(right) + GAP.len());
+    let left = text::cut(&text::one_line(left, style.ascii), room, style.ascii);
+    let fill = " ".repeat(room.saturating_sub(text::width(&left)) + GAP.len());
+    format!("{left}{fill}{right}")
+}
+
+/// `2026-11-21 21:04:11Z`
+pub(crate) fn moment(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// `11-21 21:04`
+pub(super) fn short_moment(at: DateTime<Utc>) -> String {
+    at.format("%m-%d %H:%M").to_string()
+}
+
+/// Milliseconds from `begin` to `end`, none when the clocks disagree.
+pub(crate) fn millis(begin: DateTime<Utc>, end: DateTime<Utc>) -> u64 {
+    u64::try_from((end - begin).num_milliseconds()).unwrap_or_default()
+}
+
+/// The colour of a status.
+pub(super) fn status_paint(status: &str) -> Paint {
+    match status {
+        "completed" => Paint::Green,
+        "failed" | "cancelled" | "timed_out" => Paint::Red,
+        _ => Paint::Plain,
+    }
+}
+
+/// `timed_out` as people write it.
+pub(crate) fn status_word(status: &str) -> String {
+    status.replace('_', " ")
+}

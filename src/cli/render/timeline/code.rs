@@ -1,0 +1,96 @@
+//! Code that a provider ran, in one line: how the program begins, and what came of it.
+
+use crate::investigation::timeline::{EventStatus, TimelineEvent};
+
+use super::meta::Meta;
+use super::row::{Body, Mark, Row};
+use crate::cli::render::style::{Paint, Style, Symbol};
+use crate::cli::render::{format, text};
+
+/// The row of a run. `content` is cleaned.
+pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
+    let has_failed = event.status == EventStatus::Failed;
+    let mut row = if style.thinking {
+        Row::new(Symbol::Code, "code", Body::Whole(content.trim().to_owned(), None))
+    } else {
+        folded(content, has_failed, style)
+    };
+    if has_failed {
+        row = row.painted(Paint::Red);
+        let outcome = meta.text("outcome").map(|outcome| outcome.trim_start_matches("OUTCOME_").to_lowercase());
+        row.marks.extend(outcome.map(|outcome| Mark::new(outcome.replace('_', " "), Paint::Red)));
+    }
+    row
+}
+
+fn folded(content: &str, has_failed: bool, style: &Style) -> Row {
+    let Blocks { program, output, others } = blocks(content);
+    if program.is_empty() && output.is_empty() {
+        return Row::new(Symbol::Code, "code", Body::Line(others.join(" ")));
+    }
+    // The beginning of a program says less than what came of it, and of an error the end says most.
+    let begin = text::cut(program.first().copied().unwrap_or_default(), style.width / 5, style.ascii);
+    let output = if has_failed { output.last().copied().unwrap_or_default().to_owned() } else { output.join(" ") };
+    let arrow = if style.ascii { "->" } else { "→" };
+    let shown = match (begin.is_empty(), output.is_empty()) {
+        (false, true) => begin,
+        (true, _) => format!("{arrow} {output}"),
+        (false, false) => format!("{begin} {arrow} {output}"),
+    };
+    let mut row = Row::new(Symbol::Code, "code", Body::Line(shown.split_whitespace().collect::<Vec<_>>().join(" ")));
+    let hidden = program.len().saturating_sub(1);
+    // The mark of a failure says enough.
+    if hidden > 0 && !has_failed {
+        let lines = format::count(u64::try_from(hidden).unwrap_or(u64::MAX), "line");
+        row.marks.push(Mark { long: format!("(+{lines}, -t)"), short: format!("(+{hidden}, -t)"), paint: Paint::Dim });
+    }
+    row
+}
+
+/// What stands between the fences, line by line, and what stands outside of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Blocks<'a> {
+    program: Vec<&'a str>,
+    output: Vec<&'a str>,
+    others: Vec<&'a str>,
+}
+
+fn blocks(content: &str) -> Blocks<'_> {
+    let mut blocks = Blocks::default();
+    let (mut fence, mut is_output) = ("", false);
+    for line in content.lines().filter(|line| !line.trim().is_empty()) {
+        let marks = line.get(..line.len() - line.trim_start_matches('`').len()).unwrap_or_default();
+        match (fence.is_empty(), marks.len() >= 3) {
+            (true, true) => fence = marks,
+            (true, false) => {
+                is_output = line == "Output:";
+                blocks.others.push(line);
+            }
+            (false, _) if line == fence => fence = "",
+            (false, _) if is_output => blocks.output.push(line),
+            (false, _) => blocks.program.push(line),
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_and_output_are_told_apart_whatever_they_hold() {
+        let of = |content| {
+            let Blocks { program, output, .. } = blocks(content);
+            (program.join("|"), output.join("|"))
+        };
+        let pair = |program: &str, output: &str| (program.to_owned(), output.to_owned());
+        assert_eq!(of("```python\na\n\nb\n```\n\nOutput:\n```\n1\n2\n```"), pair("a|b", "1|2"));
+        assert_eq!(of("````python\n```\nOutput:\n````\n\nOutput:\n```\n1\n```"), pair("```|Output:", "1"));
+        assert_eq!(of("\nOutput:\n```\n1\n```"), pair("", "1"));
+        // Cut on its way.
+        assert_eq!(of("```python\na\n[cut here"), pair("a|[cut here", ""));
+        assert_eq!(of("```python\na\n```\n"), pair("a", ""));
+        assert_eq!(blocks("OUTCOME_FAILED").others, ["OUTCOME_FAILED"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What each event says in its row.
+
+use serde_json::Value;
+
+use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
+
+use super::footnotes::footnotes;
+use super::meta::{self, Meta};
+use super::row::{Body, Mark, Row};
+use super::{code, session};
+use crate::cli::render::style::{Paint, Style, Symbol};
+use crate::cli::render::{format, text};
+
+/// Lines of an error that are shown without `-v`.
+const ERROR_LINES: usize = 10;
+/// Lines of a question that are shown without `-v`.
+const QUESTION_LINES: usize = 10;
+
+/// The row of an event. `tool` is the name of the call that it belongs to.
+pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
+    let meta = Meta::new(&event.metadata, style.ascii);
+    let content = text::clean(&event.content, style.ascii);
+    let mut row = match &event.event_type {
+        EventType::LlmThinking => Row::new(Symbol::Thinking, "thinking", Body::Folded(content)).painted(Paint::Dim),
+        EventType::LlmResponse => Row::new(Symbol::Thinking, "response", Body::Folded(content)),
+        EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, style),
+        EventType::ToolResult | EventType::McpToolSummary => result(event, tool, style),
+        EventType::Error => error(event, &meta, content, style),
+        EventType::UserQuestion => {
+            let limit = (!style.verbose).then_some(QUESTION_LINES);
+            Row { name_paint: Paint::Bold, ..Row::new(Symbol::Start, "question", Body::Whole(content, limit)) }
+        }
+        EventType::ExecutiveSummary => line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
+        EventType::FinalAnalysis => {
+            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.ascii);
+            let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
+            Row { name_paint: Paint::Green, ..row }
+        }
+        EventType::CodeExecution => code::row(event, &meta, &content, style),
+        EventType::GoogleSearchResult => search("Google Search", &meta, &content, style),
+        EventType::UrlContextResult => search("URL Context", &meta, &content, style),
+        EventType::ProviderFallback => line(Symbol::Fallback, "fallback", &content).painted(Paint::Yellow),
+        EventType::SessionStarted => session::started(&meta, &content),
+        EventType::SessionResumed => session::resumed(&meta, &content),
+        EventType::StageStarted => session::stage(event, &meta, Symbol::Start, "started"),
+        EventType::StageCompleted => session::stage(event, &meta, Symbol::End, "completed"),
+        EventType::AlertJoined => session::alert_joined(&meta, &content),
+        EventType::AlertResolved => line(Symbol::Joined, "resolved", &content),
+        EventType::SessionCompleted => session::end(&meta, String::new(), "completed", Paint::Green),
+        EventType::SessionFailed => session::end(&meta, content, "failed", Paint::Red),
+        EventType::SessionCancelled => session::end(&meta, content, "cancelled", Paint::Red),
+        EventType::SessionTimedOut => session::end(&meta, content, "timed out", Paint::Red),
+        EventType::Joined => line(Symbol::Joined, "joined", &content),
+        EventType::Unknown(word) => {
+            line(Symbol::Unknown, &text::one_line(word, style.ascii), &content).painted(Paint::Yellow)
+        }
+    };
+    row.took_ms = meta.number("took_ms").or(row.took_ms);
+    if event.truncated {
+        row.marks.push(Mark::new("cut", Paint::Yellow));
+    }
+    if style.verbose && !event.event_type.is_end() {
+        row.marks.extend(tokens(&meta));
+    }
+    row
+}
+
+/// A row whose text is cut to one line.
+pub(super) fn line(symbol: Symbol, name: &str, content: &str) -> Row {
+    Row::new(symbol, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+fn call(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
+    let arguments = meta::arguments(&event.content, style.ascii);
+    let row = Row::new(Symbol::Call, tool.unwrap_or_else(|| "tool call".to_owned()), Body::Line(arguments));
+    Row { name_paint: Paint::Bold, ..row }
+}
+
+fn result(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
+    let meta = Meta::new(&event.metadata, style.ascii);
+    let content = text::one_line(&event.content, style.ascii);
+    let mut row = Row::new(Symbol::Result, tool.unwrap_or_else(|| "tool result".to_owned()), Body::Line(content));
+    row.name_paint = Paint::Bold;
+    if meta.is_set("is_error") || event.status == EventStatus::Failed {
+        row = row.painted(Paint::Red);
+    }
+    row.marks.extend(meta.number("bytes").map(|bytes| Mark::new(format::bytes(bytes), Paint::Dim)));
+    row.marks.extend(meta.number("cut_to_tokens").map(|tokens| Mark {
+        long: format!("cut to {} tokens", format::tokens(tokens)),
+        short: "cut".to_owned(),
+        paint: Paint::Yellow,
+    }));
+    row
+}
+
+fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String, style: &Style) -> Row {
+    let kind = meta.text("kind").map(|kind| format!("{kind} ")).unwrap_or_default();
+    let name = if meta.is_set("timeout") { "timeout" } else { "error" };
+    let limit = (!style.verbose).then_some(ERROR_LINES);
+    let tool = meta.text("tool_name").filter(|tool| !event.content.contains(tool.as_str()));
+    let content = tool.map(|tool| format!("{tool}: {content}")).unwrap_or(content);
+    Row::new(Symbol::Error, format!("{kind}{name}"), Body::Whole(content, limit)).painted(Paint::Red)
+}
+
+fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
+    let sources = meta.list("sources");
+    if sources.is_empty() {
+        let prefixes = [name, ":", " ", "→", "->"];
+        let content = prefixes.iter().fold(content, |text, prefix| text.trim_start_matches(prefix));
+        return line(Symbol::Search, name, content);
+    }
+    let queries: Vec<_> = meta.list("queries").iter().filter_map(Value::as_str).map(|q| format!("'{q}' ")).collect();
+    let arrow = if style.ascii { "->" } else { "→" };
+    let found = format::count(u64::try_from(sources.len()).unwrap_or(u64::MAX), "source");
+    let queries = text::one_line(&queries.join(", "), style.ascii);
+    let mut row = line(Symbol::Search, name, &format!("{queries} {arrow} {found}"));
+    if style.sources {
+        row.below = sources.iter().map(|source| self::source(source, style.ascii)).collect();
+    } else {
+        row.marks.push(Mark { long: "(-s lists them)".to_owned(), short: "(-s)".to_owned(), paint: Paint::Dim });
+    }
+    row
+}
+
+fn source(source: &Value, ascii: bool) -> String {
+    let meta = Meta::new(source, ascii);
+    let uri = meta.text("uri").or_else(|| meta.text("url"));
+    [meta.text("title"), uri].into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// What a model call cost.
+fn tokens(meta: &Meta<'_>) -> Option<Mark> {
+    let usage = session::usage(meta);
+    if !usage.is_empty() {
+        return Some(Mark::new(usage, Paint::Dim));
+    }
+    let tokens = meta.number("tokens")?;
+    Some(Mark::new(format!("{} tokens", format::tokens(tokens)), Paint::Dim))
+}

@@ -1,0 +1,84 @@
+//! An event's metadata: for programs, written by another version perhaps, so every key may be absent.
+
+use serde_json::Value;
+
+use crate::cli::render::text;
+
+/// The metadata of one event, its texts cleaned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meta<'a> {
+    value: &'a Value,
+    ascii: bool,
+}
+
+impl<'a> Meta<'a> {
+    pub(super) fn new(value: &'a Value, ascii: bool) -> Self {
+        Self { value, ascii }
+    }
+
+    pub(super) fn is_ascii(&self) -> bool {
+        self.ascii
+    }
+
+    /// A text that says something.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        let text = text::one_line(self.value.get(key)?.as_str()?, self.ascii);
+        (!text.is_empty()).then_some(text)
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.value.get(key)?.as_u64()
+    }
+
+    pub(super) fn is_set(&self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// Keys and values of an object.
+    pub(super) fn pairs(&self, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.value.get(key).and_then(Value::as_object).into_iter().flatten()
+    }
+
+    pub(super) fn list(&self, key: &str) -> &'a [Value] {
+        self.value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A tool call's arguments in one line: `namespace=checkout pod=checkout-7d9f`; what is no object as it stands.
+pub(crate) fn arguments(content: &str, ascii: bool) -> String {
+    let Ok(Value::Object(object)) = serde_json::from_str::<Value>(content) else {
+        return text::one_line(content, ascii);
+    };
+    let pairs: Vec<_> = object.iter().map(|(key, value)| format!("{key}={}", argument(value))).collect();
+    text::one_line(&pairs.join(" "), ascii)
+}
+
+fn argument(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if !text.is_empty() && !text.contains(char::is_whitespace) => text.to_owned(),
+        Some(text) => format!("'{text}'"),
+        None => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_read_like_a_command_line() {
+        for (json, line) in [
+            (r#"{"namespace":"checkout","limit":20}"#, "namespace=checkout limit=20"),
+            (r#"{"q":"two words","tags":["a"],"none":null}"#, "q='two words' tags=[\"a\"] none=null"),
+            ("{}", ""),
+            ("not json\n at all", "not json at all"),
+        ] {
+            let mut words: Vec<_> = line.split(' ').collect();
+            let arguments = arguments(json, false);
+            let mut found: Vec<_> = arguments.split(' ').collect();
+            words.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(found, words);
+        }
+    }
+}

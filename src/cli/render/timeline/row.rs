@@ -1,0 +1,288 @@
+//! One event as printed lines: columns, marks at the right edge, blocks of text below.
+
+use crate::cli::render::style::{Paint, Style, Symbol};
+use crate::cli::render::{format, text};
+
+/// Columns of the time and number in front of what an event is about, with their gaps.
+const SEQ: usize = 3;
+const TOOK: usize = 5;
+const GAP: &str = "  ";
+/// From here on there is room for the long form of a mark.
+const WIDE: usize = 60;
+
+/// What an event says, before it is laid out.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) symbol: Symbol,
+    pub(super) name: String,
+    pub(super) name_paint: Paint,
+    pub(super) took_ms: Option<u64>,
+    pub(super) body: Body,
+    pub(super) body_paint: Paint,
+    pub(super) marks: Vec<Mark>,
+    /// Further lines below, each cut to the width.
+    pub(super) below: Vec<String>,
+    /// The sums of an end: in the row when there is room, else on a line of its own.
+    pub(super) totals: String,
+}
+
+impl Row {
+    pub(super) fn new(symbol: Symbol, name: impl Into<String>, body: Body) -> Self {
+        Self {
+            symbol,
+            name: name.into(),
+            name_paint: Paint::Plain,
+            took_ms: None,
+            body,
+            body_paint: Paint::Plain,
+            marks: Vec::new(),
+            below: Vec::new(),
+            totals: String::new(),
+        }
+    }
+
+    /// The same row in one colour.
+    pub(super) fn painted(self, paint: Paint) -> Self {
+        Self { name_paint: paint, body_paint: paint, ..self }
+    }
+}
+
+/// The text of a row.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Cut to what fits.
+    Line(String),
+    /// The first sentence, and a mark that says how much there is.
+    Folded(String),
+    /// All of it, wrapped below the row when it does not fit; at most so many lines.
+    Whole(String, Option<usize>),
+}
+
+/// A remark at the right edge.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) long: String,
+    pub(super) short: String,
+    pub(super) paint: Paint,
+}
+
+impl Mark {
+    pub(super) fn new(text: impl Into<String>, paint: Paint) -> Self {
+        let text = text.into();
+        Self { short: text.clone(), long: text, paint }
+    }
+}
+
+/// When, which and who.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) time: String,
+    pub(super) seq: u32,
+    pub(super) agent: String,
+}
+
+/// Where each column begins and ends.
+#[derive(Debug)]
+pub(super) struct Columns<'a> {
+    style: &'a Style,
+    time: usize,
+    agent: Option<usize>,
+    what: usize,
+    detail: usize,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(style: &'a Style, agent: Option<usize>) -> Self {
+        let time = if style.utc { 10 } else { 6 };
+        let what = (style.width * 11 / 40).clamp(12, 26);
+        let others = time + 1 + SEQ + GAP.len() + agent.map_or(0, |columns| columns + GAP.len()) + what;
+        let detail = style.width.saturating_sub(others + 1 + TOOK + GAP.len());
+        Self { style, time, agent, what, detail }
+    }
+
+    /// The columns of a row with this number: what a long one takes more than its own, the detail has less.
+    pub(super) fn numbered(mut self, seq: u32) -> Self {
+        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ));
+        self
+    }
+
+    /// The names of the columns.
+    pub(super) fn head(&self) -> String {
+        let mut line = Line::default();
+        line.push(&pad_left(if self.style.utc { "utc" } else { "time" }, self.time), Paint::Dim);
+        line.push(&format!(" {}", pad_left("#", SEQ)), Paint::Dim);
+        line.push(GAP, Paint::Plain);
+        if let Some(columns) = self.agent {
+            line.push(&pad("agent", columns), Paint::Dim);
+            line.push(GAP, Paint::Plain);
+        }
+        line.push(&pad("what", self.what), Paint::Dim);
+        line.push(&format!(" {}{GAP}detail", pad_left("took", TOOK)), Paint::Dim);
+        line.finish(self.style)
+    }
+
+    /// The printed lines of a row.
+    pub(super) fn lines(&self, place: &Place, row: Row) -> Vec<String> {
+        let mut marks = row.marks;
+        let mut block = Vec::new();
+        let detail = match row.body {
+            Body::Line(line) if line.is_empty() && text::width(&row.totals) <= self.detail => row.totals.clone(),
+            Body::Line(line) => line,
+            Body::Folded(whole) if self.style.thinking => self.fit_or_block(whole, None, &marks, &mut block),
+            Body::Folded(whole) => {
+                let (line, mark) = self.fold(&whole);
+                marks.extend(mark);
+                line
+            }
+            Body::Whole(whole, limit) => self.fit_or_block(whole, limit, &marks, &mut block),
+        };
+        let totals_below = !row.totals.is_empty() && detail != row.totals;
+
+        let mut line = self.front(place);
+        let what =
+            text::cut(&format!("{} {}", row.symbol.glyph(self.style.ascii), row.name), self.what, self.style.ascii);
+        line.push(&pad(&what, self.what), row.name_paint);
+        let took = row.took_ms.map(format::took).unwrap_or_default();
+        line.push(&format!(" {}", pad_left(&took, TOOK)), Paint::Dim);
+        line.push(GAP, Paint::Plain);
+        self.push_detail(&mut line, &detail, row.body_paint, &marks);
+
+        let mut lines = vec![line.finish(self.style)];
+        lines.extend(block.iter().map(|text| self.indented(text, row.body_paint)));
+        lines.extend(row.below.iter().map(|text| self.indented(text, Paint::Plain)));
+        if totals_below {
+            let totals = text::wrap(&row.totals, self.style.width.saturating_sub(GAP.len()));
+            lines.extend(totals.iter().map(|line| pad_left(line, self.style.width)));
+        }
+        lines
+    }
+
+    fn front(&self, place: &Place) -> Line {
+        let mut line = Line::default();
+        line.push(&pad_left(&place.time, self.time), Paint::Dim);
+        line.push(&format!(" {}{GAP}", pad_left(&place.seq.to_string(), SEQ)), Paint::Plain);
+        if let Some(columns) = self.agent {
+            line.push(&pad(&text::cut(&place.agent, columns, self.style.ascii), columns), Paint::Plain);
+            line.push(GAP, Paint::Plain);
+        }
+        line
+    }
+
+    fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
+        let marks_width = self.marks_width(marks);
+        let room = self.detail.saturating_sub(marks_width);
+        let cut = text::cut(detail, room, self.style.ascii);
+        if marks.is_empty() {
+            return line.push(&cut, paint);
+        }
+        line.push(&pad(&cut, room), paint);
+        for mark in marks {
+            line.push(GAP, Paint::Plain);
+            line.push(self.form(mark), mark.paint);
+        }
+    }
+
+    fn marks_width(&self, marks: &[Mark]) -> usize {
+        marks.iter().map(|mark| GAP.len() + text::width(self.form(mark))).sum()
+    }
+
+    fn form<'m>(&self, mark: &'m Mark) -> &'m str {
+        if self.detail >= WIDE { &mark.long } else { &mark.short }
+    }
+
+    /// The first sentence, and what `-t` would add.
+    fn fold(&self, whole: &str) -> (String, Option<Mark>) {
+        let line = text::first_sentence(whole);
+        let hidden = text::wrap(whole, self.block_width()).len().saturating_sub(1);
+        if hidden > 0 {
+            let long = format!("(+{}, -t)", format::count(u64::try_from(hidden).unwrap_or(u64::MAX), "line"));
+            return (line, Some(Mark { short: format!("(+{hidden}, -t)"), long, paint: Paint::Dim }));
+        }
+        let mark = (text::width(&line) > self.detail).then(|| Mark::new("(-t)", Paint::Dim));
+        (line, mark)
+    }
+
+    /// A text of one line that fits goes into the row, any other below it.
+    fn fit_or_block(&self, whole: String, limit: Option<usize>, marks: &[Mark], block: &mut Vec<String>) -> String {
+        let one_line = !whole.trim().contains('\n');
+        if one_line && text::width(whole.trim()) <= self.detail.saturating_sub(self.marks_width(marks)) {
+            return whole.trim().to_owned();
+        }
+        let mut lines = text::wrap(&whole, self.block_width());
+        if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
+            let hidden = u64::try_from(lines.len() - limit).unwrap_or(u64::MAX);
+            lines.truncate(limit);
+            lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
+        }
+        *block = lines;
+        String::new()
+    }
+
+    fn block_indent(&self) -> usize {
+        self.time + 1 + SEQ + 2 * GAP.len()
+    }
+
+    fn block_width(&self) -> usize {
+        self.style.width.saturating_sub(self.block_indent()).max(20)
+    }
+
+    fn indented(&self, text: &str, paint: Paint) -> String {
+        let mut line = Line::default();
+        line.push(&" ".repeat(self.block_indent()), Paint::Plain);
+        line.push(&text::cut(text, self.block_width(), self.style.ascii), paint);
+        line.finish(self.style)
+    }
+}
+
+/// A printed line, painted last so that colours take no room.
+#[derive(Debug, Default)]
+struct Line(Vec<(String, Paint)>);
+
+impl Line {
+    fn push(&mut self, text: &str, paint: Paint) {
+        self.0.push((text.to_owned(), paint));
+    }
+
+    fn finish(self, style: &Style) -> String {
+        let mut room = style.width;
+        let mut parts = Vec::new();
+        for (part, paint) in self.0 {
+            let part = text::cut(&part, room, style.ascii);
+            room = room.saturating_sub(text::width(&part));
+            parts.push((part, paint));
+        }
+        while let Some((last, _)) = parts.last_mut() {
+            last.truncate(last.trim_end().len());
+            if !last.is_empty() {
+                break;
+            }
+            parts.pop();
+        }
+        parts.iter().map(|(part, paint)| paint.over(part, style.color)).collect()
+    }
+}
+
+fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text::width(text))))
+}
+
+fn pad_left(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(text::width(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
+        let style = Style { width: 80, ..Style::default() };
+        for seq in [7, 1481, 123_456] {
+            let mut row = Row::new(Symbol::Result, "k8s.get_logs", Body::Line("line ".repeat(40)));
+            row.marks.push(Mark::new("3.7 kB", Paint::Dim));
+            let place = Place { time: "+1.0".to_owned(), seq, agent: String::new() };
+            let lines = Columns::new(&style, None).numbered(seq).lines(&place, row);
+            assert!(lines.iter().all(|line| line.ends_with("…  3.7 kB") && text::width(line) == 80), "{lines:#?}");
+        }
+    }
+}

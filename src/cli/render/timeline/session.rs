@@ -1,0 +1,119 @@
+//! What the session's own events say in their rows.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cli::messages;
+use crate::investigation::timeline::TimelineEvent;
+
+use super::event::line;
+use super::meta::Meta;
+use super::row::{Body, Row};
+use crate::cli::render::style::{Paint, Symbol};
+use crate::cli::render::{format, text};
+
+/// Tokens in, cached, out and thinking, as far as they are known.
+pub(super) fn usage(meta: &Meta<'_>) -> String {
+    let tokens = |key: &str| meta.number(key).filter(|n| *n > 0).map(format::tokens);
+    let input = meta.number("input_tokens").map(|n| format!("{} in", format::tokens(n)));
+    let cached = tokens("cached_tokens").map(|n| format!("({n} cached)"));
+    let output = meta.number("output_tokens").map(|n| format!("{} out", format::tokens(n)));
+    let thinking = tokens("thinking_tokens").map(|n| format!("{n} thinking"));
+    [input, cached, output, thinking].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The first event: who investigates, and how.
+pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
+    let chain = meta.text("chain").map(|chain| format!("chain {chain}"));
+    let provider = match (meta.text("provider"), meta.text("model")) {
+        (Some(provider), Some(model)) if provider != model => Some(format!("{provider} {model}")),
+        (provider, model) => provider.or(model),
+    };
+    let worker = meta.text("worker").map(|worker| format!("worker {worker}"));
+    let queued = meta.number("queued_ms").map(|ms| format!("queued {}", format::span(Duration::from_millis(ms))));
+    let facts: Vec<_> = [chain, meta.text("strategy"), provider, worker, queued].into_iter().flatten().collect();
+    let detail = if facts.is_empty() { content.to_owned() } else { facts.join(", ") };
+    let missing: Vec<&str> = meta.pairs("unavailable_servers").map(|(server, _)| server.as_str()).collect();
+    if missing.is_empty() {
+        return line(Symbol::Start, "started", &detail);
+    }
+    // First, where no narrow terminal cuts it off.
+    let missing = text::one_line(&missing.join(", "), meta.is_ascii());
+    line(Symbol::Start, "started", &format!("without tools of {missing}, {detail}")).painted(Paint::Yellow)
+}
+
+/// Another worker goes on, and what it has to repeat.
+pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
+    let name = meta.text("worker").map_or_else(|| "resumed".to_owned(), |worker| format!("resumed on {worker}"));
+    let previous = meta.text("previous_worker").unwrap_or_else(|| "its worker".to_owned());
+    let reason = meta.text("reason").map(|reason| match reason.as_str() {
+        "lease_expired" => format!("lease of {previous} expired"),
+        "store_away" => format!("lease of {previous} expired while the database was away"),
+        "handed_back" => format!("handed back by {previous}"),
+        other => format!("{other} ({previous})"),
+    });
+    let repeats = match (meta.number("repeats_calls"), meta.number("repeats_model")) {
+        (None, None) => None,
+        (calls, model) => {
+            let calls = calls.unwrap_or_default();
+            let verb = if calls == 1 { "runs" } else { "run" };
+            let model = format::count(model.unwrap_or_default(), "model call");
+            Some(format!("{} {verb} again, {model}", format::count(calls, "read-only call")))
+        }
+    };
+    let facts: Vec<_> = [reason, repeats].into_iter().flatten().collect();
+    let detail = if facts.is_empty() { content.to_owned() } else { facts.join("; ") };
+    line(Symbol::Resumed, &name, &detail).painted(Paint::Yellow)
+}
+
+/// A stage begins or ends.
+pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, symbol: Symbol, fallback: &str) -> Row {
+    let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
+    let status = meta.text("status").filter(|status| status != "running").unwrap_or_else(|| fallback.to_owned());
+    line(symbol, "stage", &format!("{name} {status}{}", who(meta)))
+}
+
+/// Of a stage with several agents: who begins, or who did not complete.
+fn who(meta: &Meta<'_>) -> String {
+    let word = |value: &Value| value.as_str().map(|word| text::one_line(word, meta.is_ascii()));
+    let agents: Vec<String> = meta.list("agents").iter().filter_map(word).collect();
+    if agents.len() > 1 {
+        let all = if meta.text("success_policy").as_deref() == Some("all") { "; all have to complete" } else { "" };
+        return format!(": {}{all}", agents.join(", "));
+    }
+    let outcomes = meta.pairs("outcomes").filter_map(|(agent, status)| Some((agent, word(status)?)));
+    let outcomes: Vec<(&String, String)> = outcomes.collect();
+    let others = outcomes.iter().filter(|(_, status)| outcomes.len() > 1 && status != "completed");
+    let others = others.map(|(agent, status)| format!("{agent} {}", status.replace('_', " ")));
+    let others = others.collect::<Vec<_>>().join(", ");
+    if others.is_empty() { others } else { format!(": {}", text::one_line(&others, meta.is_ascii())) }
+}
+
+/// Another alert of the same fingerprint was linked.
+pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
+    let count = meta.number("count").map(|count| format!(", the {count}th so far; not every one is shown"));
+    let count = count.unwrap_or_default();
+    let alert = meta.text("alert_id").map(|id| format!("alert {}: same fingerprint{count}", messages::short(&id)));
+    line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
+}
+
+/// The last event. `error` says why there is no analysis.
+pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, paint: Paint) -> Row {
+    // An answer is how a session should end; any other reason has to be seen.
+    let reason = meta.text("stop_reason").filter(|reason| reason != "final_answer").map(|r| r.replace('_', " "));
+    let error = Some(error).filter(|error| !error.trim().is_empty());
+    let why = [reason, error].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    let body = if why.is_empty() { Body::Line(why) } else { Body::Whole(why, None) };
+    let row = Row::new(Symbol::End, name, body).painted(paint);
+    let body_paint = if paint == Paint::Green { Paint::Plain } else { paint };
+    Row { took_ms: meta.number("duration_ms"), totals: totals(meta), body_paint, ..row }
+}
+
+fn totals(meta: &Meta<'_>) -> String {
+    let iterations = meta.number("iterations").map(|n| format::count(n, "iteration"));
+    let calls = meta.number("tool_calls").map(|n| format::count(n, "call"));
+    let usage = Some(usage(meta)).filter(|usage| !usage.is_empty());
+    let separator = if meta.is_ascii() { ", " } else { " · " };
+    [iterations, calls, usage].into_iter().flatten().collect::<Vec<_>>().join(separator)
+}

@@ -1,0 +1,116 @@
+//! `${VAR}` and `${VAR:-default}` in text: a reference that is resolved only where its value is used.
+
+use crate::config::Env;
+
+/// A text with references to environment variables. Shown, compared and stored unresolved. `$${` is a plain `${`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template(String);
+
+/// Why a template has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A variable without a default is not set.
+    #[error("variable {0} is not set (write ${{{0}:-…}} to allow that)")]
+    Missing(String),
+    /// There is a `${` without a name or without its end.
+    #[error("\"${{\" without a name and \"}}\"; accepted: ${{NAME}}, ${{NAME:-default}}, $${{ for a plain one")]
+    Malformed,
+}
+
+impl Template {
+    /// A template as it is written.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The names of the variables that it refers to.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let plain = |before: &str| before.ends_with('$');
+        let parts: Vec<&str> = self.0.split("${").collect();
+        let references = parts.windows(2).filter_map(move |pair| match pair {
+            [before, after] if !plain(before) => after.split_once('}').map(|(reference, _)| reference),
+            _ => None,
+        });
+        let names = references.map(|reference| reference.split_once(":-").map_or(reference, |(name, _)| name));
+        names.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Puts the variables' values in. A value is not looked into again.
+    ///
+    /// # Errors
+    /// When a variable is missing, or a reference is malformed.
+    pub fn resolve(&self, env: Env<'_>) -> Result<String, TemplateError> {
+        let mut out = String::with_capacity(self.0.len());
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            if let Some(before) = before.strip_suffix('$') {
+                out.push_str(before);
+                out.push_str("${");
+                rest = after;
+                continue;
+            }
+            out.push_str(before);
+            let (reference, after) = after.split_once('}').ok_or(TemplateError::Malformed)?;
+            let (name, default) = match reference.split_once(":-") {
+                Some((name, default)) => (name, Some(default)),
+                None => (reference, None),
+            };
+            if !is_variable_name(name) {
+                return Err(TemplateError::Malformed);
+            }
+            let value = env(name).filter(|value| !(value.is_empty() && default.is_some()));
+            match (value, default) {
+                (Some(value), _) => out.push_str(&value),
+                (None, Some(default)) => out.push_str(default),
+                (None, None) => return Err(TemplateError::Missing(name.to_owned())),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+}
+
+pub(super) fn is_variable_name(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_a_template_are_known_without_their_values() {
+        let names = |text: &str| Template::new(text).variables().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names("a ${A} $${B} ${C:-d} ${E"), ["A", "C"]);
+        assert_eq!(names("plain"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn references_are_resolved_once_and_nothing_else_is_touched() {
+        let env = |name: &str| match name {
+            "A" => Some("${B}".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        let cases = [
+            ("plain $x {y}", Ok("plain $x {y}")),
+            ("<${A}>", Ok("<${B}>")),
+            ("${NONE:-d:-e}/${EMPTY:-f}/${EMPTY}", Ok("d:-e/f/")),
+            ("$${A}", Ok("${A}")),
+            ("${NONE}", Err(TemplateError::Missing("NONE".to_owned()))),
+            ("${A", Err(TemplateError::Malformed)),
+            ("${}", Err(TemplateError::Malformed)),
+            ("${1A}", Err(TemplateError::Malformed)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Template::new(text).resolve(&env), expected.map(str::to_owned), "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `mcp_servers`: where tools come from.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::config::read::reader::Field;
+use crate::config::read::template::Template;
+
+/// An MCP server that runs as a child process and speaks over its standard streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    /// The program.
+    pub command: Template,
+    /// Its arguments.
+    pub args: Vec<Template>,
+    /// Variables that it gets beside the worker's own.
+    pub env: BTreeMap<String, Template>,
+    /// How long one call may take.
+    pub tool_timeout: Duration,
+    /// Tools (without the server's name) that change nothing, whatever the server says of them.
+    pub read_only: Vec<String>,
+    /// Tools that a model may call although they may change something. Each such call is sent once, whatever happens.
+    pub allow: Vec<String>,
+    /// Where there is such a list: the only tools that are offered, if the other keys let them.
+    pub tools: Option<Vec<String>>,
+    /// Tools that are not offered, whatever else is said of them.
+    pub deny: Vec<String>,
+    /// Whether a tool counts as read-only when its server says so.
+    pub trust_hints: bool,
+}
+
+impl McpServer {
+    pub(super) const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+
+    pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
+        if !is_name(name) {
+            field.fault(format!(
+                "{name:?}; accepted: letters, digits, \"-\" and single \"_\": it becomes a part of tool names"
+            ));
+        }
+        let mut map = field.map();
+        let mut remote = false;
+        for key in ["url", "headers"] {
+            if let Some(field) = map.get(key) {
+                remote = true;
+                field.fault("servers over HTTP are not supported yet; accepted: command, args, env".to_owned());
+            }
+        }
+        let command = map.get("command").and_then(|field| field.template());
+        if command.is_none() && !remote && !map.has("command") {
+            map.missing("command", "the program that serves MCP on its standard streams");
+        }
+        let server = Self {
+            command: command.unwrap_or_default(),
+            args: map
+                .get("args")
+                .and_then(|field| field.list())
+                .map(|fields| fields.iter().filter_map(Field::template).collect())
+                .unwrap_or_default(),
+            env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
+            tool_timeout: map.duration("tool_timeout", 1, 3_600).unwrap_or(Self::TOOL_TIMEOUT),
+            read_only: map.texts("read_only"),
+            allow: map.texts("allow"),
+            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
+            deny: map.texts("deny"),
+            trust_hints: map.get("trust_hints").and_then(|field| field.flag()).unwrap_or(true),
+        };
+        map.finish();
+        server
+    }
+}
+
+fn variables(field: &Field<'_>) -> BTreeMap<String, Template> {
+    field.map().entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains("__") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}

@@ -1,0 +1,72 @@
+//! What can be said at every level: defaults < agent < chain < stage < stage agent.
+
+use std::time::Duration;
+
+use super::chains::Names;
+use crate::config::read::reader::{Field, Map};
+use crate::investigation::plan::Strategy;
+
+/// One layer of an agent's settings; what a layer does not say comes from the one below.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How the agent iterates.
+    pub iteration_strategy: Option<Strategy>,
+    /// Name of the provider.
+    pub llm_provider: Option<String>,
+    /// Names of the MCP servers whose tools it may call; replaces the lower layer's list. Said nowhere: every server.
+    pub mcp_servers: Option<Vec<String>>,
+    /// Model calls before the conclusion is forced.
+    pub max_iterations: Option<u32>,
+    /// Model and tool time of one iteration.
+    pub iteration_timeout: Option<Duration>,
+    /// Time-outs in a row that end the execution.
+    pub max_timeouts: Option<u32>,
+    /// Tokens of one tool result that the model sees.
+    pub max_tool_result_tokens: Option<u32>,
+    /// Tokens of all model calls, after which the conclusion is forced; 0 for no such limit.
+    pub max_tokens: Option<u32>,
+}
+
+impl Settings {
+    /// This layer on top of a lower one.
+    #[must_use]
+    pub fn over(&self, lower: &Self) -> Self {
+        Self {
+            iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
+            llm_provider: self.llm_provider.clone().or_else(|| lower.llm_provider.clone()),
+            mcp_servers: self.mcp_servers.clone().or_else(|| lower.mcp_servers.clone()),
+            max_iterations: self.max_iterations.or(lower.max_iterations),
+            iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
+            max_timeouts: self.max_timeouts.or(lower.max_timeouts),
+            max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
+            max_tokens: self.max_tokens.or(lower.max_tokens),
+        }
+    }
+
+    pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
+        Self {
+            iteration_strategy: map.get("iteration_strategy").and_then(|field| strategy(&field)),
+            llm_provider: map.get("llm_provider").and_then(|field| field.reference(&names.providers)),
+            mcp_servers: map
+                .get("mcp_servers")
+                .and_then(|field| field.list())
+                .map(|fields| fields.iter().filter_map(|field| field.reference(&names.servers)).collect()),
+            max_iterations: map.get("max_iterations").and_then(|field| field.number(1, 1_000)),
+            iteration_timeout: map
+                .get("iteration_timeout")
+                .and_then(|field| field.duration(Duration::from_secs(1), Duration::from_secs(3_600))),
+            max_timeouts: map.get("max_timeouts").and_then(|field| field.number(1, 100)),
+            max_tool_result_tokens: map.get("max_tool_result_tokens").and_then(|field| field.number(100, 1_000_000)),
+            max_tokens: map.get("max_tokens").and_then(|field| field.number(0, 1_000_000_000)),
+        }
+    }
+}
+
+fn strategy(field: &Field<'_>) -> Option<Strategy> {
+    let word = field.text()?;
+    let known = Strategy::ALL.into_iter().find(|strategy| strategy.as_str() == word);
+    if known.is_none() {
+        field.not_accepted(&Strategy::ALL.map(Strategy::as_str));
+    }
+    known
+}

@@ -1,0 +1,94 @@
+//! `receive`, `runbooks` and a chain's `questions`: what is believed of what others say.
+
+use crate::config::read::reader::{Field, Map};
+use crate::investigation::runbook::RunbookHost;
+
+/// The headers that a webhook may bring along. `Tarsy-Parent-Id` is none of them: a webhook is never a question.
+pub const RECEIVE_HEADERS: [&str; 9] = [
+    "Tarsy-Alert-Type",
+    "Tarsy-Title",
+    "Tarsy-Runbook-Url",
+    "Tarsy-Fingerprint",
+    "traceparent",
+    "Tarsy-Session-Id",
+    "Tarsy-Chain",
+    "Tarsy-Force",
+    "Tarsy-Retry-Of",
+];
+
+/// How many of them describe the alert and nothing else: these are the default.
+const DESCRIBING: usize = 5;
+
+/// What `tarsy receive` takes over from a request, and how many clients it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// The headers that go with an alert, each one of [`RECEIVE_HEADERS`].
+    pub headers: Vec<String>,
+    /// Connections at the same time; with the largest body each, this is what the door may hold in memory.
+    pub connections: u32,
+    /// Of these, from one address. A proxy in front of the door is one address.
+    pub connections_per_address: u32,
+}
+
+impl Default for Receive {
+    fn default() -> Self {
+        let headers = RECEIVE_HEADERS.iter().take(DESCRIBING).map(|name| (*name).to_owned()).collect();
+        Self { headers, connections: 256, connections_per_address: 16 }
+    }
+}
+
+impl Receive {
+    pub(crate) fn read(mut map: Map<'_>) -> Self {
+        let headers = map.get("headers").and_then(|field| field.list());
+        let named = |fields: Vec<Field<'_>>| fields.iter().filter_map(|field| field.word(&RECEIVE_HEADERS)).collect();
+        let built_in = Self::default();
+        let headers = headers.map(named).unwrap_or(built_in.headers);
+        let mut number = |key, least| map.get(key).and_then(|field| field.number(1, 65_536)).unwrap_or(least);
+        let connections = number("connections", built_in.connections);
+        let connections_per_address = number("connections_per_address", built_in.connections_per_address);
+        map.finish();
+        Self { headers, connections, connections_per_address }
+    }
+}
+
+/// Whose runbooks an agent is pointed at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Runbooks {
+    /// A runbook's URL of another host is a claim of its alert.
+    pub hosts: Vec<RunbookHost>,
+}
+
+impl Runbooks {
+    pub(crate) fn read(mut map: Map<'_>) -> Self {
+        let fields = map.get("hosts").and_then(|field| field.list()).unwrap_or_default();
+        let hosts = fields.iter().filter_map(host).collect();
+        map.finish();
+        Self { hosts }
+    }
+}
+
+fn host(field: &Field<'_>) -> Option<RunbookHost> {
+    let text = field.text()?;
+    let host = RunbookHost::parse(&text);
+    if host.is_none() {
+        field.expected("a host such as runbooks.example.com, wiki.example.com:8443, *.example.com, without a scheme");
+    }
+    host
+}
+
+/// What follow-up questions may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// The agent that answers is offered the allowed tools that change something, too.
+    pub changes: bool,
+}
+
+impl Questions {
+    pub(super) fn read(map: &mut Map<'_>) -> Self {
+        let Some(field) = map.get("questions") else { return Self::default() };
+        let mut map = field.map();
+        let changes = map.get("changes").and_then(|field| field.flag()).unwrap_or_default();
+        map.finish();
+        Self { changes }
+    }
+}

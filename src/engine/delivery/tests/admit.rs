@@ -1,0 +1,218 @@
+//! What becomes of an alert without a place: read, spared, buried.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::engine::ports::*;
+use crate::engine::run::control::Control;
+use crate::engine::run::registry::{Run, Running};
+use crate::engine::testing::delivery::{Desk, LEASE, NEW, SETTLED, Silent, words};
+use crate::engine::testing::lock;
+use crate::investigation::ids::SessionId;
+
+fn other() -> SessionId {
+    SessionId(Uuid::from_u128(9))
+}
+
+fn desk(places: Vec<Place>, opened: Vec<Opened>) -> Desk {
+    Desk::new(places, opened, Claim::Unknown, SETTLED)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_killed_everybody_who_read_it_is_buried_unread() {
+    let poison = desk(vec![Place::Undecided { attempts: 6 }], vec![]);
+    poison.deliver(b"panic").await;
+    let asked = words(&["receive 7", "bury 7 attempts_exhausted: 5 workers died while they read it", "settled"]);
+    assert_eq!(poison.outcome(), (asked, words(&["ack"])));
+
+    let suspect = Place::Undecided { attempts: 5 };
+    let last_chance = desk(vec![suspect.clone(), suspect], vec![Opened::NotInvestigated]);
+    last_chance.deliver(b"x").await;
+    assert_eq!(
+        last_chance.outcome(),
+        (words(&["receive 7", "spare 7", "receive 7", "join", "open", "settled"]), words(&["ack"]))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_for_its_next_death() {
+    let suspect = || vec![Place::Undecided { attempts: 2 }, Place::Undecided { attempts: 2 }];
+    let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
+    control.inherited();
+    let beside = |desk: &Desk| Run { lease: desk.scene.lease(), control: control.clone(), delivery: Arc::new(Silent) };
+
+    let waits = desk(suspect(), vec![]);
+    let running = Arc::new(Running::default());
+    let _run = running.insert(beside(&waits));
+    let alone = running.alone();
+    assert!(tokio::time::timeout(LEASE, alone).await.is_err(), "an owner of the run has died before");
+    control.progressed();
+    let alone = running.alone().await;
+    assert!(tokio::time::timeout(LEASE, running.beside_others()).await.is_err(), "nothing begins beside it");
+    drop(alone);
+
+    let turn = waits.dispatcher.running.beside_others().await;
+    waits.deliver(b"x").await;
+    let (asked, told) = waits.outcome();
+    assert_eq!((asked, told.last().map(String::as_str)), (words(&["receive 7", "spare 7"]), Some("nak later")));
+    drop(turn);
+    let drains = desk(suspect(), vec![]);
+    drains.dispatcher.drain.cancel();
+    drains.deliver(b"x").await;
+    assert_eq!(drains.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak now"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_an_alert_is_read_counts_and_the_worker_lives() {
+    let desk = desk(vec![NEW], vec![]);
+    desk.deliver(b"panic").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7"]), words(&["nak later"])));
+    assert!(lock(&desk.told.1)[0] >= LEASE, "as long as after a death");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_out_that_is_no_death_is_no_attempt() {
+    let raced = || vec![Opened::Raced, Opened::Raced, Opened::Raced];
+    let three = words(&[
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "spare 7",
+    ]);
+    let once = words(&["receive 7", "join", "open", "spare 7"]);
+    let table = [
+        ("races", vec![NEW, NEW, NEW], raced(), None, three),
+        ("a session that is being cancelled", vec![NEW], vec![Opened::Closing(other())], None, once.clone()),
+        ("store away", vec![NEW], vec![], Some("open"), once),
+    ];
+    for (what, places, opened, away, asked) in table {
+        let desk = desk(places, opened);
+        *lock(&desk.sessions.away) = away;
+        desk.deliver(b"x").await;
+        assert_eq!(desk.outcome(), (asked, words(&["nak later"])), "{what}");
+    }
+    let unburied = desk(vec![NEW], vec![]);
+    *lock(&unburied.sessions.away) = Some("bury");
+    unburied.deliver(&[0xff]).await;
+    let asked = words(&["receive 7", "bury 7 undecodable: no text", "spare 7"]);
+    assert_eq!(unburied.outcome(), (asked, words(&["nak later"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_interrupts_reading_and_gives_the_message_back_at_once() {
+    let desk = desk(vec![NEW], vec![]);
+    let signal = async {
+        tokio::time::sleep(Duration::from_secs(1)).await; // paused time
+        desk.dispatcher.drain.cancel();
+    };
+    tokio::join!(desk.deliver(b"hang"), signal);
+    assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak now"])));
+}
+
+#[tokio::test]
+async fn a_draining_worker_claims_nothing_that_is_open() {
+    let desk = desk(vec![Place::Opened], vec![]);
+    desk.dispatcher.drain.cancel();
+    desk.deliver(b"x").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7"]), words(&["nak now"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt() {
+    let slow = desk(vec![NEW], vec![Opened::NotInvestigated]);
+    slow.deliver(b"slow").await;
+    let told = words(&["progress", "progress", "progress", "progress", "ack"]);
+    assert_eq!(slow.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
+
+    let hangs = desk(vec![NEW], vec![]);
+    let began = Instant::now();
+    hangs.deliver(b"hang").await;
+    assert_eq!(began.elapsed(), 2 * LEASE);
+    let told = words(&["progress", "progress", "progress", "progress", "progress", "nak later"]);
+    assert_eq!(hangs.outcome(), (words(&["receive 7", "spare 7"]), told));
+}
+
+#[tokio::test]
+async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledged() {
+    let desk = desk(vec![NEW], vec![Opened::Cooling(other())]);
+    desk.deliver(b"x").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
+    let requests = lock(&desk.sessions.requests);
+    assert_eq!((requests[0].cooldown, requests[0].force, requests[0].retry_of), (Duration::from_hours(1), false, None));
+}
+
+#[tokio::test]
+async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
+    let desk = desk(vec![NEW], vec![Opened::Joined(other())]);
+    desk.deliver(b"forced").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
+    let requests = lock(&desk.sessions.requests);
+    assert_eq!((requests[0].force, requests[0].retry_of), (true, Some(SessionId(Uuid::from_u128(3)))));
+}
+
+#[tokio::test]
+async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted() {
+    let desk = desk(vec![NEW], vec![]);
+    desk.deliver(b"away").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak later"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_a_session_takes_along_is_placed_before_anything_is_planned() {
+    let desk = desk(vec![NEW], vec![]);
+    *lock(&desk.sessions.joined) = Some(Opened::Joined(other()));
+    let began = Instant::now();
+    desk.deliver(b"busy").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "settled"]), words(&["ack"])));
+    assert_eq!(began.elapsed(), Duration::ZERO, "its plan would never be made");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_is_then_investigated() {
+    let waits = desk(vec![NEW], vec![]);
+    *lock(&waits.sessions.waited) = Duration::from_secs(59);
+    waits.deliver(b"toolless").await;
+    let asked = words(&["receive 7", "join", "waited 7", "spare 7"]);
+    assert_eq!(waits.outcome(), (asked, words(&["nak later"])));
+    assert!(lock(&waits.told.1)[0] >= Duration::from_secs(5));
+
+    let goes_on = desk(vec![NEW], vec![Opened::NotInvestigated]);
+    *lock(&goes_on.sessions.waited) = Duration::from_secs(60);
+    goes_on.deliver(b"toolless").await;
+    let asked = words(&["receive 7", "join", "waited 7", "open", "settled"]);
+    assert_eq!(goes_on.outcome(), (asked, words(&["ack"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_reading() {
+    let first = desk(vec![NEW], vec![]);
+    *lock(&first.sessions.refuses) = Some("open");
+    first.deliver(b"x").await;
+    assert_eq!(first.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
+
+    let third = desk(vec![Place::Undecided { attempts: 3 }; 2], vec![]);
+    *lock(&third.sessions.refuses) = Some("open");
+    third.deliver(b"x").await;
+    let asked = [
+        "receive 7",
+        "spare 7",
+        "receive 7",
+        "join",
+        "open",
+        "bury 7 attempts_exhausted: the store refused it: too long",
+        "settled",
+    ];
+    assert_eq!(third.outcome(), (words(&asked), words(&["ack"])));
+}

@@ -1,0 +1,4 @@
+//! Tests of the delivery of messages.
+
+mod dispatch;
+mod admit;

@@ -1,0 +1,221 @@
+//! The plan of a follow-up question: one agent of the investigation's chain, under the configuration of today, with
+//! prompts of its own. Pure, as the planner.
+
+use super::planner::{PlanError, Route, agent_plan, callable, choose, names_of, offered, undefined};
+use super::stage_agents::{settings, strategy};
+use crate::config::{Config, Settings};
+use crate::engine::ports::Listing;
+use crate::investigation::follow_up::{STAGE, Thread, prompts};
+use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use crate::investigation::prompt::{Briefing, without_servers};
+
+/// Who answers: the first agent of the chain that may call tools, else its first one.
+struct Answerer<'a> {
+    name: &'a str,
+    settings: Settings,
+}
+
+/// The chain that the header names; else the one that investigated, when there still is one of that name; else the one
+/// of the alert's type, else the default.
+///
+/// # Errors
+/// When the header names a chain that is not defined.
+pub fn route<'a>(config: &'a Config, thread: &Thread, header: Option<&str>) -> Result<Route<'a>, PlanError> {
+    let named = header.map(str::trim).filter(|named| !named.is_empty());
+    let former = Some(thread.chain.as_str()).filter(|chain| config.agent_chains.contains_key(*chain));
+    choose(config, &thread.alert.alert_type, named.or(former))
+}
+
+/// The MCP servers whose tools the agent may call, sorted.
+pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
+    let mut servers = match answerer(config, route) {
+        Some(agent) if strategy(&agent.settings).uses_tools() => offered(config, &agent.settings),
+        Some(_) | None => Vec::new(),
+    };
+    servers.sort();
+    servers
+}
+
+/// Freezes everything that the answer needs. `listing` is what the agent's servers offer now.
+///
+/// # Errors
+/// When the configuration refers to something that it does not define.
+pub fn plan(
+    config: &Config,
+    route: &Route<'_>,
+    (thread, question): (&Thread, &str),
+    listing: &Listing,
+) -> Result<Plan, PlanError> {
+    let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
+    let instructions = config.agents.get(name).map(|agent| agent.instructions.as_str());
+    let instructions = instructions.ok_or_else(|| undefined("agent", name))?;
+    let mut listing = callable(config, listing);
+    // Who asks is no operator: a question looks, unless the chain says that it may do more.
+    listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
+    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &listing)?;
+    let briefing = Briefing {
+        agent: name,
+        strategy: agent.strategy,
+        tools: &agent.tools,
+        instructions,
+        max_iterations: agent.limits.max_iterations,
+        runbooks: &config.runbooks.hosts,
+    };
+    let texts = prompts(&briefing, thread, question);
+    let unavailable_servers = names_of(&listing.unavailable);
+    let agent = AgentPlan {
+        system_prompt: without_servers(texts.system, &unavailable_servers),
+        user_prompt: texts.user,
+        conclusion_prompt: texts.conclusion,
+        citable: Some(thread.citable()),
+        ..agent
+    };
+    let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
+    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage], unavailable_servers })
+}
+
+fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
+    let chain = route.chain;
+    let agents = chain.stages.iter().flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
+    let mut agents =
+        agents.map(|(stage, agent)| Answerer { name: &agent.name, settings: settings(config, chain, stage, agent) });
+    let first = agents.next()?;
+    if strategy(&first.settings).uses_tools() {
+        return Some(first);
+    }
+    Some(agents.find(|agent| strategy(&agent.settings).uses_tools()).unwrap_or(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::alert::{Alert, AlertStatus, Severity};
+    use crate::investigation::ids::SessionId;
+    use crate::investigation::plan::{Strategy, ToolSpec};
+
+    const CONFIG: &str = r#"
+llm_providers:
+  small: {provider: openai, model: s, api_key_env: SMALL_KEY}
+mcp_servers:
+  k8s: {command: k, read_only: [logs]}
+  prom: {command: p}
+agents:
+  reader: {iteration_strategy: ""}
+  sre: {mcp_servers: [k8s], max_iterations: 2, instructions: Be quick.}
+  writer: {iteration_strategy: react, mcp_servers: [prom]}
+agent_chains:
+  web:
+    alert_types: [Http5xx]
+    stages:
+    - {name: read, agents: [{name: reader}]}
+    - {name: look, max_iterations: 7, agents: [{name: sre}, {name: writer}]}
+  plain: {default: true, stages: [{agents: [{name: reader}]}]}
+defaults: {llm_provider: small}
+"#;
+
+    fn thread(chain: &str) -> Thread {
+        Thread {
+            root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
+            over: true,
+            chain: chain.to_owned(),
+            alert: Alert {
+                source: "text".to_owned(),
+                alert_type: "Http5xx".to_owned(),
+                title: "t".to_owned(),
+                severity: Severity::Normal,
+                status: AlertStatus::Firing,
+                fingerprint: "f".to_owned(),
+                members: Vec::new(),
+                runbook_url: None,
+                text: "5xx".to_owned(),
+            },
+            outcome: "completed".to_owned(),
+            analysis: Some("Cause: c".to_owned()),
+            error: None,
+            calls: vec![],
+            asked: vec![],
+            older: 0,
+        }
+    }
+
+    #[test]
+    fn a_question_takes_the_chain_of_its_investigation_as_long_as_there_is_one() {
+        let config = Config::parse("f", CONFIG, &|_| None).unwrap();
+        let chosen = |chain: &str, header| route(&config, &thread(chain), header).map(|route| route.name);
+        assert_eq!(chosen("plain", None), Ok("plain"));
+        assert_eq!(chosen("removed since", None), Ok("web"));
+        assert_eq!(chosen("web", Some("plain")), Ok("plain"));
+        assert!(matches!(chosen("web", Some("wbe")), Err(PlanError::UnknownChain { .. })));
+    }
+
+    #[test]
+    fn the_first_agent_with_tools_answers_alone() {
+        let config = Config::parse("f", CONFIG, &|_| None).unwrap();
+        let thread = thread("web");
+        let route = route(&config, &thread, None).unwrap();
+        assert_eq!(servers_of(&config, &route), ["k8s"]);
+        let tool = |name: &str, read_only| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters_schema: "{}".to_owned(),
+            read_only,
+        };
+        let tools = [tool("k8s.logs", false), tool("k8s.delete", false), tool("prom.query", true)];
+        let plan =
+            plan(&config, &route, (&thread, "Is it over?"), &Listing { tools: tools.to_vec(), unavailable: vec![] })
+                .unwrap();
+        let [stage] = plan.stages.as_slice() else { panic!("one stage") };
+        let [agent] = stage.agents.as_slice() else { panic!("one agent") };
+        let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!((plan.chain.as_str(), stage.name.as_str(), agent.name.as_str()), ("web", "follow-up", "sre"));
+        assert_eq!(
+            (agent.strategy, agent.limits.max_iterations, names),
+            (Strategy::NativeThinking, 7, vec!["k8s.logs"])
+        );
+        assert!(agent.system_prompt.contains("Be quick.") && agent.user_prompt.contains("question\nIs it over?\n"));
+        assert!(!agent.conclusion_prompt.contains("Evidence"), "{}", agent.conclusion_prompt);
+    }
+
+    #[test]
+    fn a_question_is_offered_what_changes_something_only_where_its_chain_says_so() {
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters_schema: "{}".to_owned(),
+            read_only: name == "k8s.get",
+        };
+        let tools = ["k8s.get", "k8s.logs", "k8s.restart", "k8s.delete"].map(tool);
+        let offered = |questions: &str| {
+            let text = CONFIG
+                .replace("read_only: [logs]", "read_only: [logs], allow: [restart]")
+                .replace("alert_types: [Http5xx]", &format!("alert_types: [Http5xx]\n    questions: {questions}"));
+            let config = Config::parse("f", &text, &|_| None).unwrap();
+            let thread = thread("web");
+            let route = route(&config, &thread, None).unwrap();
+            let plan = plan(
+                &config,
+                &route,
+                (&thread, "Restart it!"),
+                &Listing { tools: tools.to_vec(), unavailable: vec![] },
+            )
+            .unwrap();
+            let agent = &plan.stages[0].agents[0];
+            let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
+            (names, agent.system_prompt.contains("you cannot change anything"))
+        };
+        let read_only = ["k8s.get", "k8s.logs"].map(str::to_owned).to_vec();
+        assert_eq!(offered("{}"), (read_only.clone(), true));
+        assert_eq!(offered("{changes: false}"), (read_only.clone(), true));
+        assert_eq!(offered("{changes: true}"), ([read_only, vec!["k8s.restart".to_owned()]].concat(), false));
+    }
+
+    #[test]
+    fn a_chain_without_tools_answers_from_the_report() {
+        let config = Config::parse("f", CONFIG, &|_| None).unwrap();
+        let thread = thread("plain");
+        let route = route(&config, &thread, None).unwrap();
+        assert_eq!(servers_of(&config, &route), Vec::<String>::new());
+        let plan = plan(&config, &route, (&thread, "why?"), &Listing::default()).unwrap();
+        assert_eq!((plan.stages.len(), plan.stages[0].agents[0].strategy), (1, Strategy::SingleCall));
+    }
+}

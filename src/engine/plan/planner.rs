@@ -1,0 +1,399 @@
+//! From a configuration and an alert to a frozen plan. Pure: the tools are listed by the caller in between.
+//!
+//! [`choose`] the chain, list the tools of [`servers_of`] it, [`plan`].
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::stage_agents::{crew, needs_synthesis, settings, strategy, synthesis};
+use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
+use crate::engine::ports::{Listing, Unavailable};
+use crate::investigation::alert::Alert;
+use crate::investigation::plan::{
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+};
+use crate::investigation::prompt::{Briefing, prompts, without_servers};
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A chain was asked for that is not defined.
+    #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
+    UnknownChain {
+        /// What was asked for.
+        named: String,
+        /// What there is.
+        defined: Vec<String>,
+    },
+    /// The configuration refers to something that it does not define; a loaded one does not.
+    #[error("configuration does not define {kind} {name:?}")]
+    Undefined {
+        /// `chain`, `agent` or `provider`.
+        kind: &'static str,
+        /// What it is called.
+        name: String,
+    },
+}
+
+/// The chain that will investigate an alert.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// Name of the chain.
+    pub name: &'a str,
+    pub(super) chain: &'a AgentChain,
+}
+
+/// The chain that the header names; else the one of the alert's type; else the default.
+///
+/// # Errors
+/// When the header names a chain that is not defined.
+pub fn choose<'a>(config: &'a Config, alert_type: &str, header: Option<&str>) -> Result<Route<'a>, PlanError> {
+    let chains = &config.agent_chains;
+    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
+        let found = chains.get_key_value(named).map(|(name, chain)| Route { name, chain });
+        return found.ok_or_else(|| PlanError::UnknownChain {
+            named: named.to_owned(),
+            defined: chains.keys().cloned().collect(),
+        });
+    }
+    let of_type = chains.iter().find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
+    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
+    found.map(|(name, chain)| Route { name, chain }).ok_or_else(|| undefined("chain", &config.defaults.chain))
+}
+
+/// The MCP servers whose tools some agent of the chain may call, sorted.
+pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
+    let mut servers = BTreeSet::new();
+    for stage in &route.chain.stages {
+        for agent in &stage.agents {
+            let settings = settings(config, route.chain, stage, agent);
+            if strategy(&settings).uses_tools() {
+                servers.extend(offered(config, &settings));
+            }
+        }
+    }
+    servers.into_iter().collect()
+}
+
+/// Freezes everything that the investigation needs to know. `listing` is what the chain's servers offer now; agents get
+/// those tools of their servers that change nothing or are allowed by name, and are told which servers are missing.
+///
+/// # Errors
+/// When the configuration refers to something that it does not define.
+pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing) -> Result<Plan, PlanError> {
+    let listing = callable(config, listing);
+    let mut stages = Vec::with_capacity(route.chain.stages.len());
+    for (index, stage) in route.chain.stages.iter().enumerate() {
+        let agents = crew(stage).into_iter().map(|(name, agent)| {
+            let settings = settings(config, route.chain, stage, agent);
+            let instructions = config.agents.get(&agent.name).map(|agent| agent.instructions.as_str());
+            let undefined = || undefined("agent", &agent.name);
+            agent_plan(config, (&name, instructions.ok_or_else(undefined)?), &settings, alert, &listing)
+        });
+        let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
+        let agents = agents.collect::<Result<_, PlanError>>()?;
+        stages.push(StagePlan { name: stage.name.clone(), success_policy: policy, agents });
+        if needs_synthesis(config, route.chain, index) {
+            stages.push(synthesis_stage(config, route.chain, stage, alert)?);
+        }
+    }
+    Ok(Plan {
+        version: FORMAT_VERSION,
+        chain: route.name.to_owned(),
+        stages,
+        unavailable_servers: names_of(&listing.unavailable),
+    })
+}
+
+/// The stage that puts together what the agents of `stage` found. Its agent need not be defined.
+fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
+    let (name, settings) = synthesis(config, chain, stage);
+    let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
+    let agent = agent_plan(config, (&name, instructions), &settings, alert, &Listing::default())?;
+    let name = format!("{} synthesis", stage.name);
+    Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
+}
+
+/// Names of the servers that an agent may use: its list, or all.
+pub(super) fn offered(config: &Config, settings: &Settings) -> Vec<String> {
+    settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
+}
+
+pub(super) fn agent_plan(
+    config: &Config,
+    (name, instructions): (&str, &str),
+    settings: &Settings,
+    alert: &Alert,
+    listing: &Listing,
+) -> Result<AgentPlan, PlanError> {
+    let provider = settings.llm_provider.as_deref().unwrap_or_default();
+    let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
+    let strategy = strategy(settings);
+    let servers = if strategy.uses_tools() { offered(config, settings) } else { Vec::new() };
+    let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
+    let offered = listing.tools.iter().filter(|tool| server_of(tool).is_some_and(is_offered));
+    let tools: Vec<ToolSpec> = offered.cloned().collect();
+    let mut missing = names_of(&listing.unavailable);
+    missing.retain(|server| is_offered(server));
+    let limits = limits(settings);
+    let briefing = Briefing {
+        agent: name,
+        strategy,
+        tools: &tools,
+        instructions,
+        max_iterations: limits.max_iterations,
+        runbooks: &config.runbooks.hosts,
+    };
+    let prompts = prompts(&briefing, alert);
+    Ok(AgentPlan {
+        name: name.to_owned(),
+        strategy,
+        limits,
+        providers: vec![provider_plan(provider, llm)],
+        tools,
+        system_prompt: without_servers(prompts.system, &missing),
+        user_prompt: prompts.user,
+        conclusion_prompt: prompts.conclusion,
+        result_form: ResultForm::Indented,
+        citable: None,
+    })
+}
+
+pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
+    unavailable.iter().map(|unavailable| unavailable.server.clone()).collect()
+}
+
+pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
+    PlanError::Undefined { kind, name: name.to_owned() }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let built_in = Limits::default();
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Limits {
+        max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
+        iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
+        max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
+        max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
+        max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
+        max_calls: built_in.max_calls,
+    }
+}
+
+fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
+    ProviderPlan {
+        name: name.to_owned(),
+        provider: llm.provider.clone(),
+        backend: llm.backend.as_str().to_owned(),
+        model: llm.model.clone(),
+        api_key_env: llm.api_key_env.clone(),
+        base_url: llm.base_url.clone(),
+        transcript: llm.transcript.clone(),
+        context_window: llm.context_window,
+        keep_search_widget: llm.keep_search_widget,
+    }
+}
+
+/// What changes nothing, by the server's word or the configuration's, and what the configuration allows all the same;
+/// sorted, each name once.
+pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
+    let one = |tool: &ToolSpec| {
+        let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
+        let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let read_only = tool.read_only || named.is_some_and(|(server, name)| is_in(&server.read_only, name));
+        let allowed = named.is_some_and(|(server, name)| is_in(&server.allow, name));
+        (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
+    };
+    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(one).collect();
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools.dedup_by(|a, b| a.name == b.name);
+    Listing { tools, unavailable: listing.unavailable.clone() }
+}
+
+fn server_of(tool: &ToolSpec) -> Option<&str> {
+    tool.name.split_once('.').map(|(server, _)| server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::alert::{AlertStatus, Severity};
+    use crate::investigation::plan::Strategy;
+
+    const CONFIG: &str = r#"
+llm_providers:
+  small: {provider: openai, model: s, api_key_env: SMALL_KEY}
+  large: {provider: google, model: l, keep_search_widget: true}
+mcp_servers:
+  k8s: {command: k, read_only: [logs], allow: [restart]}
+  prom: {command: p}
+agents:
+  sre: {mcp_servers: [k8s], max_iterations: 2, max_timeouts: 2, instructions: Be quick.}
+  dba: {}
+agent_chains:
+  web:
+    alert_types: [Http5xx]
+    max_iterations: 3
+    max_timeouts: 3
+    stages:
+    - name: look
+      success_policy: all
+      max_iterations: 4
+      agents:
+      - {name: sre, max_iterations: 5, max_tokens: 60000, llm_provider: large}
+      - {name: dba, iteration_strategy: ""}
+  rest: {default: true, stages: [{agents: [{name: dba}]}]}
+defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_timeout: 90s, max_tokens: 70000}
+"#;
+
+    fn config() -> Config {
+        Config::parse("f", CONFIG, &|_| None).unwrap()
+    }
+
+    fn alert(alert_type: &str) -> Alert {
+        Alert {
+            source: "text".to_owned(),
+            alert_type: alert_type.to_owned(),
+            title: "t".to_owned(),
+            severity: Severity::Normal,
+            status: AlertStatus::Firing,
+            fingerprint: "f".to_owned(),
+            members: Vec::new(),
+            runbook_url: None,
+            text: "5xx".to_owned(),
+        }
+    }
+
+    fn tool(name: &str, read_only: bool) -> ToolSpec {
+        ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema: "{}".to_owned(), read_only }
+    }
+
+    fn provider(name: &str, provider: &str, backend: &str, model: &str, api_key_env: &str) -> ProviderPlan {
+        ProviderPlan {
+            name: name.to_owned(),
+            provider: provider.to_owned(),
+            backend: backend.to_owned(),
+            model: model.to_owned(),
+            api_key_env: api_key_env.to_owned(),
+            base_url: String::new(),
+            transcript: String::new(),
+            context_window: 0,
+            keep_search_widget: false,
+        }
+    }
+
+    #[test]
+    fn the_header_wins_then_the_type_then_the_default() {
+        let config = config();
+        let unknown =
+            PlanError::UnknownChain { named: "wbe".to_owned(), defined: vec!["rest".to_owned(), "web".to_owned()] };
+        let cases = [
+            ("Http5xx", None, Ok("web")),
+            ("Http5xx", Some("rest"), Ok("rest")),
+            ("http5xx", None, Ok("rest")),
+            ("other", Some(" "), Ok("rest")),
+            ("other", Some("web"), Ok("web")),
+            ("Http5xx", Some("wbe"), Err(unknown)),
+        ];
+        for (alert_type, header, expected) in cases {
+            let chosen = choose(&config, alert_type, header).map(|route| route.name);
+            assert_eq!(chosen, expected, "{alert_type} {header:?}");
+        }
+    }
+
+    #[test]
+    fn servers_are_those_of_agents_with_tools() {
+        let config = config();
+        let servers = |header| servers_of(&config, &choose(&config, "", Some(header)).unwrap());
+        assert_eq!(servers("web"), ["k8s"]);
+        assert_eq!(servers("rest"), ["k8s", "prom"]);
+    }
+
+    #[test]
+    fn a_plan_freezes_what_is_in_force() {
+        let config = config();
+        let route = choose(&config, "Http5xx", None).unwrap();
+        let tools = [
+            tool("prom.query", true),
+            tool("k8s.restart", false),
+            tool("k8s.logs", false),
+            tool("k8s.delete", false),
+            tool("k8s.get", true),
+        ];
+        let alert = alert("Http5xx");
+        let limits = |max_iterations, max_timeouts, max_tokens| Limits {
+            max_iterations,
+            max_timeouts,
+            iteration_timeout_ms: 90_000,
+            max_tool_result_tokens: 8_000,
+            max_tokens,
+            max_calls: 64,
+        };
+        let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
+            let max_iterations = limits.max_iterations;
+            let briefing =
+                Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations, runbooks: &[] };
+            let texts = prompts(&briefing, &alert);
+            AgentPlan {
+                name: name.to_owned(),
+                strategy,
+                limits,
+                providers: vec![provider],
+                tools,
+                system_prompt: texts.system,
+                user_prompt: texts.user,
+                conclusion_prompt: texts.conclusion,
+                result_form: ResultForm::Indented,
+                citable: None,
+            }
+        };
+        let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
+        let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
+        let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true), tool("k8s.restart", false)];
+        let stage = StagePlan {
+            name: "look".to_owned(),
+            success_policy: SuccessPolicy::All,
+            agents: vec![
+                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)),
+                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small.clone(), vec![])),
+            ],
+        };
+        let synthesis = agent("synthesis", Strategy::Synthesis, "", limits(4, 3, 70_000), (small, vec![]));
+        let synthesis = StagePlan {
+            name: "look synthesis".to_owned(),
+            success_policy: SuccessPolicy::Any,
+            agents: vec![synthesis],
+        };
+        let expected = Plan {
+            version: FORMAT_VERSION,
+            chain: "web".to_owned(),
+            stages: vec![stage, synthesis],
+            unavailable_servers: vec![],
+        };
+        assert_eq!(
+            plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }),
+            Ok(expected)
+        );
+    }
+
+    #[test]
+    fn without_a_file_any_alert_has_a_plan() {
+        let config = Config::load(None, &|_| None).unwrap();
+        let route = choose(&config, "anything", None).unwrap();
+        let plan = plan(&config, &route, &alert("anything"), &Listing::default()).unwrap();
+        let [stage] = plan.stages.as_slice() else { panic!("one stage") };
+        let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!((plan.chain.as_str(), names), ("default", vec!["sre"]));
+        assert_eq!(stage.agents[0].providers, [provider("scripted", "scripted", "scripted", "recording", "")]);
+        assert_eq!(stage.agents[0].limits, Limits::default());
+    }
+
+    #[test]
+    fn a_configuration_with_a_hole_is_an_error() {
+        let mut config = config();
+        config.llm_providers.remove("small");
+        let route = choose(&config, "", Some("rest")).unwrap();
+        let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
+        assert_eq!(plan(&config, &route, &alert(""), &Listing::default()), Err(expected));
+    }
+}

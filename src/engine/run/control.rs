@@ -1,0 +1,293 @@
+//! What reaches a run from outside: stop, drain, a lost lease, a lease that was not renewed for too long.
+//!
+//! The renewal task and the dispatcher write; the loops of the run read before everything that has an effect.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::investigation::execution::entry::StopReason;
+
+/// Why a run ended before its session did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// Another worker owns the session: not a word to anybody.
+    #[error("lease lost")]
+    LeaseLost,
+    /// An execution panicked: as if the worker had died, so that the attempt counts.
+    #[error("an execution panicked")]
+    Panicked,
+    /// Somebody else shall go on.
+    #[error("handed back: {0}")]
+    HandBack(HandBack),
+}
+
+/// Why a session is handed back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandBack {
+    /// This worker shuts down.
+    #[error("draining")]
+    Drain,
+    /// The LLM service is away.
+    #[error("llm service is away: {0}")]
+    ModelAway(String),
+    /// The LLM service broke off before it answered: it may have died of this very request.
+    #[error("llm service broke off before it answered: {0}")]
+    ModelBroke(String),
+    /// The store refuses what the session writes, and would refuse it again.
+    #[error("store refused a write: {0}")]
+    Refused(String),
+    /// The store is away, or the lease could not be renewed in time.
+    #[error("store is away: {0}")]
+    StoreAway(String),
+    /// The store has lost commits of this run.
+    #[error("store has lost commits: {0}")]
+    StoreBehind(String),
+    /// The journal was written by a newer version, or two writers share a lease.
+    #[error("cannot go on: {0}")]
+    NotForUs(String),
+}
+
+impl HandBack {
+    /// The word in metrics.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::ModelAway(_) => "model_away",
+            Self::ModelBroke(_) => "model_broke",
+            Self::Refused(_) => "store_refused",
+            Self::StoreAway(_) => "store_away",
+            Self::StoreBehind(_) => "store_behind",
+            Self::NotForUs(_) => "not_for_us",
+        }
+    }
+}
+
+/// Why a run is stopped from outside: it ends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody asked for it.
+    Cancelled,
+    /// The session's deadline has passed.
+    Deadline,
+}
+
+impl From<Stop> for StopReason {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => Self::Cancelled,
+            Stop::Deadline => Self::Deadline,
+        }
+    }
+}
+
+/// Longer than any call to the store takes, its own retries included.
+pub const STORE_BOUND: Duration = Duration::from_secs(60);
+/// Beyond a step's own bound before it is taken for stuck.
+const STEP_MARGIN: Duration = Duration::from_secs(10);
+
+/// What a run is doing now: the instant by which each step has to be done.
+#[derive(Debug, Default)]
+struct Steps {
+    next: u64,
+    open: BTreeMap<u64, Instant>,
+}
+
+/// The reins of one run. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Control {
+    stop: Arc<watch::Sender<Option<Stop>>>,
+    lost: CancellationToken,
+    drain: CancellationToken,
+    renewed: Arc<Mutex<Instant>>,
+    patience: Duration,
+    steps: Arc<Mutex<Steps>>,
+    progressed: Arc<AtomicBool>,
+    inherited: Arc<AtomicBool>,
+}
+
+impl Control {
+    /// A run whose lease was asked for at `asked_at`. Nothing begins when it was not renewed for `patience`; `drain` is
+    /// the process's own token.
+    pub fn new(asked_at: Instant, patience: Duration, drain: CancellationToken) -> Self {
+        Self {
+            stop: Arc::new(watch::Sender::new(None)),
+            lost: CancellationToken::new(),
+            drain,
+            renewed: Arc::new(Mutex::new(asked_at)),
+            patience,
+            steps: Arc::default(),
+            progressed: Arc::default(),
+            inherited: Arc::default(),
+        }
+    }
+
+    /// Performs one step of the run. While it takes longer than its bound and a margin, the lease is not renewed.
+    pub async fn within<T>(&self, bound: Duration, step: impl Future<Output = T>) -> T {
+        let number = {
+            let mut steps = self.steps();
+            steps.next += 1;
+            let number = steps.next;
+            steps.open.insert(number, Instant::now() + bound + STEP_MARGIN);
+            number
+        };
+        // Taken out however the future ends.
+        let _open = OpenStep { control: self, number };
+        step.await
+    }
+
+    /// How long the run has been stuck in a step that outlived its own bound.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        let earliest = self.steps().open.values().min().copied()?;
+        Instant::now().checked_duration_since(earliest).filter(|late| !late.is_zero())
+    }
+
+    /// A checkpoint was committed.
+    pub fn progressed(&self) {
+        self.progressed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a checkpoint was committed in this run.
+    pub fn has_progressed(&self) -> bool {
+        self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// An owner before this one died at the present checkpoint.
+    pub fn inherited(&self) {
+        self.inherited.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one more death would be one more at the same checkpoint.
+    pub fn is_at_risk(&self) -> bool {
+        self.inherited.load(Ordering::Relaxed) && !self.has_progressed()
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the run to stop; the first reason stays.
+    pub fn stop(&self, why: Stop) {
+        self.stop.send_if_modified(|stop| {
+            let first = stop.is_none();
+            stop.get_or_insert(why);
+            first
+        });
+    }
+
+    /// What the run was asked to stop for.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.stop.borrow().map(StopReason::from)
+    }
+
+    /// Returns when the run is asked to stop. Cancel safe.
+    pub async fn stopped(&self) {
+        let mut stop = self.stop.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        if stop.wait_for(Option::is_some).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The lease is gone: the run ends at its next await and writes nothing more.
+    pub fn lose(&self) {
+        self.lost.cancel();
+    }
+
+    /// Returns when the lease is gone. Cancel safe.
+    pub async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// The lease was good at `asked_at`, the instant before the renewal was sent.
+    pub fn renewed(&self, asked_at: Instant) {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        *renewed = (*renewed).max(asked_at);
+    }
+
+    /// Whether a model or tool call may begin now. Asked immediately before each one.
+    ///
+    /// # Errors
+    /// When the lease is lost, the worker drains, or the lease was not renewed for too long.
+    pub fn permit(&self) -> Result<(), Broken> {
+        if self.drain.is_cancelled() && !self.lost.is_cancelled() {
+            return Err(Broken::HandBack(HandBack::Drain));
+        }
+        self.owned()
+    }
+
+    /// Whether the lease is still good: what is left to ask about a call that is written down as started. A drain
+    /// lets it be sent, or the next worker would have to take it for lost.
+    ///
+    /// # Errors
+    /// When the lease is lost or was not renewed for too long.
+    pub fn owned(&self) -> Result<(), Broken> {
+        if self.lost.is_cancelled() {
+            return Err(Broken::LeaseLost);
+        }
+        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewed.elapsed() >= self.patience {
+            let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
+            return Err(Broken::HandBack(HandBack::StoreAway(error)));
+        }
+        Ok(())
+    }
+}
+
+struct OpenStep<'c> {
+    control: &'c Control,
+    number: u64,
+}
+
+impl Drop for OpenStep<'_> {
+    fn drop(&mut self) {
+        self.control.steps().open.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_outlives_its_bound_is_stuck_until_it_ends() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        let (bound, quick) = (Duration::from_secs(30), Duration::from_secs(1));
+        let step = control.within(bound, std::future::pending::<()>());
+        let mut step = Box::pin(step);
+        assert!(futures_util::poll!(step.as_mut()).is_pending());
+        control.within(quick, async {}).await;
+        tokio::time::advance(bound + STEP_MARGIN).await;
+        assert_eq!(control.stuck_for(), None);
+        tokio::time::advance(quick).await;
+        assert_eq!(control.stuck_for(), Some(quick));
+        drop(step);
+        assert_eq!(control.stuck_for(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_begins_without_a_recent_renewal() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(control.permit(), Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(control.permit(), Err(Broken::HandBack(HandBack::StoreAway("no renewal for 20 s".to_owned()))));
+        control.renewed(Instant::now());
+        assert_eq!(control.permit(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn the_first_reason_to_stop_stays() {
+        let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
+        control.stop(Stop::Cancelled);
+        control.stop(Stop::Deadline);
+        control.stopped().await;
+        assert_eq!(control.stop_reason(), Some(StopReason::Cancelled));
+    }
+}

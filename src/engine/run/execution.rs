@@ -1,0 +1,357 @@
+//! The loop of one execution: decide, perform, append, apply. The same for every strategy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound, Utc};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::control::{Broken, Control, HandBack, STORE_BOUND};
+use super::{instruments, native, tool_calls};
+use crate::engine::ports::{
+    Checkpoint, ExecutionRecord, Feed, Journal, JournalError, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
+    RunStatus, ToolCallRecord,
+};
+use crate::engine::world::{Ports, World};
+use crate::investigation::execution::absorb;
+use crate::investigation::execution::decide::{Decision, ModelCall, decide};
+use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
+use crate::investigation::execution::state::State;
+use crate::investigation::plan::{AgentPlan, Strategy};
+use crate::investigation::timeline::projection::{Measured, narrate};
+use crate::investigation::timeline::{Delta, DeltaKind};
+
+/// After a failed model call: a provider in trouble is not helped by twenty calls in a second.
+const MODEL_RETRY: Duration = Duration::from_secs(1);
+/// Between two tries to write while the store is away.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// One execution of a leased session, brought to its end.
+pub(super) struct Execution<W: World> {
+    pub(super) ports: Ports<W>,
+    pub(super) lease: Lease,
+    pub(super) control: Control,
+    id: crate::investigation::ids::ExecutionId,
+    checkpoint: u32,
+    pub(super) state: State,
+    /// Entries about commits that the store has lost, to be written behind the opening.
+    owed: Vec<Entry>,
+    /// After a resume the iteration's time starts anew.
+    iteration_began: Instant,
+    /// An iteration is running that has to be measured at its end.
+    measuring: bool,
+}
+
+/// What one checkpoint is about, beside its entries.
+#[derive(Default)]
+pub(super) struct Performed {
+    pub(super) entries: Vec<Entry>,
+    pub(super) measured: Measured,
+    pub(super) model_calls: Vec<ModelCallRecord>,
+    pub(super) tool_calls: Vec<ToolCallRecord>,
+}
+
+impl<W: World> Execution<W> {
+    /// Reads the journal and folds it.
+    pub(super) async fn resume(
+        ports: Ports<W>,
+        (lease, control): (Lease, Control),
+        record: &ExecutionRecord,
+        (plan, context, recoveries): (AgentPlan, Option<String>, &[Recovery]),
+    ) -> Result<Self, Broken> {
+        let id = record.execution_id;
+        let entries = ports.journal.entries(lease.session_id, id).await.map_err(broken)?;
+        let state = State::replay(Arc::new(plan), context, entries);
+        let owed = recovery::owed(&state, id, recoveries);
+        Ok(Self {
+            ports,
+            lease,
+            control,
+            id,
+            checkpoint: record.checkpoint,
+            state,
+            owed,
+            iteration_began: Instant::now(),
+            measuring: false,
+        })
+    }
+
+    /// Runs to the end of the execution, which is then committed.
+    pub(super) async fn run(mut self) -> Result<(), Broken> {
+        loop {
+            if let Some(reason) = self.control.stop_reason()
+                && !self.state.is_stopped_at_once()
+                && self.state.ended().is_none()
+            {
+                self.append(vec![Entry::Stopped { reason }]).await?;
+                continue;
+            }
+            if !self.owed.is_empty() && !self.state.entries().is_empty() {
+                let owed = std::mem::take(&mut self.owed);
+                self.append(owed).await?;
+                continue;
+            }
+            let decision = decide(&self.state);
+            self.measure(&decision);
+            match decision {
+                Decision::Done(_) => return Ok(()),
+                Decision::Append(entries) => self.append(entries).await?,
+                Decision::CallModel(call) => self.call_model(call).await?,
+                Decision::RunTools(calls) => tool_calls::run(&mut self, calls).await?,
+            }
+        }
+    }
+
+    /// An iteration is over when the next thing to do belongs to no answer any more.
+    fn measure(&mut self, next: &Decision) {
+        let over = matches!(next, Decision::Done(_) | Decision::CallModel(_));
+        if over && std::mem::take(&mut self.measuring) {
+            let took = self.iteration_began.elapsed().as_secs_f64();
+            metrics::histogram!("tarsy_iteration_duration_seconds").record(took);
+        }
+    }
+
+    async fn call_model(&mut self, call: ModelCall) -> Result<(), Broken> {
+        let Some(request) = self.request(call) else {
+            let error = format!("the plan has no provider number {}", call.provider);
+            return Err(Broken::HandBack(HandBack::NotForUs(error)));
+        };
+        if self.state.model_failure().is_some() {
+            tokio::select! {
+                () = tokio::time::sleep(MODEL_RETRY) => {}
+                () = self.control.stopped() => return Ok(()),
+                () = self.control.lost() => return Err(Broken::LeaseLost),
+            }
+        }
+        self.control.permit()?;
+        (self.iteration_began, self.measuring) = (Instant::now(), true);
+        let (timeout, provider) = (request.timeout, request.provider.clone());
+        let deltas = Deltas::new(self);
+        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
+        let reply = tokio::select! {
+            // In this order: nobody is asked by a run that is stopped already.
+            biased;
+            () = self.control.lost() => return Err(Broken::LeaseLost),
+            () = self.control.stopped() => return Ok(()),
+            reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
+        };
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(_elapsed) => Err(self.timed_out(timeout).await),
+        };
+        let duration = self.iteration_began.elapsed();
+        instruments::model_call(&provider.name, &reply, duration);
+        let (entries, answer, error) = match reply {
+            Err(ModelError::Away(error)) => {
+                return Err(Broken::HandBack(HandBack::ModelAway(error)));
+            }
+            Err(ModelError::Broke(error)) => {
+                return Err(Broken::HandBack(HandBack::ModelBroke(error)));
+            }
+            Err(ModelError::Failed { code, message, timeout }) => {
+                tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
+                (absorb::failed(&self.state, &code, &message, timeout), None, Some(message))
+            }
+            Ok(answer) => {
+                native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
+                instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
+                let entries = absorb::absorb(&self.state, answer.clone());
+                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
+                (entries, Some(answer), error)
+            }
+        };
+        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
+        let purpose = call.purpose.as_str();
+        let model_call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        let measured = Measured { model_ms: millis(duration), ..Measured::default() };
+        self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
+    }
+
+    /// Silence counts as a failure only of a service that says it serves.
+    async fn timed_out(&self, timeout: Duration) -> ModelError {
+        let message = format!("no answer within {} s", timeout.as_secs_f64());
+        if self.ports.model.serving().await {
+            ModelError::Failed { code: "timeout".to_owned(), message, timeout: true }
+        } else {
+            ModelError::Away(message)
+        }
+    }
+
+    fn request(&self, call: ModelCall) -> Option<ModelRequest> {
+        let plan = self.state.plan();
+        Some(ModelRequest {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+            request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
+            provider: plan.providers.get(call.provider)?.clone(),
+            messages: self.state.messages(),
+            tools: if call.with_tools { plan.tools.clone() } else { Vec::new() },
+            timeout: self.iteration_timeout(),
+        })
+    }
+
+    fn iteration_timeout(&self) -> Duration {
+        Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
+    }
+
+    /// What is left of the iteration's time.
+    pub(super) fn iteration_remaining(&self) -> Duration {
+        self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
+    }
+
+    /// Appends entries that came about without a call.
+    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Broken> {
+        self.commit(Performed { entries, ..Performed::default() }).await
+    }
+
+    /// One checkpoint. What is in hand is kept and written again until it is committed or refused, or the run is
+    /// lost or asked to stop: a model's answer is not thrown away because the store was away for a moment.
+    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Broken> {
+        let checkpoint = self.checkpoint(performed);
+        let began = Instant::now();
+        let numbers = loop {
+            let write = self.ports.journal.append(self.lease, checkpoint.clone());
+            match self.control.within(STORE_BOUND, write).await {
+                Ok(numbers) => break numbers,
+                Err(JournalError::Away(error)) => {
+                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
+                    let away = || Broken::HandBack(HandBack::StoreAway(error.clone()));
+                    tokio::select! {
+                        // Pacing of retries, not a wait for something.
+                        () = tokio::time::sleep(STORE_RETRY) => {}
+                        () = self.control.lost() => return Err(Broken::LeaseLost),
+                        () = self.control.stopped() => return Err(away()),
+                    }
+                }
+                Err(error) => {
+                    if matches!(error, JournalError::Behind(_)) {
+                        self.remember().await;
+                    }
+                    return Err(broken(error));
+                }
+            }
+        };
+        metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
+        self.control.progressed();
+        self.checkpoint = checkpoint.number;
+        let told = !checkpoint.events.is_empty();
+        instruments::elisions(&checkpoint.entries);
+        for recorded in Recorded::all(checkpoint.entries, numbers) {
+            self.state.apply(recorded);
+        }
+        if told {
+            self.ports.feed.poke(self.lease.session_id);
+        }
+        Ok(())
+    }
+
+    /// The store has lost steps of this run. What they have sent is known here, and nowhere else for certain.
+    async fn remember(&self) {
+        let calls = sent_by(&self.state).into_iter().map(|call| LostCall { execution_id: self.id, call }).collect();
+        let written = self.ports.journal.remember(self.lease.session_id, calls);
+        if let Err(error) = self.control.within(STORE_BOUND, written).await {
+            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps not kept");
+        }
+    }
+
+    fn checkpoint(&self, performed: Performed) -> Checkpoint {
+        let Performed { entries, measured, model_calls, tool_calls } = performed;
+        let events = narrate(&self.state, &entries, &measured);
+        let answers = !model_calls.is_empty();
+        let (status, error) = status_after(&entries);
+        Checkpoint {
+            execution_id: self.id,
+            number: self.checkpoint + 1,
+            id: Uuid::new_v4(),
+            iteration: self.state.iteration() + u32::from(answers),
+            attempt: 1,
+            status,
+            error,
+            at: now(),
+            entries,
+            events,
+            model_calls,
+            tool_calls,
+        }
+    }
+}
+
+fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
+    let Some(Entry::Ended { outcome }) = entries.last() else {
+        return (RunStatus::Running, None);
+    };
+    match outcome {
+        Outcome::Completed { .. } => (RunStatus::Completed, None),
+        Outcome::Failed { error, .. } => (RunStatus::Failed, Some(error.clone())),
+        Outcome::Cancelled => (RunStatus::Cancelled, None),
+        Outcome::TimedOut => (RunStatus::TimedOut, None),
+    }
+}
+
+/// The present, as precise as the store keeps it.
+pub(super) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(6)
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a refused write means for the run.
+pub(super) fn broken(error: JournalError) -> Broken {
+    match error {
+        JournalError::LeaseLost { .. } | JournalError::Ended => Broken::LeaseLost,
+        JournalError::Behind(error) => Broken::HandBack(HandBack::StoreBehind(error)),
+        JournalError::Conflict(error) => Broken::HandBack(HandBack::NotForUs(error)),
+        JournalError::Away(error) => Broken::HandBack(HandBack::StoreAway(error)),
+        JournalError::Refused(error) => Broken::HandBack(HandBack::Refused(error)),
+    }
+}
+
+/// Numbers the pieces of one answer and passes them on.
+struct Deltas<W: World> {
+    feed: Arc<W::Feed>,
+    stamp: Delta,
+    /// The kind of what is not reasoning: a text that has to be read first is not for people.
+    text_kind: DeltaKind,
+    text: AtomicU64,
+    thinking: AtomicU64,
+}
+
+impl<W: World> Deltas<W> {
+    fn new(execution: &Execution<W>) -> Self {
+        let stamp = Delta {
+            session_id: execution.lease.session_id,
+            execution_id: execution.id,
+            epoch: execution.lease.epoch,
+            iteration: execution.state.iteration() + 1,
+            attempt: 1,
+            kind: DeltaKind::Text,
+            offset: 0,
+            delta: String::new(),
+        };
+        let feed = Arc::clone(&execution.ports.feed);
+        let text_kind = match execution.state.plan().strategy {
+            Strategy::React => DeltaKind::Raw,
+            Strategy::SingleCall
+            | Strategy::NativeThinking
+            | Strategy::Synthesis
+            | Strategy::SynthesisNativeThinking => DeltaKind::Text,
+        };
+        Self { feed, stamp, text_kind, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
+    }
+
+    fn send(&self, kind: DeltaKind, text: &str) {
+        let (kind, sent) = match kind {
+            DeltaKind::Thinking => (kind, &self.thinking),
+            DeltaKind::Text | DeltaKind::Raw => (self.text_kind, &self.text),
+        };
+        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let offset = sent.fetch_add(length, Ordering::Relaxed);
+        self.feed.delta(Delta { kind, offset, delta: text.to_owned(), ..self.stamp.clone() });
+    }
+}

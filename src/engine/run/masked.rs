@@ -1,0 +1,167 @@
+//! The mask before the port [`Model`]: nothing that a model, its provider or a provider's tool says comes in unmasked.
+//!
+//! Three things stay as they came. The provider's own form of an answer ([`Answer::provider_data`]) has to go back to it
+//! byte for byte. The arguments of calls, and the text that a call may stand in, are kept beside the answer until the
+//! calls are sent ([`Unmasked`]); what is stored and shown has them masked.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::engine::ports::{Model, ModelError, ModelRequest};
+use crate::investigation::execution::entry::{Answer, ToolCall};
+use crate::investigation::execution::unmasked::Unmasked;
+use crate::investigation::mask::{Mask, StreamMask};
+use crate::investigation::native::{CodePart, Grounding, Source, Support};
+use crate::investigation::timeline::DeltaKind;
+
+/// A model whose answers are masked.
+#[derive(Clone, Debug)]
+pub struct Masked<M> {
+    model: M,
+    mask: Mask,
+}
+
+impl<M> Masked<M> {
+    /// Puts the mask before a model.
+    pub fn new(model: M, mask: Mask) -> Self {
+        Self { model, mask }
+    }
+}
+
+impl<M: Model> Model for Masked<M> {
+    async fn generate(
+        &self,
+        request: ModelRequest,
+        deltas: impl Fn(DeltaKind, &str) + Send + Sync,
+    ) -> Result<Answer, ModelError> {
+        let live = Live::new(&self.mask);
+        let answer = self.model.generate(request, |kind, piece| live.push((kind, piece), &deltas)).await;
+        match answer {
+            Ok(answer) => {
+                live.finish(&deltas);
+                Ok(masked(&self.mask, answer))
+            }
+            // What was held back of an answer that failed may be half a secret.
+            Err(error) => Err(masked_error(&self.mask, error)),
+        }
+    }
+
+    async fn serving(&self) -> bool {
+        self.model.serving().await
+    }
+}
+
+/// The texts of one answer while they arrive.
+struct Live {
+    text: Mutex<StreamMask>,
+    thinking: Mutex<StreamMask>,
+}
+
+impl Live {
+    fn new(mask: &Mask) -> Self {
+        Self { text: Mutex::new(StreamMask::new(mask.clone())), thinking: Mutex::new(StreamMask::new(mask.clone())) }
+    }
+
+    /// The lock is held while the piece is passed on: pieces of one text keep their order.
+    fn push(&self, (kind, piece): (DeltaKind, &str), deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+        let stream = match kind {
+            DeltaKind::Thinking => &self.thinking,
+            DeltaKind::Text | DeltaKind::Raw => &self.text,
+        };
+        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = stream.push(piece);
+        if !shown.is_empty() {
+            deltas(kind, &shown);
+        }
+    }
+
+    fn finish(self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+        for (kind, stream) in [(DeltaKind::Thinking, self.thinking), (DeltaKind::Text, self.text)] {
+            let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+            if !rest.is_empty() {
+                deltas(kind, &rest);
+            }
+        }
+    }
+}
+
+/// The answer without its secrets, with what it needs to be acted on beside it.
+fn masked(mask: &Mask, answer: Answer) -> Answer {
+    let text = |text: String| masked_text(mask, text);
+    let calls: Vec<ToolCall> = answer
+        .calls
+        .iter()
+        .map(|call| ToolCall {
+            tool: text(call.tool.clone()),
+            arguments: masked_arguments(mask, &call.arguments).into_owned(),
+            ..call.clone()
+        })
+        .collect();
+    let shown = text(answer.text.clone());
+    let differs = shown != answer.text || calls.iter().zip(&answer.calls).any(|(one, other)| one != other);
+    let unmasked = differs.then(|| Box::new(Unmasked { text: answer.text, calls: answer.calls }));
+    Answer {
+        text: shown,
+        thinking: text(answer.thinking),
+        calls,
+        finish: text(answer.finish),
+        code_executions: answer.code_executions.into_iter().map(|part| code(mask, part)).collect(),
+        groundings: answer.groundings.into_iter().map(|found| grounding(mask, found)).collect(),
+        unmasked,
+        ..answer
+    }
+}
+
+fn masked_text(mask: &Mask, text: String) -> String {
+    match mask.apply(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(masked) => masked,
+    }
+}
+
+/// A JSON object stays one: what calls a tool has to read it again.
+fn masked_arguments<'a>(mask: &Mask, arguments: &'a str) -> Cow<'a, str> {
+    let Ok(value) = serde_json::from_str::<Value>(arguments) else { return mask.apply(arguments) };
+    let masked = mask.json(&value);
+    if masked == value { Cow::Borrowed(arguments) } else { Cow::Owned(masked.to_string()) }
+}
+
+fn masked_error(mask: &Mask, error: ModelError) -> ModelError {
+    let text = |text: String| masked_text(mask, text);
+    match error {
+        ModelError::Away(message) => ModelError::Away(text(message)),
+        ModelError::Broke(message) => ModelError::Broke(text(message)),
+        ModelError::Failed { code, message, timeout } => {
+            ModelError::Failed { code: text(code), message: text(message), timeout }
+        }
+    }
+}
+
+fn code(mask: &Mask, part: CodePart) -> CodePart {
+    let text = |text: String| masked_text(mask, text);
+    CodePart {
+        code: text(part.code),
+        result: text(part.result),
+        outcome: text(part.outcome),
+        language: text(part.language),
+        id: part.id,
+    }
+}
+
+/// The places of the pieces stay: a span is believed only where its text stands, and looked for elsewhere.
+fn grounding(mask: &Mask, found: Grounding) -> Grounding {
+    let text = |text: String| masked_text(mask, text);
+    let source = |source: Source| Source { uri: text(source.uri), title: text(source.title) };
+    let support = |support: Support| Support { text: text(support.text), ..support };
+    Grounding {
+        queries: found.queries.into_iter().map(text).collect(),
+        sources: found.sources.into_iter().map(source).collect(),
+        supports: found.supports.into_iter().map(support).collect(),
+        search_widget: text(found.search_widget),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What a provider's own tools did where none were asked for.
+
+use crate::investigation::execution::entry::Answer;
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::plan::Strategy;
+
+/// A model that writes its calls down has no such tools: what they did makes no event and stays in the record of the
+/// call, so somebody has to hear that the backend is not what the configuration says.
+pub(super) fn warn_of_unexpected(
+    (session_id, execution_id): (SessionId, ExecutionId),
+    strategy: Strategy,
+    answer: &Answer,
+) {
+    let (code_executions, groundings) = (answer.code_executions.len(), answer.groundings.len());
+    if strategy == Strategy::React && code_executions + groundings > 0 {
+        tracing::warn!(%session_id, %execution_id, code_executions, groundings, "a react answer came with the work of native tools: it makes no events");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::investigation::native::{CodePart, Grounding};
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(strategy: Strategy, answer: &Answer) -> String {
+        let written = Written::default();
+        let target = written.clone();
+        let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || target.clone());
+        let ids = (SessionId(Uuid::from_u128(1)), ExecutionId(Uuid::from_u128(2)));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            warn_of_unexpected(ids, strategy, answer);
+        });
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn native_work_in_a_react_answer_is_one_warning_with_its_counts_and_no_content() {
+        let grounding = Grounding { search_widget: "<b>secret</b>".to_owned(), ..Grounding::default() };
+        let code = CodePart { code: "secret".to_owned(), ..CodePart::default() };
+        let answer =
+            Answer { code_executions: vec![code.clone(), code], groundings: vec![grounding], ..Answer::default() };
+        let logged_lines = logged(Strategy::React, &answer);
+        assert_eq!(logged_lines.lines().count(), 1);
+        let marks = [
+            "WARN",
+            "session_id=00000000-0000-0000-0000-000000000001",
+            "execution_id=00000000-0000-0000-0000-000000000002",
+            "code_executions=2 groundings=1",
+        ];
+        assert!(marks.iter().all(|mark| logged_lines.contains(mark)), "{logged_lines}");
+        assert!(!logged_lines.contains("secret"), "{logged_lines}");
+        assert_eq!(logged(Strategy::React, &Answer::default()), "");
+        assert_eq!(logged(Strategy::NativeThinking, &answer), "");
+    }
+}

@@ -1,0 +1,35 @@
+//! A store that has lost commits, noticed where a session is claimed or settled: the timeline stream has events that the
+//! store has not. They are taken back before anything else happens, so that the timeline keeps one order and the calls
+//! of the lost steps are known.
+
+use uuid::Uuid;
+
+use crate::engine::ports::{BrokerAway, Feed, JournalError, Lease, Recover, Recovered, Sessions};
+use crate::investigation::ids::SessionId;
+
+/// Compares store and stream, and takes back what the store has lost. `None`: it has lost nothing, or the stream cannot
+/// be read now, and the publisher holds the session's events back until the next claim or settlement compares again.
+pub(crate) async fn reconcile<S: Sessions, F: Feed>(
+    (sessions, feed): (&S, &F),
+    session_id: SessionId,
+    lease: Option<Lease>,
+) -> Result<Option<Recovered>, JournalError> {
+    let divergence = match feed.divergence(session_id).await {
+        Ok(Some(divergence)) => divergence,
+        Ok(None) => return Ok(None),
+        Err(BrokerAway(error)) => {
+            tracing::warn!(%session_id, error, "timeline not compared with the store");
+            return Ok(None);
+        }
+    };
+    let (kept, restored) = (divergence.kept, divergence.events.len());
+    let recovered = sessions.recover(Recover { id: Uuid::new_v4(), session_id, lease, divergence }).await?;
+    metrics::counter!("tarsy_lost_commits_total").increment(1);
+    tracing::error!(
+        %session_id,
+        kept,
+        restored,
+        "database has lost commits of a session: was it restored, or did it fail over without its last commits?"
+    );
+    Ok(Some(recovered))
+}

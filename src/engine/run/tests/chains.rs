@@ -1,0 +1,276 @@
+//! Tests of sessions with several agents: together, put together, cut anywhere, stopped, broken.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::ports::{RunStatus, SessionEnd};
+use crate::engine::run::control::{Broken, Control, HandBack, Stop};
+use crate::engine::run::session::investigate;
+use crate::engine::testing::{Death, Scene, Turn, lock};
+use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
+use crate::investigation::ids::ExecutionId;
+use crate::investigation::plan::{AgentPlan, StagePlan, Strategy, SuccessPolicy};
+use crate::investigation::timeline::{EventStatus, EventType};
+
+/// An agent with a model, and so with answers, of its own.
+fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
+    let mut agent = scene.disk().record.plan.stages[0].agents[0].clone();
+    name.clone_into(&mut agent.name);
+    name.clone_into(&mut agent.providers[0].model);
+    lock(&scene.ports.model.others).insert(name.to_owned(), turns);
+    agent
+}
+
+/// Two agents beside each other, then a synthesis of what they found.
+fn team(policy: SuccessPolicy, first: Vec<Turn>, second: Vec<Turn>) -> Scene {
+    let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
+    let agents = vec![agent(&scene, "sre", first), agent(&scene, "dba", second)];
+    let mut chief = agent(&scene, "chief", vec![Turn::Says("Cause: both", vec![])]);
+    chief.strategy = Strategy::Synthesis;
+    scene.disk().record.plan.stages = vec![
+        StagePlan { name: "look".to_owned(), success_policy: policy, agents },
+        StagePlan { name: "look synthesis".to_owned(), success_policy: SuccessPolicy::default(), agents: vec![chief] },
+    ];
+    scene
+}
+
+fn calls(ids: &[&'static str]) -> Vec<(&'static str, &'static str)> {
+    ids.iter().map(|id| (*id, "k8s.get")).collect()
+}
+
+fn says(text: &'static str) -> Turn {
+    Turn::Says(text, vec![])
+}
+
+fn control() -> Control {
+    draining(CancellationToken::new())
+}
+
+fn draining(drain: CancellationToken) -> Control {
+    Control::new(Instant::now(), Duration::from_hours(24), drain)
+}
+
+async fn run(scene: &Scene, control: Control) -> Result<(), Broken> {
+    investigate(scene.ports.clone(), scene.lease(), control).await
+}
+
+fn end(scene: &Scene) -> SessionEnd {
+    scene.disk().end.clone().expect("an end")
+}
+
+/// Status of every execution and of its stage.
+fn statuses(scene: &Scene) -> Vec<(RunStatus, Vec<RunStatus>)> {
+    let of = |stage: &crate::engine::ports::StageRecord| {
+        (stage.status, stage.executions.iter().map(|run| run.status).collect())
+    };
+    scene.disk().record.stages.iter().map(of).collect()
+}
+
+/// The journal of the agent of this number in this stage.
+fn journal(scene: &Scene, stage_no: u32, agent_no: u32) -> Vec<Entry> {
+    let id = ExecutionId::derive(scene.session, stage_no, agent_no);
+    let recorded = scene.disk().entries.get(&id).cloned().unwrap_or_default();
+    recorded.into_iter().map(|recorded| recorded.entry).collect()
+}
+
+/// Calls of each agent's model.
+fn paid(scene: &Scene) -> BTreeMap<String, usize> {
+    let mut paid = BTreeMap::new();
+    for request in lock(&scene.ports.model.requests).iter() {
+        *paid.entry(request.provider.model.clone()).or_default() += 1;
+    }
+    paid
+}
+
+/// What the model of an agent was sent first, after its system message.
+fn asked(scene: &Scene, model: &str) -> String {
+    let requests = lock(&scene.ports.model.requests);
+    requests.iter().find(|request| request.provider.model == model).unwrap().messages[1].content.clone()
+}
+
+fn busy_team() -> Scene {
+    let first = vec![Turn::Says("", calls(&["a", "b"])), Turn::Fails, says("Cause: logs")];
+    let second = vec![Turn::Slowly(3, "", calls(&["c"])), Turn::Slowly(3, "", calls(&["d"])), says("Cause: slot")];
+    team(SuccessPolicy::All, first, second)
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_every_write_a_parallel_stage_goes_on_to_the_same_journals() {
+    let whole = busy_team();
+    assert_eq!(run(&whole, control()).await, Ok(()));
+    let writes = whole.disk().writes;
+    let entries = whole.disk().entries.clone();
+    assert_eq!(end(&whole).final_analysis.as_deref(), Some("Cause: both"));
+    assert!(writes > 15, "only {writes} writes");
+    for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+        let scene = busy_team();
+        scene.disk().death = death;
+        tokio::select! {
+            biased;
+            () = scene.ports.journal.died.notified() => {}
+            ended = run(&scene, control()) => panic!("outlived {death:?}: {ended:?}"),
+        }
+        let ended = statuses(&scene).into_iter().flat_map(|(_, runs)| runs);
+        let ended = ended.filter(|status| *status == RunStatus::Completed).count();
+        let before = paid(&scene);
+        scene.disk().epoch += 1;
+        scene.disk().death = Death::Never;
+        if scene.disk().end.is_none() {
+            assert_eq!(run(&scene, control()).await, Ok(()), "{death:?}");
+        }
+        assert_eq!(scene.disk().entries, entries, "{death:?}");
+        let (told, all) = (scene.disk().events.len(), whole.disk().events.len());
+        assert_eq!(told, all, "no event is missing or doubled: {death:?}");
+        for (model, count) in paid(&whole) {
+            let again = paid(&scene)[&model] - count;
+            assert!(again <= 1, "{model} was paid {again} times too often: {death:?}");
+        }
+        // Who had completed is not asked again.
+        let running = paid(&scene).iter().filter(|(model, count)| before.get(*model) != Some(count)).count();
+        assert!(running + ended <= 3, "{death:?}");
+        assert_eq!(end(&scene), SessionEnd { at: end(&scene).at, ..end(&whole) }, "{death:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_synthesis_is_told_what_every_agent_found_and_who_found_nothing() {
+    let scene = team(SuccessPolicy::Any, vec![says("Cause: logs [2]")], vec![Turn::Misconfigured]);
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    let findings = "### sre\n\nCause: logs [2?]\n\n### dba\n\nNo analysis: this agent failed: no such backend";
+    let asked = asked(&scene, "chief");
+    assert!(
+        asked.ends_with(&format!("<!-- STAGE_CONTEXT_START -->\n{findings}\n<!-- STAGE_CONTEXT_END -->")),
+        "{asked}"
+    );
+    let end = end(&scene);
+    assert_eq!((end.status, end.reason, end.error), (RunStatus::Completed, StopReason::FinalAnswer, None));
+    assert_eq!(end.final_analysis.as_deref(), Some("Cause: both"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stages_own_events_name_the_agents_the_policy_and_how_each_ended() {
+    let scene = team(SuccessPolicy::Any, vec![says("Cause: logs")], vec![Turn::Misconfigured]);
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    let stages = scene.disk().events.clone().into_iter().filter_map(|event| {
+        let is_stage = matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted);
+        is_stage.then_some((event.event_type, event.status, event.metadata))
+    });
+    let started = |stage: &str, agents: &[&str]| {
+        let metadata = json!({"stage": stage, "agents": agents, "success_policy": "any"});
+        (EventType::StageStarted, EventStatus::Completed, metadata)
+    };
+    let completed = |stage: &str, outcomes: Value| {
+        let metadata = json!({"stage": stage, "status": "completed", "outcomes": outcomes});
+        (EventType::StageCompleted, EventStatus::Completed, metadata)
+    };
+    let expected = [
+        started("look", &["sre", "dba"]),
+        completed("look", json!({"sre": "completed", "dba": "failed"})),
+        started("look synthesis", &["chief"]),
+        completed("look synthesis", json!({"chief": "completed"})),
+    ];
+    assert_eq!(stages.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_have_to_complete_one_failure_ends_the_session_and_no_later_stage_begins() {
+    let slow = vec![Turn::Slowly(60, "", calls(&["a"])), says("Cause: logs")];
+    let scene = team(SuccessPolicy::All, slow, vec![Turn::Misconfigured]);
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(statuses(&scene), [(RunStatus::Failed, vec![RunStatus::Completed, RunStatus::Failed])]);
+    let end = end(&scene);
+    assert_eq!((end.status, end.reason, end.final_analysis), (RunStatus::Failed, StopReason::Error, None));
+    assert_eq!(end.error.as_deref(), Some("dba: no such backend"));
+    let found = scene.disk().events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
+    assert_eq!(found, 1, "the other agent ran to its end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_or_the_deadline_ends_both_agents_the_stage_and_the_session() {
+    for (stop, status) in [(Stop::Cancelled, RunStatus::Cancelled), (Stop::Deadline, RunStatus::TimedOut)] {
+        let scene = team(SuccessPolicy::Any, vec![Turn::NeverAnswers], vec![Turn::NeverAnswers]);
+        let control = control();
+        let stopping = async {
+            tokio::time::sleep(Duration::from_secs(30)).await; // paused time
+            control.stop(stop);
+        };
+        let (ended, ()) = tokio::join!(run(&scene, control.clone()), stopping);
+        assert_eq!(ended, Ok(()));
+        assert_eq!(statuses(&scene), [(status, vec![status, status])]);
+        assert_eq!((end(&scene).status, end(&scene).reason), (status, stop.into()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_cancel_no_stage_begins_although_one_agent_had_completed() {
+    let scene = team(SuccessPolicy::Any, vec![says("Cause: logs")], vec![Turn::NeverAnswers]);
+    let control = control();
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(30)).await; // paused time
+        control.stop(Stop::Cancelled);
+    };
+    let (ended, ()) = tokio::join!(run(&scene, control.clone()), cancel);
+    assert_eq!(ended, Ok(()));
+    assert_eq!(statuses(&scene), [(RunStatus::Completed, vec![RunStatus::Completed, RunStatus::Cancelled])]);
+    assert_eq!((end(&scene).status, end(&scene).reason), (RunStatus::Cancelled, StopReason::Cancelled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_lets_each_agent_finish_its_own_call_and_hands_the_session_back_once() {
+    let turns = |secs, call| vec![Turn::Slowly(secs, "", calls(&[call]))];
+    let scene = team(SuccessPolicy::Any, turns(5, "a"), turns(9, "b"));
+    let drain = CancellationToken::new();
+    let begin = async {
+        tokio::time::sleep(Duration::from_secs(1)).await; // paused time
+        drain.cancel();
+    };
+    let (ended, ()) = tokio::join!(run(&scene, draining(drain.clone())), begin);
+    assert_eq!(ended, Err(Broken::HandBack(HandBack::Drain)));
+    for agent_no in [1, 2] {
+        let answers = journal(&scene, 1, agent_no).iter().filter(|entry| matches!(entry, Entry::Answer(_))).count();
+        assert_eq!(answers, 1, "the answer of agent {agent_no} is written");
+    }
+    scene.disk().epoch += 1;
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(end(&scene).status, RunStatus::Completed);
+    assert_eq!(paid(&scene).into_values().sum::<usize>(), 2 + 2 + 1, "no call is paid twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_lease_ends_every_agent_and_nobody_writes_any_more() {
+    let scene = team(SuccessPolicy::Any, vec![Turn::NeverAnswers], vec![Turn::Slowly(60, "", calls(&["b"]))]);
+    let control = control();
+    let lose = async {
+        tokio::time::sleep(Duration::from_secs(5)).await; // paused time
+        scene.disk().epoch += 1;
+        control.lose();
+        scene.disk().writes
+    };
+    let (ended, writes) = tokio::join!(investigate(scene.ports.clone(), scene.lease(), control.clone()), lose);
+    assert_eq!((ended, scene.disk().writes), (Err(Broken::LeaseLost), writes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_beside_an_agent_that_is_handed_back_counts_as_a_death() {
+    let scene = team(SuccessPolicy::Any, vec![Turn::Away], vec![Turn::Slowly(5, "", calls(&["a"])), Turn::Panics]);
+    assert_eq!(run(&scene, control()).await, Err(Broken::Panicked));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_model_is_away_does_not_stop_the_one_beside_it() {
+    let scene = team(SuccessPolicy::Any, vec![Turn::Away], vec![Turn::Slowly(5, "", calls(&["a"])), says("Cause: x")]);
+    let away = HandBack::ModelAway("nobody answers".to_owned());
+    assert_eq!(run(&scene, control()).await, Err(Broken::HandBack(away)));
+    let Some(Entry::Ended { outcome: Outcome::Completed { .. } }) = journal(&scene, 1, 2).pop() else {
+        panic!("the other agent ran to its end")
+    };
+    lock(&scene.ports.model.others).insert("sre".to_owned(), vec![says("Cause: y")]);
+    scene.disk().epoch += 1;
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(paid(&scene)["dba"], 2, "who has completed is not asked again");
+    assert_eq!(end(&scene).status, RunStatus::Completed);
+}

@@ -1,0 +1,279 @@
+//! The sources that an analysis names: numbers of events in brackets, `[7]` or `[7, 9]`.
+//!
+//! A number that is no result's event proves nothing, so it is shown with a mark, `[42?]`, which is not a citation any
+//! more. What only looks like one is left alone: code, links, an index as in `items[0]`, a year.
+//! `docs/decisions/0034-numbers-that-no-result-has.md` has the rules.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use super::state::State;
+use crate::investigation::code::{CodeSpans, Mark, ends, fence};
+use crate::investigation::plan::ResultForm;
+
+/// Behind a number that no result has.
+const MARK: char = '?';
+/// Numbers that are years rather than events where no event comes near to them.
+const YEARS: Range<u64> = 1900..2100;
+
+/// The event numbers that a text cites, in order, each once.
+pub fn cited(text: &str) -> Vec<u32> {
+    let mut seen = HashSet::new();
+    let numbers = brackets(text).into_iter().flat_map(|bracket| bracket.items);
+    let cited = numbers.filter_map(|item| u32::try_from(item.number?).ok().filter(|_| !item.is_marked));
+    cited.filter(|number| seen.insert(*number)).collect()
+}
+
+/// The numbers that an execution may cite: those of its own results and those that it was told; `None` where nobody can
+/// know, since the session began before results had numbers.
+pub(crate) fn citable(state: &State) -> Option<BTreeSet<u64>> {
+    match state.plan().result_form {
+        ResultForm::Bare => None,
+        ResultForm::Indented => {
+            let told = match (&state.plan().citable, state.context()) {
+                (Some(of_its_investigation), _) => of_its_investigation.clone(),
+                (None, context) => state.events().chain(context.map(cited).unwrap_or_default()).collect(),
+            };
+            Some(told.into_iter().map(u64::from).collect())
+        }
+    }
+}
+
+/// An analysis with a mark behind each number that is cited and not known.
+pub(super) fn marked(analysis: &str, known: &BTreeSet<u64>) -> String {
+    let mut out = String::with_capacity(analysis.len() + 16);
+    let mut done = 0;
+    for item in brackets(analysis).iter().flat_map(|bracket| bracket.unknown(known)) {
+        if !item.is_marked {
+            out.push_str(analysis.get(done..item.end).unwrap_or_default());
+            out.push(MARK);
+            done = item.end;
+        }
+    }
+    out.push_str(analysis.get(done..).unwrap_or_default());
+    out
+}
+
+/// The numbers that are marked in an analysis, in order, each once.
+pub(crate) fn unknown(analysis: &str, known: &BTreeSet<u64>) -> Vec<u64> {
+    let mut seen = HashSet::new();
+    let all = brackets(analysis);
+    let numbers = all.iter().flat_map(|bracket| bracket.unknown(known)).filter_map(|item| item.number);
+    numbers.filter(|number| seen.insert(*number)).collect()
+}
+
+/// Brackets with numbers or names of sources in them.
+#[derive(Debug)]
+struct Bracket {
+    items: Vec<Item>,
+    /// Directly behind a word, as an index is.
+    is_attached: bool,
+}
+
+/// One of the sources in brackets.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    /// `None` for a name.
+    number: Option<u64>,
+    /// Has the mark already.
+    is_marked: bool,
+    /// The byte behind the number.
+    end: usize,
+}
+
+impl Bracket {
+    fn unknown(&self, known: &BTreeSet<u64>) -> impl Iterator<Item = Item> {
+        let is_year = move |number: &u64| YEARS.contains(number) && known.last().is_none_or(|last| *last < YEARS.start);
+        let is_unknown =
+            move |item: &&Item| item.number.is_some_and(|number| !known.contains(&number) && !is_year(&number));
+        self.items.iter().filter(|_| !self.is_attached).filter(is_unknown).copied()
+    }
+}
+
+/// All brackets with sources in a text, in order.
+fn brackets(text: &str) -> Vec<Bracket> {
+    let mut found = Vec::new();
+    let mut fences = Fences::of(text);
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if !fences.contain(at) {
+            line_brackets(text, at..at + line.len(), &mut found);
+        }
+        at += line.len();
+    }
+    found
+}
+
+fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
+    let whole = text.get(line.clone()).unwrap_or_default();
+    let mut code = None;
+    // Where the last bracket ended, and whether it was one of sources.
+    let mut last = (0, false);
+    let mut rest = 0;
+    while let Some(open) = whole.get(rest..).and_then(|rest| rest.find('[')).map(|at| rest + at) {
+        let inside = whole.get(open + 1..).unwrap_or_default();
+        rest = open + 1;
+        let Some(length) =
+            inside.find(['[', ']']).filter(|at| inside.get(*at..).is_some_and(|end| end.starts_with(']')))
+        else {
+            continue;
+        };
+        let close = open + 1 + length;
+        let (before, behind) = (whole.get(..open).unwrap_or_default(), whole.get(close + 1..).unwrap_or_default());
+        let follows = last.0 == open && before.ends_with(']');
+        let is_link = behind.starts_with('(') || behind.starts_with(':') && before.trim().is_empty();
+        let is_other = is_link || follows && !last.1 || before.ends_with(['\\', '/', '=', '$', '@', '#', '&', '%']);
+        let items =
+            if is_other { None } else { items(inside.get(..length).unwrap_or_default(), line.start + open + 1) };
+        let is_code = items.is_some() && code.get_or_insert_with(|| CodeSpans::of(whole)).contain(open, close);
+        last = (close + 1, items.is_some());
+        rest = close + 1;
+        if let Some(items) = items.filter(|_| !is_code) {
+            let is_attached =
+                before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | '}' | '"' | '\''));
+            let is_attached = is_attached || follows && found.last().is_some_and(|bracket| bracket.is_attached);
+            found.push(Bracket { items, is_attached });
+        }
+    }
+}
+
+/// What stands in brackets, if all of it names sources and one is a number; `start` is where it begins.
+fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
+    let mut items = Vec::new();
+    let mut at = start;
+    for part in inside.split_inclusive([',', ';']) {
+        let bare = part.trim_end_matches([',', ';']);
+        let name = bare.trim();
+        let lower = name.to_ascii_lowercase();
+        let told =
+            ["events", "event", "#"].iter().find_map(|word| lower.strip_prefix(word)).unwrap_or(&lower).trim_start();
+        let (number, is_marked) = match told.strip_suffix(MARK) {
+            Some(number) => (number, true),
+            None => (told, false),
+        };
+        let is_number = (1..=18).contains(&number.len()) && number.bytes().all(|c| c.is_ascii_digit());
+        let is_name = matches!(lower.as_str(), "alert" | "report") || is_tool(name);
+        if !is_number && !is_name {
+            return None;
+        }
+        let end = at + bare.trim_end().len();
+        items.push(Item { number: number.parse().ok().filter(|_| is_number), is_marked, end });
+        at += part.len();
+    }
+    items.iter().any(|item| item.number.is_some()).then_some(items)
+}
+
+/// Whether a word is like the name of a tool, `server.tool`.
+fn is_tool(name: &str) -> bool {
+    let is_word = |word: &str| word.starts_with(|c: char| c.is_alphabetic()) && !word.contains(char::is_whitespace);
+    name.contains('.') && name.split('.').all(is_word)
+}
+
+/// The blocks of code of a text. A fence without an end makes none.
+struct Fences {
+    blocks: Vec<Range<usize>>,
+    next: usize,
+}
+
+impl Fences {
+    fn of(text: &str) -> Self {
+        let mut lines: Vec<(usize, &str, Mark)> = Vec::new();
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            lines.extend(fence(line).map(|mark| (at, line, mark)));
+            at += line.len();
+        }
+        let (mut blocks, mut from, mut endless) = (Vec::new(), 0, [usize::MAX; 2]);
+        while let Some((start, _, mark)) = lines.get(from).copied() {
+            from += 1;
+            let Some(endless) = endless.get_mut(usize::from(mark.sign == '~')).filter(|least| mark.length < **least)
+            else {
+                continue;
+            };
+            let is_end = |(_, line, inner): &(usize, &str, Mark)| inner.sign == mark.sign && ends(line, mark);
+            match lines.get(from..).unwrap_or_default().iter().position(is_end) {
+                Some(behind) => {
+                    from += behind + 1;
+                    let end = lines.get(from - 1).map_or(start, |(at, line, _)| at + line.len());
+                    blocks.push(start..end);
+                }
+                None => *endless = mark.length,
+            }
+        }
+        Self { blocks, next: 0 }
+    }
+
+    /// Whether a line that begins here belongs to one. Asked for from the first to the last.
+    fn contain(&mut self, at: usize) -> bool {
+        while self.blocks.get(self.next).is_some_and(|block| block.end <= at) {
+            self.next += 1;
+        }
+        self.blocks.get(self.next).is_some_and(|block| block.start <= at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_are_numbers_in_brackets() {
+        let text = "Evidence: full [7], [9, 12]; slow [7] [alert] [k8s.get] [3](https://x) [4, x] [";
+        assert_eq!(cited(text), [7, 9, 12]);
+    }
+
+    #[test]
+    fn numbers_that_no_result_has_are_marked_and_what_only_looks_like_a_citation_is_not() {
+        let known = BTreeSet::from([5, 7, 12]);
+        for (analysis, shown, listed) in [
+            ("full [7], slow [42]", "full [7], slow [42?]", vec![42]),
+            ("[7, 42, 99] and again [42]", "[7, 42?, 99?] and again [42?]", vec![42, 99]),
+            (
+                "[event 42] [Events 5, 43] [#44] [ 45 ]",
+                "[event 42?] [Events 5, 43?] [#44?] [ 45? ]",
+                vec![42, 43, 44, 45],
+            ),
+            ("[alert, 42] [k8s.get; 43]", "[alert, 42?] [k8s.get; 43?]", vec![42, 43]),
+            ("**[42]** ([43]) \u{201e}[44]\u{201c}", "**[42?]** ([43?]) \u{201e}[44?]\u{201c}", vec![42, 43, 44]),
+            ("x [7][42]", "x [7][42?]", vec![42]),
+            ("was [0] and [99999999999]", "was [0?] and [99999999999?]", vec![0, 99_999_999_999]),
+            ("a model's own mark [42?]", "a model's own mark [42?]", vec![42]),
+            ("a doubt of its own [7?]", "a doubt of its own [7?]", vec![]),
+            ("> quoted [42]\n    - deep [43]", "> quoted [42?]\n    - deep [43?]", vec![42, 43]),
+            ("open\n```\nand [42]", "open\n```\nand [42?]", vec![42]),
+        ] {
+            assert_eq!(
+                (marked(analysis, &known).as_str(), unknown(analysis, &known)),
+                (shown, listed.clone()),
+                "{analysis}"
+            );
+            assert_eq!(unknown(shown, &known), listed, "{shown}");
+            assert_eq!(marked(shown, &known), shown, "marked once");
+            assert!(cited(shown).iter().all(|number| known.contains(&u64::from(*number))), "{shown}");
+        }
+        for text in [
+            "items[0] and a[1][2], f(x)[3], \"k\"[4]",
+            "since [2026], in [1999]",
+            "[42](https://x) [text][42] [a b][42]",
+            "[42]: https://x",
+            "[^1] [x] [ ] [12:30] [2026-11-22] [42 %] [4, x] [1-5] [] [42",
+            "`a [42]` and ``b ` [43]``",
+            "```json\n[42]\n```\n~~~\n[43]\n~~~\n",
+            "\\[42\\] $[42] path/[42]",
+            "[1234567890123456789]",
+        ] {
+            assert_eq!((marked(text, &known).as_str(), unknown(text, &known)), (text, vec![]), "{text}");
+        }
+        assert_eq!(marked("[2026]", &BTreeSet::from([1950])), "[2026?]");
+    }
+
+    #[test]
+    fn a_hostile_analysis_is_looked_through_at_once() {
+        for part in ["[", "[1", "[1]", "]", "`", "```\n", "~~~~\n[1]\n", "[1, ", "a[0]", "` [1] "] {
+            let text = part.repeat(200_000 / part.len());
+            let begun = std::time::Instant::now();
+            marked(&text, &BTreeSet::new());
+            assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{part}");
+        }
+    }
+}

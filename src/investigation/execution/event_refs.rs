@@ -1,0 +1,93 @@
+//! Event numbers: what people see beside each event, and what an analysis cites.
+//!
+//! An entry is written before anybody knows the number of the event that tells it; the store draws it in the same
+//! statement. So the number stands beside the entry and never inside of it.
+
+use std::collections::BTreeMap;
+
+use super::entry::Entry;
+use crate::investigation::timeline::{EventDraft, EventType};
+
+pub use super::cited_events::cited;
+
+/// An entry of a journal with what the store knows of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The entry.
+    pub entry: Entry,
+    /// `session_seq` of the event that tells this result; `None` for all that is no result, and in old journals.
+    pub event: Option<u32>,
+}
+
+impl From<Entry> for Recorded {
+    fn from(entry: Entry) -> Self {
+        Self { entry, event: None }
+    }
+}
+
+impl Recorded {
+    /// Entries with their numbers; those behind the end of `numbers` have none.
+    pub fn all(entries: Vec<Entry>, numbers: Vec<Option<u32>>) -> impl Iterator<Item = Self> {
+        let numbers = numbers.into_iter().chain(std::iter::repeat(None));
+        entries.into_iter().zip(numbers).map(|(entry, event)| Self { entry, event })
+    }
+}
+
+/// For each of a checkpoint's entries the event that tells it, counted from 1: a tool's result is told by the result
+/// event of its call, nothing else is cited.
+pub fn told_by(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
+    let results = (1_u32..).zip(events).filter(|(_, event)| event.event_type == EventType::ToolResult);
+    let of_call =
+        |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
+    let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
+    entries.iter().map(|entry| by_call.get(entry.result_of()?).copied()).collect()
+}
+
+/// The first line of a result, as the model is shown it.
+pub fn heading(number: u32) -> String {
+    format!("[event {number}]\n")
+}
+
+/// The number in such a line.
+pub fn headed(text: &str) -> Option<u32> {
+    text.strip_prefix("[event ")?.split_once("]\n")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::investigation::execution::entry::{Answer, ToolCall};
+
+    fn result(call_id: &str) -> Entry {
+        Entry::ToolResult { call_id: call_id.into(), tool: "a.b".into(), content: String::new(), is_error: false }
+    }
+
+    #[test]
+    fn a_result_is_told_by_the_result_event_of_its_call() {
+        let event = |event_type, call: &str| EventDraft::new(event_type, "", json!({"call_id": call}));
+        let call = ToolCall { id: "c".into(), tool: "a.b".into(), arguments: String::new(), read_only: true };
+        let entries =
+            [Entry::Answer(Answer { calls: vec![call], ..Answer::default() }), result("d"), result("c"), result("x")];
+        let events = [
+            event(EventType::LlmToolCall, "c"),
+            event(EventType::ToolResult, "c"),
+            EventDraft::new(EventType::Error, "", json!(null)),
+            event(EventType::ToolResult, "d"),
+        ];
+        assert_eq!(told_by(&entries, &events), [None, Some(4), Some(2), None]);
+    }
+
+    #[test]
+    fn entries_without_a_number_are_kept() {
+        let all: Vec<_> = Recorded::all(vec![result("a"), result("b")], vec![Some(3)]).collect();
+        assert_eq!(all, [Recorded { entry: result("a"), event: Some(3) }, result("b").into()]);
+    }
+
+    #[test]
+    fn a_heading_is_read_back_and_only_at_the_beginning() {
+        assert_eq!(headed(&format!("{}12 pods", heading(7))), Some(7));
+        assert_eq!(headed("12 pods\n[event 7]\n"), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! One layer of base64 and of URL encoding: decoded once, and masked when there is a secret in it.
+
+use crate::investigation::mask::bytes::{byte, part, skip};
+use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::views::{self, View};
+
+/// Shorter runs hold nothing that is known by its shape.
+const SHORTEST: usize = 20;
+
+/// A run of base64.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) mark: Mark,
+    pub(crate) decoded: String,
+}
+
+/// Runs of base64 that decode to a text.
+pub(crate) fn base64_runs(text: &str) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut at = 0;
+    let bytes = text.as_bytes();
+    // From one possible end to the next: most words are shorter, and are passed in one step.
+    while at + SHORTEST <= bytes.len() {
+        let window = bytes.get(at..at + SHORTEST).unwrap_or_default();
+        if let Some(gap) = window.iter().rposition(|b| !is_base64(*b)) {
+            at += gap + 1;
+            continue;
+        }
+        let (end, lines) = run_end(text, at);
+        if let Some(run) = decoded_run(text, at, (end, lines)) {
+            runs.push(run);
+        }
+        at = end.max(at + 1);
+    }
+    runs
+}
+
+const BASE64: [bool; 256] = {
+    let mut table = [false; 256];
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+    let mut index = 0;
+    #[expect(clippy::indexing_slicing, reason = "at compile time")]
+    while index < alphabet.len() {
+        table[alphabet[index] as usize] = true;
+        index += 1;
+    }
+    table
+};
+
+fn is_base64(b: u8) -> bool {
+    BASE64.get(usize::from(b)).copied().unwrap_or(false)
+}
+
+/// Where the run ends, over the lines that it is wrapped to, and whether it has more than one.
+fn run_end(text: &str, start: usize) -> (usize, bool) {
+    let mut end = skip(text, start, is_base64);
+    let length = end - start;
+    let mut wrapped = false;
+    let mut line = length;
+    while length >= 40 && length.is_multiple_of(4) && line == length {
+        let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
+        let next_start = skip(text, next, |b| b == b' ' || b == b'\t');
+        if next == end {
+            break;
+        }
+        let next_end = skip(text, next_start, is_base64);
+        line = next_end - next_start;
+        let after = skip(text, next_end, |b| b == b'=');
+        if line == 0 || line > length || !matches!(byte(text, after), 0 | b'\n' | b'\r' | b' ' | b'"') {
+            break;
+        }
+        wrapped = true;
+        end = next_end;
+    }
+    (skip(text, end, |b| b == b'=').min(end + 2), wrapped)
+}
+
+fn decoded_run(text: &str, start: usize, (end, wrapped): (usize, bool)) -> Option<Run> {
+    let raw = part(text, start, end);
+    let decode = |from: usize| {
+        let tail = raw.get(from..).filter(|tail| tail.len() >= SHORTEST)?;
+        let head = text_of(&decode(tail.bytes().take(SHORTEST)))?;
+        if head.is_empty() { None } else { text_of(&decode(tail.bytes())) }
+    };
+    // What stands before it may be of the same letters: `path/<base64>`.
+    let first = decode(0).or_else(|| {
+        let joints = raw.bytes().enumerate().filter(|(_, b)| matches!(b, b'/' | b'-' | b'_')).take(4);
+        joints.filter(|_| !wrapped).find_map(|(at, _)| decode(at + 1))
+    })?;
+    Some(Run { mark: Mark::new(start, end), decoded: first })
+}
+
+fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut have) = (0_u32, 0);
+    for letter in letters {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => continue,
+        };
+        bits = bits << 6 | u32::from(value);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            bytes.push(u8::try_from((bits >> have) & 0xff).unwrap_or_default());
+        }
+    }
+    bytes
+}
+
+/// The bytes as text, if they are one: UTF-8, or UTF-16 of ASCII.
+fn text_of(bytes: &[u8]) -> Option<String> {
+    let wide = bytes.len() > 4 && bytes.iter().skip(1).step_by(2).all(|b| *b == 0);
+    let bytes: Vec<u8> = if wide { bytes.iter().copied().filter(|b| *b != 0).collect() } else { bytes.to_vec() };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let bytes = error.into_bytes();
+            if bytes.len() > valid + 3 {
+                return None;
+            }
+            String::from_utf8(bytes.get(..valid)?.to_vec()).ok()?
+        }
+    };
+    let readable = text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}'));
+    readable.then_some(text)
+}
+
+/// Runs with URL encoding, decoded, each with where it stands: the whole and its values.
+pub(crate) fn percent_runs(text: &str) -> Vec<(usize, View)> {
+    let mut runs = Vec::new();
+    let mut done = 0;
+    let bytes = text.as_bytes();
+    while let Some(offset) = text.get(done..).and_then(|tail| tail.find('%')) {
+        let at = done + offset;
+        if !(byte(text, at + 1).is_ascii_hexdigit() && byte(text, at + 2).is_ascii_hexdigit()) {
+            done = at + 1;
+            continue;
+        }
+        let start = crate::investigation::mask::bytes::back(text, done.max(at.saturating_sub(65_536)), at, in_run);
+        let end = skip(text, at, in_run);
+        let run = part(text, start, end);
+        runs.extend(views::percent_decode(run).map(|view| (start, view)));
+        let mut from = 0;
+        for piece in run.split(['?', '&', '=']) {
+            if piece.len() < run.len() && piece.len() > 8 && piece.contains('%') {
+                runs.extend(views::percent_decode(piece).map(|view| (start + from, view)));
+            }
+            from += piece.len() + 1;
+        }
+        done = end.max(at + 1);
+        if done >= bytes.len() {
+            break;
+        }
+    }
+    runs
+}
+
+fn in_run(b: u8) -> bool {
+    !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\') && b.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_decoded_once_if_it_is_a_text() {
+        let decoded = |text: &str| base64_runs(text).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
+        assert_eq!(decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"), vec!["hello world, hello!"]);
+        assert_eq!(decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"), vec!["hello world, hello!"]);
+        assert_eq!(decoded("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"), Vec::<String>::new());
+        let wrapped = "UDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy\nMzQ1Njc4OTA=";
+        assert_eq!(decoded(wrapped), vec!["P12345678901234567890123456789012345678 90".replace(' ', "")]);
+    }
+}

@@ -1,0 +1,281 @@
+//! YAML and what looks like it: keys, lists and indentation, line by line, whatever stands between.
+
+use super::doc::{Doc, Kind, Node};
+use super::json::Island;
+use crate::investigation::mask::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
+
+/// The longest key.
+const KEY: usize = 96;
+
+/// One line.
+struct Line {
+    /// The columns of its dashes.
+    dashes: Vec<usize>,
+    column: usize,
+    key: Option<(usize, usize)>,
+    value: (usize, usize),
+}
+
+/// A container that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    index: usize,
+    column: usize,
+    list: bool,
+}
+
+/// The structure of the lines outside of what is JSON.
+pub(crate) fn read(text: &str, islands: &[Island]) -> Doc {
+    let mut reader = Reader::default();
+    let mut islands = islands.iter().peekable();
+    let mut at = 0;
+    while at < text.len() {
+        while islands.next_if(|island| island.end <= at).is_some() {}
+        if let Some(island) = islands.peek().filter(|island| island.start < at) {
+            at = island.end;
+            at = rest(text, at).find('\n').map_or(text.len(), |length| at + length + 1);
+            continue;
+        }
+        let end = line_end(text, at);
+        reader.line(text, at, end);
+        at = rest(text, end).find('\n').map_or(text.len(), |length| end + length + 1);
+    }
+    reader.end();
+    reader.doc
+}
+
+#[derive(Default)]
+struct Reader {
+    doc: Doc,
+    open: Vec<Open>,
+    /// The node that the next deeper line belongs to, with its column.
+    last: Option<(usize, usize)>,
+    /// The blocks that are open, with the columns of their keys.
+    blocks: Vec<(usize, usize)>,
+    /// Where the last line ended.
+    before: usize,
+}
+
+impl Reader {
+    fn line(&mut self, text: &str, start: usize, end: usize) {
+        let content = skip(text, start, is_blank).min(end);
+        if content >= end {
+            return;
+        }
+        if self.open.is_empty() && !may_be_key(text, content) {
+            return;
+        }
+        let whole = part(text, content, end);
+        if whole.starts_with("---") || whole == "..." {
+            self.end();
+            return;
+        }
+        let line = read_line(text, start, content, end);
+        self.end_blocks(line.dashes.first().copied().unwrap_or(line.column), content);
+        if line.key.is_none() && line.dashes.is_empty() {
+            self.words(text, &line);
+        } else {
+            self.structure(text, &line);
+        }
+        self.before = end;
+    }
+
+    /// Ends the blocks that a line at this column is not within; begins the one that it is the first line of.
+    fn end_blocks(&mut self, column: usize, content: usize) {
+        let before = self.before;
+        while self.blocks.last().is_some_and(|(_, key)| column <= *key) {
+            if let Some(node) = self.blocks.pop().and_then(|(index, _)| self.doc.nodes.get_mut(index)) {
+                node.value.1 = node.value.0.max(before);
+            }
+        }
+        let newest = self.blocks.last().and_then(|(index, _)| self.doc.nodes.get_mut(*index));
+        if let Some(node) = newest.filter(|node| node.value.1 == 0) {
+            node.value = (content, content);
+        }
+    }
+
+    /// A line without a key or dash: goes on with the value before it, or is one of its own.
+    fn words(&mut self, text: &str, line: &Line) {
+        let goes_on = self.last.filter(|(index, column)| line.column > *column || self.is_lone(text, *index, line));
+        if let Some(node) = goes_on.and_then(|(index, _)| self.doc.nodes.get_mut(index))
+            && matches!(node.kind, Kind::Line | Kind::Lines)
+        {
+            let start = if node.value.0 < node.value.1 { node.value.0 } else { line.value.0 };
+            node.value = (start, line.value.1);
+            node.kind = Kind::Lines;
+            return;
+        }
+        self.pop(line.column);
+        match self.open.as_slice() {
+            [] => {}
+            [top] if top.column >= line.column => self.end(),
+            _ => self.push(None, Kind::Line, line.value),
+        }
+    }
+
+    /// A value at the column of its key: one word, right below.
+    fn is_lone(&self, text: &str, index: usize, line: &Line) -> bool {
+        let node = self.doc.nodes.get(index);
+        let empty = node.is_some_and(|node| node.kind == Kind::Line && node.value.0 >= node.value.1);
+        empty && is_opaque(part(text, line.value.0, line.value.1), 6)
+    }
+
+    fn structure(&mut self, text: &str, line: &Line) {
+        let first = line.dashes.first().copied().unwrap_or(line.column);
+        self.pop(first);
+        for column in &line.dashes {
+            if !self.open.last().is_some_and(|open| open.list && open.column == *column) {
+                self.begin(*column, true);
+            }
+            self.last = None;
+        }
+        if line.dashes.is_empty() && self.open.last().is_some_and(|open| open.list && open.column == first) {
+            self.close();
+        }
+        if line.key.is_some() && !self.open.last().is_some_and(|open| !open.list && open.column == line.column) {
+            self.begin(line.column, false);
+        }
+        let index = self.doc.nodes.len();
+        if line.key.is_some() && is_block(part(text, line.value.0, line.value.1)) {
+            self.push(line.key, Kind::Block, (0, 0));
+            self.blocks.push((index, line.column));
+        } else {
+            self.push(line.key, Kind::Line, line.value);
+        }
+        let column = if line.key.is_some() { line.column } else { line.dashes.last().copied().unwrap_or(0) };
+        self.last = Some((index, column));
+    }
+
+    /// Opens a container below the last key, or at the top.
+    fn begin(&mut self, column: usize, list: bool) {
+        let kind = if list { Kind::List } else { Kind::Map };
+        let host = self.last.filter(|(_, at)| column > *at || list && column == *at).map(|(index, _)| index);
+        let empty = host.and_then(|index| self.doc.nodes.get_mut(index).map(|node| (index, node)));
+        let index = match empty {
+            Some((index, node)) if node.kind == Kind::Line && node.value.0 >= node.value.1 => {
+                node.kind = kind;
+                index
+            }
+            Some(_) | None => {
+                self.push(None, kind, (0, 0));
+                self.doc.nodes.len() - 1
+            }
+        };
+        self.open.push(Open { index, column, list });
+    }
+
+    fn push(&mut self, key: Option<(usize, usize)>, kind: Kind, value: (usize, usize)) {
+        let next = self.doc.nodes.len() + 1;
+        self.doc.nodes.push(Node { key, kind, value, next });
+    }
+
+    /// Closes what is deeper than the column.
+    fn pop(&mut self, column: usize) {
+        while self.open.last().is_some_and(|open| open.column > column) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.pop() {
+            self.doc.close(open.index);
+        }
+    }
+
+    /// Ends a document.
+    fn end(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.end_blocks(0, 0);
+        self.last = None;
+    }
+}
+
+fn may_be_key(text: &str, at: usize) -> bool {
+    let b = byte(text, at);
+    is_word(b) || is_quote(b) || matches!(b, b'$' | b'/')
+}
+
+fn read_line(text: &str, start: usize, content: usize, end: usize) -> Line {
+    let mut at = content;
+    let mut dashes = Vec::new();
+    while at < end && byte(text, at) == b'-' && (at + 1 == end || is_blank(byte(text, at + 1))) {
+        dashes.push(at - start);
+        at = skip(text, at + 1, is_blank).min(end);
+    }
+    let column = at - start;
+    let trimmed = at + part(text, at, end).trim_end().len();
+    match key(text, at, end) {
+        Some((from, to, after)) => {
+            let value = skip(text, after, is_blank).min(trimmed);
+            Line { dashes, column, key: Some((from, to)), value: (value.max(after.min(trimmed)), trimmed) }
+        }
+        None => Line { dashes, column, key: None, value: (at, trimmed) },
+    }
+}
+
+/// Start and end of the key that begins here, and where its value may begin.
+fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
+    let quote = byte(text, at);
+    let (from, to, after) = if matches!(quote, b'"' | b'\'') {
+        let line = part(text, at + 1, end);
+        let length = line.bytes().take(KEY).position(|b| b == quote)?;
+        (at + 1, at + 1 + length, at + 2 + length)
+    } else {
+        let in_key = |b: u8| is_word(b) || matches!(b, b'$' | b'/' | b'@' | b' ' | b'[' | b']');
+        let length = text.as_bytes().get(at..end)?.iter().take(KEY).position(|b| !in_key(*b))?;
+        let name = part(text, at, at + length).trim_end();
+        if name.is_empty() || name.matches(' ').count() > 3 {
+            return None;
+        }
+        (at, at + name.len(), at + name.len())
+    };
+    let colon = skip(text, after, is_blank);
+    let separated = byte(text, colon) == b':' && (colon + 1 >= end || is_blank(byte(text, colon + 1)));
+    separated.then_some((from, to, colon + 1))
+}
+
+/// `|`, `>-`, `|2+`, with a remark or not.
+fn is_block(value: &str) -> bool {
+    let indicator = value.split(" #").next().unwrap_or_default().trim_end();
+    let marks = indicator.strip_prefix(['|', '>']);
+    marks.is_some_and(|marks| marks.len() <= 2 && marks.bytes().all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let doc = read(text, &[]);
+        let line = |node: &Node| {
+            let of = |span: (usize, usize)| text.get(span.0..span.1).unwrap_or("?");
+            format!("{:?} {} {:?} +{}", node.kind, node.key.map_or("-", of), of(node.value), node.next)
+        };
+        doc.nodes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn lines_become_maps_lists_and_blocks() {
+        assert_eq!(
+            shown("a: 1\nb:\n  c: x\n   y\nd:\n- e: 2\n  f: 3\n- g\nh: |\n  i: j\n  k\nl: m\nwords"),
+            vec![
+                "Map - \"\" +14",
+                "Line a \"1\" +2",
+                "Map b \"\" +4",
+                "Lines c \"x\\n   y\" +4",
+                "List d \"\" +9",
+                "Map - \"\" +8",
+                "Line e \"2\" +7",
+                "Line f \"3\" +8",
+                "Line - \"g\" +9",
+                "Block h \"i: j\\n  k\" +10",
+                "Map - \"\" +13",
+                "Line i \"j\" +12",
+                "Line - \"k\" +13",
+                "Line l \"m\" +14",
+            ]
+        );
+    }
+}

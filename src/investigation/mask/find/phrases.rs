@@ -1,0 +1,128 @@
+//! Names with a value in other layouts than pairs: elements of XML, columns, calls, sentences.
+
+use super::words::Word;
+use crate::investigation::mask::bytes::{
+    back, begins, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
+};
+use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
+use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
+
+/// How far the value of a name may be from it.
+const NEAR: usize = 64;
+
+/// The secret that belongs to a word without a separator after it.
+pub(super) fn find(word: Word<'_>) -> Option<Mark> {
+    let named = secrecy(word.name());
+    if named == Secrecy::None {
+        return None;
+    }
+    element(word, named)
+        .or_else(|| named_value(word, named))
+        .or_else(|| call(word, named))
+        .or_else(|| (named == Secrecy::Strong).then(|| after_blank(word)).flatten())
+}
+
+/// `<password type="plain">…</password>`.
+fn element(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+    let (text, before) = (word.text, byte(word.text, word.start.wrapping_sub(1)));
+    if before != b'<' && before != b':' {
+        return None;
+    }
+    let attributes = part(text, word.end, near_line_end(text, word.end, 200));
+    let close = attributes.find('>')?;
+    if attributes.get(..close)?.ends_with('/') || close > 0 && !attributes.starts_with(' ') {
+        return None;
+    }
+    content(text, word.end + close + 1, named)
+}
+
+/// The text of an element.
+fn content(text: &str, start: usize, named: Secrecy) -> Option<Mark> {
+    let start = skip(text, start, |b| b.is_ascii_whitespace());
+    let (start, close) = if rest(text, start).starts_with("<![CDATA[") { (start + 9, "]]>") } else { (start, "<") };
+    let length = rest(text, start).as_bytes().iter().take(8_192).position(|b| close.as_bytes().first() == Some(b))?;
+    let value = part(text, start, start + length).trim_end();
+    (!is_harmless(value, named)).then(|| Mark::new(start, start + value.len()))
+}
+
+/// `name=KEY value=…`, `<name>KEY</name><value>…`, `key="KEY" value="…"`.
+fn named_value(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+    let text = word.text;
+    let gap = |at: usize| skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + NEAR);
+    let mut at = skip(text, gap(word.end), |b| b == b'\n' || is_blank(b));
+    for closing in ["name>", "key>"] {
+        if begins(rest(text, at), closing) && byte(text, at.wrapping_sub(1)) == b'/' {
+            at = skip(text, gap(at + closing.len()), |b| b.is_ascii_whitespace() || b == b'<');
+        }
+    }
+    if !begins(rest(text, at), "value") && !begins(rest(text, at), "string>") {
+        return None;
+    }
+    let after = skip(text, at, |b| b.is_ascii_alphanumeric());
+    if byte(text, after) == b'>' {
+        return content(text, after + 1, named);
+    }
+    let quoted = skip(text, after, |b| is_quote(b) || b == b'\\');
+    let separator = skip(text, quoted, is_blank);
+    if !matches!(byte(text, separator), b':' | b'=') {
+        return None;
+    }
+    let start = skip(text, skip(text, separator, |b| matches!(b, b':' | b'=' | b'>')), is_blank);
+    secret_at(text, start, Reach::Word, named)
+}
+
+/// `setPassword("…")`.
+fn call(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+    let text = word.text;
+    let at = skip(text, word.end, |b| b == b'(');
+    let quote = skip(text, at, |b| b == b'\\');
+    (at > word.end && is_quote(byte(text, quote))).then(|| secret_at(text, at, Reach::Word, named)).flatten()
+}
+
+/// `PASSWORD '…'`, `login bob password …`, `Password   …`, `the password is …`.
+fn after_blank(word: Word<'_>) -> Option<Mark> {
+    let text = word.text;
+    let at = skip(text, word.end, is_blank);
+    if at == word.end || matches!(byte(text, at), b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'(') {
+        return None;
+    }
+    let password = is_password(&word.name().to_ascii_lowercase().replace(['_', '-', '.'], ""));
+    if is_quote(byte(text, at)) && password {
+        let mark = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
+        return (!part(text, mark.start, mark.end).contains(' ')).then_some(mark);
+    }
+    let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace());
+    let value = part(text, at, end);
+    let begins_line = word.before().bytes().all(|b| matches!(b, b' ' | b'\t' | b'-' | b'*'));
+    let lone = matches!(byte(text, end), 0 | b'\n' | b'\r');
+    if begins_line && (lone || at > word.end + 1 || byte(text, word.end) == b'\t') && is_likely(value) {
+        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+    }
+    if password && follows_login(word) {
+        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+    }
+    let said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
+    let next = skip(text, end, is_blank);
+    let token = part(text, next, skip_near(text, next, 256, |b| !b.is_ascii_whitespace()));
+    if said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
+        return secret_at(text, next, Reach::Word, Secrecy::Strong);
+    }
+    (is_opaque(value, 20) && !value.contains(['=', ':', '/', '('])).then(|| Mark::new(at, end))
+}
+
+/// Letters with digits or signs among them.
+fn is_likely(value: &str) -> bool {
+    let letters = value.bytes().any(|b| b.is_ascii_alphabetic());
+    let others = value
+        .bytes()
+        .any(|b| !b.is_ascii_alphabetic() && !matches!(b, b'.' | b',' | b':' | b'-' | b'_' | b'\'' | b'"'));
+    value.len() >= 6 && letters && others && !value.contains(['=', '(', '/', ':'])
+}
+
+/// Whether a login stands right before: a line of netrc, or the lines above it.
+fn follows_login(word: Word<'_>) -> bool {
+    let from = back(word.text, word.start.saturating_sub(NEAR * 2), word.start, |b| b.is_ascii() && b != b';');
+    let before = part(word.text, from, word.start);
+    before.contains("login ") || before.contains("machine ")
+}

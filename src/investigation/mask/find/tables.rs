@@ -1,0 +1,113 @@
+//! Tables: Markdown, psql, CSV.
+
+use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::investigation::mask::values::is_harmless;
+
+/// The most columns that are looked at.
+const COLUMNS: usize = 64;
+
+/// A header with secret columns.
+struct Header {
+    separator: char,
+    cells: usize,
+    secret: Vec<(usize, Secrecy)>,
+}
+
+/// Marks cells in columns with a secret name, and cells beside one.
+pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+    let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
+    if !text.as_bytes().chunks(4_096).any(|bytes| bytes.iter().fold(false, separates)) {
+        return;
+    }
+    let mut header: Option<Header> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let line = line.trim_end();
+        let separator = if line.contains('|') {
+            '|'
+        } else if line.contains(',') {
+            ','
+        } else if line.contains('\t') {
+            '\t'
+        } else {
+            if !is_rule(line) {
+                header = None;
+            }
+            continue;
+        };
+        if is_rule(line) {
+            continue;
+        }
+        if let Some(header) = header.as_ref().filter(|header| header.separator == separator)
+            && column_cells((start, line), header, marks)
+        {
+            continue;
+        }
+        header = read_header(line, separator);
+        if separator == '|' && header.is_some() {
+            row((start, line), marks);
+        }
+    }
+}
+
+/// `|---|:--:|` or `----+----`.
+fn is_rule(line: &str) -> bool {
+    line.len() > 2 && line.bytes().all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'=')) && line.contains("--")
+}
+
+fn read_header(line: &str, separator: char) -> Option<Header> {
+    if line.len() > 2_048 {
+        return None;
+    }
+    let cells: Vec<&str> = line.split(separator).take(COLUMNS).map(clean).collect();
+    let is_name = |cell: &&str| cell.len() < 48 && !cell.contains([' ', '=', ':', '"', '(', '{']);
+    let named = separator == '|' || cells.iter().all(is_name);
+    let of = |(index, cell): (usize, &&str)| match secrecy(cell) {
+        Secrecy::None => None,
+        found @ (Secrecy::Weak | Secrecy::Strong | Secrecy::Header) => Some((index, found)),
+    };
+    let secret: Vec<_> = cells.iter().enumerate().filter(|(_, cell)| is_name(cell)).filter_map(of).collect();
+    (named && !secret.is_empty() && cells.len() > 1).then_some(Header { separator, cells: cells.len(), secret })
+}
+
+fn clean(cell: &str) -> &str {
+    cell.trim().trim_matches(['*', '`', '"', '\'', '_'])
+}
+
+/// Marks the cells of the secret columns; whether the line is a row of this header.
+fn column_cells((start, line): (usize, &str), header: &Header, marks: &mut Vec<Mark>) -> bool {
+    let cells = line.split(header.separator);
+    if header.separator != '|' && cells.clone().count() != header.cells {
+        return false;
+    }
+    let mut at = start;
+    for (index, cell) in cells.enumerate() {
+        if let Some((_, named)) = header.secret.iter().find(|(column, _)| *column == index) {
+            marks.extend(cell_mark(at, cell, *named));
+        }
+        at += cell.len() + header.separator.len_utf8();
+    }
+    true
+}
+
+fn cell_mark(at: usize, cell: &str, named: Secrecy) -> Option<Mark> {
+    let value = clean(cell);
+    let start = at + cell.find(value)?;
+    (!is_harmless(value, named) && secrecy(value) == Secrecy::None).then(|| Mark::new(start, start + value.len()))
+}
+
+/// `| password | … |`.
+fn row((start, line): (usize, &str), marks: &mut Vec<Mark>) {
+    let mut at = start;
+    let mut before = Secrecy::None;
+    for cell in line.split('|') {
+        if before != Secrecy::None {
+            marks.extend(cell_mark(at, cell, before));
+        }
+        before = if clean(cell).contains(' ') { Secrecy::None } else { secrecy(clean(cell)) };
+        at += cell.len() + 1;
+    }
+}

@@ -1,0 +1,170 @@
+//! Credentials in addresses: user and password, tokens as user, webhooks, data source names.
+
+use crate::investigation::mask::MASKED;
+use crate::investigation::mask::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
+use crate::investigation::mask::marks::Mark;
+
+/// Hosts whose paths are the credential, and after what of the path it begins.
+const WEBHOOKS: [(&str, &str); 24] = [
+    ("hooks.slack.com", "/services/"),
+    ("hooks.slack.com", "/workflows/"),
+    ("hooks.slack.com", "/triggers/"),
+    ("discord.com", "/webhooks/"),
+    ("discordapp.com", "/webhooks/"),
+    ("webhook.office.com", "/webhookb2/"),
+    ("outlook.office.com", "/webhook/"),
+    ("api.telegram.org", "/bot"),
+    ("open.feishu.cn", "/hook/"),
+    ("open.larksuite.com", "/hook/"),
+    ("events.pagerduty.com", "/integration/"),
+    ("events.eu.pagerduty.com", "/integration/"),
+    ("alert.victorops.com", "/alert/"),
+    ("hooks.zapier.com", "/catch/"),
+    ("maker.ifttt.com", "/key/"),
+    ("hc-ping.com", "/"),
+    ("nosnch.in", "/"),
+    ("webhook.site", "/"),
+    ("make.com", "/"),
+    ("integromat.com", "/"),
+    ("pipedream.net", "/"),
+    ("hooks.airtable.com", "/workflows/"),
+    ("api.opsgenie.com", "/integrations/"),
+    ("hooks.newrelic.com", "/"),
+];
+/// What a path says before a token of any host.
+const PATHS: [&str; 6] = ["/hooks/", "/hook/", "/webhook/", "/webhooks/", "/incoming/", "/triggers/"];
+/// The longest address that is looked at.
+const LONGEST: usize = 4_096;
+
+/// Marks the credentials of all addresses.
+pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+    let colons = text.match_indices(':').map(|(at, _)| at);
+    let mut places = colons.filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/').peekable();
+    while let Some(at) = places.next() {
+        let limit = places.peek().copied().unwrap_or(text.len()).min(at + LONGEST);
+        let scheme =
+            back(text, at.saturating_sub(40), at, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'));
+        let next = text.as_bytes().get(at + 3..limit).unwrap_or_default().iter().position(|b| !in_address(*b));
+        let end = next.map_or(limit, |length| at + 3 + length);
+        user_info(text, part(text, scheme, at), (at + 3, end), marks);
+        webhook(text, (at + 3, end), marks);
+    }
+    for (at, _) in text.match_indices('@') {
+        driver(text, at, marks);
+    }
+    if !text.contains('@') {
+        return;
+    }
+    for (at, _) in text.match_indices("thin:") {
+        let start = at + "thin:".len();
+        let end = skip_near(text, start, 256, |b| !b.is_ascii_whitespace() && b != b'"');
+        if let Some((user, tail)) = part(text, start, end).split_once('/')
+            && let Some((password, _)) = tail.rsplit_once('@')
+        {
+            let from = start + user.len() + 1;
+            marks.extend((!password.is_empty()).then_some(Mark::new(from, from + password.len())));
+        }
+    }
+}
+
+fn in_address(b: u8) -> bool {
+    !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+}
+
+/// The password of `user:password@host`, whatever it is made of, and a token as the user.
+fn user_info(text: &str, scheme: &str, (start, end): (usize, usize), marks: &mut Vec<Mark>) {
+    let address = part(text, start, end);
+    let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let authority = part(address, 0, authority_end);
+    let is_web = begins(scheme, "http") || begins(scheme, "ws");
+    let user_end = match authority.rfind('@') {
+        // A password with `/`, `?` or `#`, which is not encoded as it has to be.
+        Some(at) if is_web || !part(address, authority_end, address.len()).contains('@') => at,
+        Some(_) | None => match whole_user_info(address, is_web) {
+            Some(at) => at,
+            None => return,
+        },
+    };
+    let info = part(address, 0, user_end);
+    match info.split_once(':') {
+        Some((user, password)) if !password.is_empty() && password != MASKED && !is_variable(password) => {
+            let from = start + user.len() + 1;
+            marks.push(Mark::new(from, from + password.len()));
+            if is_opaque(user, 20) {
+                marks.push(Mark::new(start, start + user.len()));
+            }
+        }
+        Some(_) => {}
+        None if is_opaque(info, 16) => marks.push(Mark::new(start, start + info.len())),
+        None => {}
+    }
+}
+
+/// Where the user info ends in an address whose authority has no `@`.
+fn whole_user_info(address: &str, is_web: bool) -> Option<usize> {
+    let at = address.rfind('@')?;
+    let (_, password) = part(address, 0, at).split_once(':')?;
+    let head = password.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port = !head.is_empty() && head.bytes().all(|b| b.is_ascii_digit());
+    let is_host = part(address, 0, address.find(':')?).contains('.') && is_web;
+    (!is_port && !is_host && !password.is_empty()).then_some(at)
+}
+
+fn is_variable(password: &str) -> bool {
+    let inner = password.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
+    let inner = inner.or_else(|| password.strip_prefix("$(").and_then(|inner| inner.strip_suffix(')')));
+    let starred = password.bytes().all(|b| matches!(b, b'*' | b'x'));
+    starred || inner.is_some_and(|name| !name.is_empty() && name.bytes().all(is_word))
+}
+
+/// `user:password@tcp(host)` of Go, and `user:password@host:port`.
+fn driver(text: &str, at: usize, marks: &mut Vec<Mark>) {
+    let after = rest(text, at + 1);
+    let called = ["tcp(", "unix(", "tcp4(", "tcp6(", "(", "//"].iter().any(|start| after.starts_with(start));
+    let host = skip_near(after, 0, 256, |b| is_word(b) && b != b'_');
+    let port = host > 0 && byte(after, host) == b':' && byte(after, host + 1).is_ascii_digit();
+    if !called && !port {
+        return;
+    }
+    let first = back(text, at.saturating_sub(160), at, in_address);
+    let info = part(text, first, at);
+    if info.contains("://") || info.contains('@') && !called {
+        return;
+    }
+    let Some((user, password)) = info.split_once(':') else { return };
+    let named = user.bytes().all(is_word) && !user.is_empty();
+    if named && !password.is_empty() && !is_variable(password) {
+        let start = first + user.len() + 1;
+        marks.push(Mark::new(start, start + password.len()));
+    }
+}
+
+fn webhook(text: &str, (start, end): (usize, usize), marks: &mut Vec<Mark>) {
+    let host_end = skip(text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    if byte(text, host_end) != b'/' && byte(text, host_end) != b':' {
+        return;
+    }
+    let host = part(text, start, host_end);
+    let path = part(text, host_end, end);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let is_host =
+        |known: &str| host.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    let known = WEBHOOKS.iter().filter(|(known, _)| is_host(known));
+    let token = known.filter_map(|(_, before)| Some(path.find(before)? + before.len())).min();
+    let token = token.filter(|from| path.len() >= from + 8);
+    let any = || {
+        let found = PATHS.iter().filter_map(|before| Some(path.find(before)? + before.len()));
+        found.filter(|from| rest(path, *from).split('/').any(|piece| is_opaque(piece, 16) || is_id(piece))).min()
+    };
+    if let Some(from) = token.or_else(any) {
+        let hidden = path.trim_end_matches([',', '.', ')', ']', '}', ';', ':']).len();
+        if hidden > from {
+            marks.push(Mark::new(host_end + from, host_end + hidden));
+        }
+    }
+}
+
+/// A random word of lower case and digits, as those of Mattermost.
+fn is_id(piece: &str) -> bool {
+    piece.len() >= 20 && piece.bytes().all(|b| b.is_ascii_alphanumeric()) && piece.bytes().any(|b| b.is_ascii_digit())
+}

@@ -1,0 +1,271 @@
+//! Finds secrets word by word: names with a value after them, flags, authorization schemes.
+
+use super::commands::{self, Command};
+use super::phrases;
+use crate::investigation::mask::bytes::{
+    back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
+};
+use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::names::{Secrecy, may_be_secret, secrecy};
+use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
+
+/// What else may stand between a name and its separator, and where a line may begin.
+const NEAR: usize = 96;
+
+/// Goes from word to word. Says how secret what follows the text is, when its last word names it.
+pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
+    let mut command = Line::default();
+    let mut at = 0;
+    let mut open = None;
+    let bytes = text.as_bytes();
+    while let Some(b) = bytes.get(at).copied() {
+        if !is_word(b) {
+            if matches!(b, b'\n' | b';' | b'|') {
+                command = Line { command: None, read: at };
+            }
+            at += 1;
+            continue;
+        }
+        let start = at;
+        at = skip(text, at, is_word);
+        let word = Word { text, start, end: at };
+        if !word.may_tell() {
+            continue;
+        }
+        let found = match word.assigned() {
+            Some(value) if value >= text.len() => {
+                open = Some(secrecy(word.name())).filter(|secrecy| *secrecy != Secrecy::None);
+                None
+            }
+            Some(value) => word.pair(value).or_else(|| word.flag_of(&mut command)),
+            None => word.flag_of(&mut command).or_else(|| word.alone()),
+        };
+        if let Some(mark) = found.filter(|mark| mark.start < mark.end) {
+            at = at.max(mark.end);
+            marks.push(mark);
+        }
+    }
+    open
+}
+
+/// The program that a line calls, and how far it was looked for.
+#[derive(Debug, Default)]
+struct Line {
+    command: Option<Command>,
+    read: usize,
+}
+
+/// A word where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'t> {
+    pub(super) text: &'t str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl<'t> Word<'t> {
+    pub(super) fn name(self) -> &'t str {
+        part(self.text, self.start, self.end)
+    }
+
+    /// Whether any reading of the word can find something: most words are sorted out here.
+    fn may_tell(self) -> bool {
+        let name = self.name();
+        let after = byte(self.text, self.end);
+        let flag = byte(self.text, self.start) == b'-';
+        let query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
+        let fields = after == b':' && byte(self.text, self.end + 1).is_ascii_digit();
+        let known = match name.len() {
+            2 => name.eq_ignore_ascii_case("by"),
+            5 => name.eq_ignore_ascii_case("basic"),
+            6 => name.eq_ignore_ascii_case("bearer"),
+            8 => name.eq_ignore_ascii_case("add_user"),
+            _ => false,
+        };
+        flag || query || fields || known || may_be_secret(name)
+    }
+
+    /// What stands before the word on its line, as far as it matters.
+    pub(super) fn before(self) -> &'t str {
+        let mut from = back(self.text, self.start.saturating_sub(NEAR), self.start, |b| b != b'\n');
+        while !self.text.is_char_boundary(from) {
+            from += 1;
+        }
+        part(self.text, from, self.start)
+    }
+
+    /// Where the value begins after `key:`, `key=`, `"key" :`, `key=>`, `key ->` and the same in an escaped string.
+    fn assigned(self) -> Option<usize> {
+        let text = self.text;
+        let b = byte(text, self.end);
+        if b.is_ascii_whitespace() && !is_blank(b) || b == 0 {
+            return None;
+        }
+        let entity = usize::from(begins(rest(text, self.end), "&quot;")) * "&quot;".len();
+        let quoted = skip(text, self.end + entity, |b| is_quote(b) || matches!(b, b'\\' | b']'));
+        let at = skip(text, quoted, is_blank);
+        let separator = byte(text, at);
+        let after = match separator {
+            b':' | b'=' => skip(text, at, |b| matches!(b, b':' | b'=')),
+            b'-' if byte(text, at + 1) == b'>' => at + 1,
+            _ => return None,
+        };
+        let after = if begins(rest(text, after), "&gt;") { after + 4 } else { after };
+        let after = skip(text, after, |b| b == b'>');
+        (byte(text, after) != b'/' || separator != b':' || byte(text, after + 1) != b'/').then_some(())?;
+        Some(skip(text, after, is_blank))
+    }
+
+    /// The secret value of this name.
+    fn pair(self, value: usize) -> Option<Mark> {
+        let name = self.name();
+        if name == "--from-literal" {
+            let end = skip(self.text, value, |b| b != b'=' && !b.is_ascii_whitespace());
+            return secret_at(self.text, end + 1, Reach::Word, Secrecy::Strong);
+        }
+        let mut secrecy = secrecy(name);
+        let in_query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
+        if in_query && matches!(name, "key" | "signature" | "Signature" | "code") {
+            let end = skip(self.text, value, is_word);
+            secrecy = if is_opaque(part(self.text, value, end), 16) { Secrecy::Strong } else { secrecy };
+        }
+        if secrecy == Secrecy::None {
+            return self.pgpass(value);
+        }
+        if self.is_resource() || name == "secret" && self.is_label(value) {
+            return None;
+        }
+        if matches!(byte(self.text, value), b'\n' | b'\r' | 0) {
+            return None;
+        }
+        if secrecy == Secrecy::Header {
+            return self.header(value);
+        }
+        secret_at(self.text, value, if in_query { Reach::Word } else { self.reach() }, secrecy)
+    }
+
+    /// `host:port:database:user:password`.
+    fn pgpass(self, value: usize) -> Option<Mark> {
+        let text = self.text;
+        if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
+            return None;
+        }
+        let mut end = skip_near(text, value, 512, |b| !b.is_ascii_whitespace() && b != b'"');
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let run = part(text, value, end).split(char::is_whitespace).next().unwrap_or_default();
+        let mut fields = run.splitn(4, ':');
+        let (port, _, user, password) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let is_port = port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
+        let named = user.starts_with(|c: char| c.is_ascii_alphabetic())
+            && self.name().contains(|c: char| c.is_ascii_alphabetic());
+        let end = value + run.len();
+        let likely = !password.contains(':') && is_opaque(password, 6);
+        (is_port && named && likely).then(|| Mark::new(end - password.len(), end))
+    }
+
+    /// `{secret="db-credentials"}`: the name of an object in a label.
+    fn is_label(self, value: usize) -> bool {
+        let text = self.text;
+        let end = skip(text, value + 1, |b| b.is_ascii_lowercase() || b == b'-');
+        let named = byte(text, value) == b'"' && byte(text, end) == b'"' && part(text, value, end).contains('-');
+        named && self.before().contains('{')
+    }
+
+    /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a thing.
+    fn is_resource(self) -> bool {
+        let joined = byte(self.text, self.end) == b':' && !is_blank(byte(self.text, self.end + 1));
+        let before = byte(self.text, self.start.wrapping_sub(1));
+        joined && (before == b'/' || before == b':' && self.before().contains("arn:"))
+    }
+
+    /// How far a value without quotes goes: to the end of a line that the name begins.
+    fn reach(self) -> Reach {
+        let before = self.before();
+        let words = before.trim();
+        let plain = |b: u8| matches!(b, b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@');
+        let whole = self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
+        if whole && (before.bytes().all(plain) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words)) {
+            return Reach::Line;
+        }
+        let last = words.bytes().last().unwrap_or_default();
+        let colon = skip(self.text, self.end, |b| is_quote(b) || is_blank(b));
+        let flows = matches!(last, b'{' | b',' | b'[') || is_quote(last) && words.len() > 1 || whole && is_quote(last);
+        if flows && byte(self.text, colon) == b':' { Reach::Flow } else { Reach::Word }
+    }
+
+    /// The rest of a header: to the quote that it stands in, else to the end of the line.
+    fn header(self, value: usize) -> Option<Mark> {
+        let text = self.text;
+        let start = skip(text, value, |b| is_quote(b) || b == b'\\');
+        let around = byte(text, self.start.wrapping_sub(1));
+        let quote = if start > value { byte(text, start - 1) } else { around };
+        let mut end = near_line_end(text, start, 8_192);
+        if end - start >= 8_000 {
+            // Longer than any that plainly is no secret.
+            return Some(Mark::new(start, line_end(text, start)));
+        }
+        if is_quote(quote) {
+            let close = part(text, start, end).find(char::from(quote));
+            end = close.map_or(end, |length| start + length);
+        }
+        let content = part(text, start, end).trim_end_matches(['\\', '"', '\'', ' ', '\t']);
+        let escaped = content.find("\\n").or_else(|| content.find("\\r")).or_else(|| content.find("\\\""));
+        let end = start + escaped.unwrap_or(content.len());
+        (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(Mark::new(start, end))
+    }
+
+    /// The secret at a flag of the program that the line calls.
+    fn flag_of(self, line: &mut Line) -> Option<Mark> {
+        if byte(self.text, self.start) != b'-' {
+            return None;
+        }
+        let between = part(self.text, line.read, self.start);
+        let words = between.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | '='));
+        line.command = words.filter_map(Command::named).next_back().or(line.command);
+        line.read = self.start;
+        line.command?.secret(self.text, self.start, self.end)
+    }
+
+    /// The secret that follows without a separator.
+    fn alone(self) -> Option<Mark> {
+        let name = self.name();
+        let first = name.as_bytes().first().copied().unwrap_or_default();
+        if first == b'-' {
+            return self.flag();
+        }
+        if begins(name, "bearer") && name.len() == 6 {
+            return self.scheme(|token| token.len() >= 20 || is_opaque(token, 6));
+        }
+        if begins(name, "basic") && name.len() == 5 {
+            return self.scheme(|token| token.len() >= 12 && (is_opaque(token, 12) || token.ends_with('=')));
+        }
+        let by_word = matches!(first, b'r' | b'm' | b's' | b'A' | b'b' | b'B' | b'p' | b'h' | b'a' | b'c');
+        let known = by_word.then(|| commands::by_words(self.text, self.start, self.end)).flatten();
+        known.or_else(|| phrases::find(self))
+    }
+
+    /// `--password x`.
+    fn flag(self) -> Option<Mark> {
+        let at = skip(self.text, self.end, is_blank);
+        if at == self.end || byte(self.text, at) == b'-' || secrecy(self.name()) != Secrecy::Strong {
+            return None;
+        }
+        let mark = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
+        let value = part(self.text, mark.start, mark.end);
+        let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
+        (!placeholder).then_some(mark)
+    }
+
+    /// The token after the word `Bearer`.
+    fn scheme(self, likely: impl Fn(&str) -> bool) -> Option<Mark> {
+        let start = skip(self.text, self.end, is_blank);
+        if start == self.end {
+            return None;
+        }
+        let end = skip(self.text, start, |b| is_word(b) || matches!(b, b'~' | b'+' | b'/' | b'='));
+        let token = part(self.text, start, end);
+        likely(token).then_some(Mark::new(start, end))
+    }
+}

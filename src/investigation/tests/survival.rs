@@ -1,0 +1,197 @@
+//! Whatever a model says, and wherever a worker dies: the replay goes on to the same journal, and comes to an end.
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+
+use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role, StopReason};
+use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::native::{CodePart, Grounding, Source};
+use crate::investigation::plan::{Limits, Strategy};
+use crate::investigation::testing::{Room, Turn, World, Written, told};
+use crate::investigation::timeline::{EventDraft, EventType};
+
+/// What the store does to an entry.
+fn stored(written: &[Written]) -> Vec<Recorded> {
+    let kept = |Recorded { entry, event }| {
+        let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
+        Recorded { entry, event }
+    };
+    written.iter().flat_map(Written::recorded).map(kept).collect()
+}
+
+fn native_parts(answer: Answer, parts: bool) -> Answer {
+    if !parts {
+        return answer;
+    }
+    let code =
+        |code: &str, result: &str| CodePart { code: code.to_owned(), result: result.to_owned(), ..CodePart::default() };
+    let source = Source { uri: "https://example.com".to_owned(), title: "Example".to_owned() };
+    let grounding = Grounding { queries: vec!["disk".to_owned()], sources: vec![source], ..Grounding::default() };
+    Answer { code_executions: vec![code("print(1)", ""), code("", "1")], groundings: vec![grounding], ..answer }
+}
+
+fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
+    let text = prop_oneof![
+        Just(""),
+        Just("Thought: look\nAction: k8s.get\nAction Input: {\"a\": 1.0}"),
+        Just("Thought: look again\nAction: k8s.get\nAction Input: a: 1.0"),
+        Just("Thought: look\nAction: k8s.silent\nAction Input: a: b\n- left out"),
+        Just("Thought: do\nAction: k8s.restart\nAction Input:"),
+        Just("Action: k8s.patch_silent\nAction Input: {}"),
+        Just("Action: no.such\nAction Input: {}"),
+        Just("Thought: and now"),
+        Just("I do not know."),
+        Just("Thought: enough\nFinal Answer: Cause: y"),
+    ];
+    let names = ["k8s.get", "k8s.silent", "k8s.restart", "k8s.patch_silent", "no.such"];
+    let tools = prop::collection::vec(prop::sample::select(names.to_vec()), 0..4);
+    let thinking = prop_oneof![Just(""), Just("hm")];
+    (text, thinking, tools, any::<bool>()).prop_map(|(text, thinking, tools, parts)| {
+        let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
+        Turn::Says(Box::new(native_parts(*answer, parts)))
+    })
+}
+
+/// One kind of turn, up to five times in a row.
+fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
+    let codes = ["max_retries", "partial_stream_error", "credentials", "context_window_exceeded"];
+    let fails = (prop::sample::select(codes.to_vec()), any::<bool>()).prop_map(|(code, timeout)| Turn::Fails {
+        code,
+        timeout: timeout && !matches!(code, "credentials" | "context_window_exceeded"),
+    });
+    let turn = prop_oneof![4 => says(), 1 => Just(Turn::says("", "", &[])), 1 => fails];
+    (turn, 1_usize..6).prop_map(|(turn, times)| vec![turn; times])
+}
+
+/// Often too little of it, and not always as the plan says.
+fn room() -> impl proptest::strategy::Strategy<Value = Room> {
+    let some = (prop_oneof![Just(0_u64), 10_u64..400], prop_oneof![Just(usize::MAX), 10_usize..3000], 8_usize..800)
+        .prop_map(|(told, takes_bytes, result_bytes)| Room { told, takes_bytes, result_bytes });
+    prop_oneof![1 => Just(Room::ENOUGH), 2 => some]
+}
+
+prop_compose! {
+    fn world()(
+        strategy in prop::sample::select(Strategy::ALL.to_vec()),
+        (max_iterations, max_tokens) in (1_u32..8, prop_oneof![Just(0_u64), 1_u64..60]),
+        turns in prop::collection::vec(turns(), 0..4),
+        context in prop::option::of(Just("found before".to_owned())),
+        stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
+        room in room(),
+    ) -> World {
+        let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
+        World { strategy, limits, turns: turns.concat(), context, stop, room }
+    }
+}
+
+fn entries(written: &[Written]) -> Vec<Entry> {
+    written.iter().flat_map(|written| written.entries.clone()).collect()
+}
+
+/// Model calls that no script makes more of: one empty answer more than there are tries is asked about, and a
+/// conclusion that is too long is asked for again.
+fn most_calls(world: &World) -> usize {
+    let iterations = usize::try_from(world.limits.max_iterations).unwrap();
+    match world.strategy {
+        Strategy::React | Strategy::NativeThinking => iterations + 3,
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3,
+        Strategy::SingleCall => 2,
+    }
+}
+
+fn calls_told(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
+    let told = events.iter().filter(|event| event.event_type == *event_type);
+    let mut ids: Vec<String> = told.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn cut_at_any_checkpoint_every_strategy_goes_on_to_the_same_journal(world in world()) {
+        let whole = world.run(Vec::new());
+        let journal = entries(&whole);
+        prop_assert!(matches!(journal.last(), Some(Entry::Ended { .. })), "{:?}", journal);
+        for written in 0..whole.len() {
+            let before = stored(&whole[..written]);
+            let events = whole[..written].iter().map(|written| written.events.len()).sum();
+            let after = entries(&world.go_on(before.clone(), events));
+            let resumed: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
+            // What is said of a lost call is shorter or longer than its result: from there on there is another room.
+            let is_cut_in_a_call = matches!(resumed.get(entries(&whole[..written]).len()), Some(Entry::Lost { .. }));
+            let refused = |turn: &Turn| matches!(turn, Turn::Fails { code: "context_window_exceeded", .. });
+            if is_cut_in_a_call && (world.room.is_little() || world.turns.iter().any(refused)) {
+                prop_assert!(matches!(resumed.last(), Some(Entry::Ended { .. })), "{:?}", resumed);
+            } else {
+                prop_assert_eq!(told(&resumed), told(&journal), "after {} checkpoints", written);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_stored_shows_the_model_the_same_as_what_is_at_hand(world in world()) {
+        let whole = world.run(Vec::new());
+        for (at, written) in whole.iter().enumerate().filter(|(_, written)| written.asked.is_some()) {
+            prop_assert_eq!(&world.replay(stored(&whole[..at])).messages(), &written.shown);
+        }
+        let events: Vec<&EventDraft> = whole.iter().flat_map(|written| &written.events).collect();
+        for Recorded { entry, event } in whole.iter().flat_map(Written::recorded) {
+            let (Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. }) = &entry else {
+                prop_assert_eq!(event, None);
+                continue;
+            };
+            let told = event.map(|number| events[usize::try_from(number).unwrap() - 1]);
+            let told = told.map(|event| (&event.event_type, event.metadata["call_id"].as_str().unwrap()));
+            let is_known = !matches!(&entry, Entry::ToolResult { tool, .. } if tool == "no.such");
+            prop_assert_eq!(told, is_known.then_some((&EventType::ToolResult, call_id.as_str())));
+        }
+    }
+
+    #[test]
+    fn every_investigation_ends_after_its_iterations_and_three_calls_more(world in world()) {
+        let written = world.run(Vec::new());
+        let asked = written.iter().filter(|written| written.asked.is_some()).count();
+        prop_assert!(asked <= most_calls(&world), "{} calls", asked);
+    }
+
+    #[test]
+    fn every_failure_is_told_once_and_every_call_has_its_result(world in world()) {
+        let written = world.run(Vec::new());
+        let journal = entries(&written);
+        let events: Vec<&EventDraft> = written.iter().flat_map(|written| &written.events).collect();
+        let kind = |kind: &str| events.iter().filter(|event| event.metadata["kind"] == kind).count();
+        let failed = |source| journal.iter().filter(|entry| matches!(entry, Entry::Failed { source: of, .. } if *of == source)).count();
+        prop_assert_eq!(kind("model"), failed(FailureSource::Model));
+        prop_assert_eq!(kind("empty"), failed(FailureSource::Answer));
+        prop_assert!(world.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
+        let (calls, results) = (calls_told(&events, &EventType::LlmToolCall), calls_told(&events, &EventType::ToolResult));
+        let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
+        prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
+        let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
+        prop_assert!(analyses <= 1);
+    }
+    #[test]
+    fn whenever_a_model_is_asked_the_conversation_is_one_that_every_provider_takes(world in world()) {
+        let written = world.run(Vec::new());
+        let asked = written.iter().enumerate().filter(|(_, written)| written.asked.is_some());
+        for (before, _) in asked {
+            let messages = world.replay(entries(&written[..before])).messages();
+            let mut wanted: Vec<String> = Vec::new();
+            for message in &messages {
+                prop_assert!(!message.content.trim().is_empty() || !message.tool_calls.is_empty(), "{:?}", message);
+                if let Some(id) = &message.tool_call_id {
+                    prop_assert_eq!(Some(id), wanted.first(), "{:?}", messages);
+                    wanted.remove(0);
+                } else {
+                    prop_assert!(wanted.is_empty(), "{:?}", messages);
+                    wanted = message.tool_calls.iter().map(|call| call.id.clone()).collect();
+                }
+                let flat = message.tool_calls.is_empty() && message.tool_call_id.is_none() && message.role != Role::Tool;
+                prop_assert!(flat || world.strategy == Strategy::NativeThinking, "{:?}", message);
+            }
+            prop_assert!(wanted.is_empty(), "{:?}", messages);
+        }
+    }
+}

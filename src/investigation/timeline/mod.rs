@@ -1,0 +1,227 @@
+//! Timeline events and live deltas: what the world sees of an investigation, as it goes over the wire.
+
+pub mod projection;
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ids::{ExecutionId, SessionId};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+            /// A word this version does not know: shown as it is, never acted upon.
+            Unknown(String),
+        }
+
+        impl $name {
+            /// The word on the wire and in the store.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)*
+                    Self::Unknown(word) => word,
+                }
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$variant,)*
+                    _ => Self::Unknown(word),
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(word: $name) -> Self {
+                word.as_str().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// What an event tells. The first group belongs to executions, the second to the session.
+    EventType {
+        /// The model's reasoning.
+        LlmThinking = "llm_thinking",
+        /// Text that came beside tool calls.
+        LlmResponse = "llm_response",
+        /// The model asks for a tool; content is the arguments.
+        LlmToolCall = "llm_tool_call",
+        /// What the tool answered.
+        ToolResult = "tool_result",
+        /// Reserved.
+        McpToolCall = "mcp_tool_call",
+        /// Reserved.
+        McpToolSummary = "mcp_tool_summary",
+        /// Something failed; `metadata.kind` says what.
+        Error = "error",
+        /// A follow-up question.
+        UserQuestion = "user_question",
+        /// Cause, evidence and next step in at most three lines.
+        ExecutiveSummary = "executive_summary",
+        /// The answer of an execution.
+        FinalAnalysis = "final_analysis",
+        /// Code that the provider ran, and its output.
+        CodeExecution = "code_execution",
+        /// A web search of the provider.
+        GoogleSearchResult = "google_search_result",
+        /// Pages that the provider read.
+        UrlContextResult = "url_context_result",
+        /// The execution goes on with another provider.
+        ProviderFallback = "provider_fallback",
+        /// The first event of every session.
+        SessionStarted = "session_started",
+        /// Another worker took over.
+        SessionResumed = "session_resumed",
+        /// A stage begins.
+        StageStarted = "stage_started",
+        /// A stage has ended.
+        StageCompleted = "stage_completed",
+        /// Another alert of the same fingerprint was linked to this session.
+        AlertJoined = "alert_joined",
+        /// The monitoring system says that the alert is over.
+        AlertResolved = "alert_resolved",
+        /// End: an analysis, or nothing to investigate.
+        SessionCompleted = "session_completed",
+        /// End: no analysis.
+        SessionFailed = "session_failed",
+        /// End: on request.
+        SessionCancelled = "session_cancelled",
+        /// End: past its deadline.
+        SessionTimedOut = "session_timed_out",
+        /// End of an alert that another session takes along (`metadata.joined_session_id`).
+        Joined = "joined",
+    }
+}
+
+words! {
+    /// How far the thing that an event tells of has come.
+    EventStatus {
+        /// Done.
+        Completed = "completed",
+        /// Done, and it went wrong.
+        Failed = "failed",
+    }
+}
+
+impl EventType {
+    /// Whether no event follows this one.
+    pub fn is_end(&self) -> bool {
+        matches!(
+            self,
+            Self::SessionCompleted
+                | Self::SessionFailed
+                | Self::SessionCancelled
+                | Self::SessionTimedOut
+                | Self::Joined
+        )
+    }
+}
+
+/// One durable event, as it is published, printed by `watch --json` and read back from the store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimelineEvent {
+    /// The session, or the alert for an alert that opened none.
+    pub session_id: SessionId,
+    /// Gap-free from 1: the total order of all events of the session.
+    pub session_seq: u32,
+    /// The execution; absent on the session's own events.
+    pub execution_id: Option<ExecutionId>,
+    /// Gap-free from 1 per execution; absent on the session's own events.
+    pub sequence_number: Option<u32>,
+    /// Name of the stage.
+    pub stage: Option<String>,
+    /// Name of the agent.
+    pub agent: Option<String>,
+    /// The execution's iteration, from 1.
+    pub iteration: Option<u32>,
+    /// Which try of the iteration's model call this came from, from 1.
+    pub attempt: Option<u32>,
+    /// What it tells.
+    pub event_type: EventType,
+    /// How it went.
+    pub status: EventStatus,
+    /// For people.
+    pub content: String,
+    /// For programs; null when there is nothing to say.
+    pub metadata: Value,
+    /// When the fact was established, in microseconds precision.
+    pub created_at: DateTime<Utc>,
+    /// The content was cut for the wire; the store has all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// An event before it has its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventDraft {
+    /// What it tells.
+    pub event_type: EventType,
+    /// How it went.
+    pub status: EventStatus,
+    /// For people.
+    pub content: String,
+    /// For programs; `Value::Null` for nothing.
+    pub metadata: Value,
+}
+
+impl EventDraft {
+    /// A completed event.
+    pub fn new(event_type: EventType, content: impl Into<String>, metadata: Value) -> Self {
+        Self { event_type, status: EventStatus::Completed, content: content.into(), metadata }
+    }
+
+    /// The same event, failed.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        Self { status: EventStatus::Failed, ..self }
+    }
+}
+
+/// Which of an answer's streams a delta belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeltaKind {
+    /// The answer.
+    Text,
+    /// The reasoning.
+    Thinking,
+    /// Text that is not for people before it is parsed (`ReAct`).
+    Raw,
+}
+
+/// A piece of an answer that is being written: shown at once, replaced by the durable event, never stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    /// The session.
+    pub session_id: SessionId,
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// Lease epoch of the worker that streams; a watcher drops what comes from a lower one.
+    pub epoch: u32,
+    /// The execution's iteration, from 1.
+    pub iteration: u32,
+    /// Which try of the iteration's model call, from 1.
+    pub attempt: u32,
+    /// Which stream.
+    pub kind: DeltaKind,
+    /// Bytes of this stream before this delta; one below what is shown truncates it to there.
+    pub offset: u64,
+    /// The new text.
+    pub delta: String,
+}

@@ -1,0 +1,210 @@
+//! What the timeline tells of the entries of one checkpoint.
+//!
+//! Each failure is told once. A call that went to a tool is told by its result, whatever came of it; what has no call
+//! (a model call without an answer, an answer that was not understood or says nothing, a tool that there is not) by an
+//! `error` whose metadata has its `kind`.
+
+#[cfg(test)]
+mod tests;
+
+mod native;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::investigation::execution::cited_events;
+use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Outcome, Reading, ToolCall};
+use crate::investigation::execution::recovery::identity;
+use crate::investigation::execution::results;
+use crate::investigation::execution::state::State;
+use crate::investigation::react::ReplyKind;
+use crate::investigation::timeline::{EventDraft, EventType};
+
+/// What was measured while the entries came about; part of events, never of decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Milliseconds that the model took.
+    pub model_ms: u64,
+    /// Per call id.
+    pub tools: BTreeMap<String, MeasuredTool>,
+}
+
+/// What was measured of one tool call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeasuredTool {
+    /// Milliseconds that it took.
+    pub took_ms: u64,
+    /// Bytes of the whole result.
+    pub bytes: u64,
+    /// The limit that the result was cut to.
+    pub cut_to_tokens: Option<u32>,
+}
+
+/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and
+/// sources of the provider's own tools, text or final analysis, calls, results. A text that had to be read is told by what was understood of it.
+pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
+    let analysis = entries.iter().find_map(|entry| {
+        if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
+            Some(analysis.as_str())
+        } else {
+            None
+        }
+    });
+    let after = entries.iter().skip(1).map(Some).chain([None]);
+    let told = |(entry, next): (&Entry, Option<&Entry>)| match entry {
+        Entry::Ended { outcome } => ended(state, outcome, entries),
+        Entry::ToolResult { call_id, tool, content, is_error } => {
+            result(state, (call_id, tool), (content, *is_error, next), measured)
+        }
+        Entry::Observation { call_id, tool, content, is_error } => {
+            result(state, (call_id, tool), (results::plain(tool, content), *is_error, next), measured)
+        }
+        Entry::Answer(answer) => answered(state, answer, analysis, measured),
+        Entry::Failed { error, timeout, source, .. } => failed(error, *timeout, *source),
+        Entry::Switched { provider } => {
+            let name = state.plan().providers.get(*provider).map_or("another provider", |p| p.name.as_str());
+            let content = format!("Going on with {name}");
+            vec![EventDraft::new(EventType::ProviderFallback, content, json!({"provider": name}))]
+        }
+        Entry::Prompt { .. }
+        | Entry::Feedback { .. }
+        | Entry::Started { .. }
+        | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
+        | Entry::Concluding { .. }
+        | Entry::Elided { .. }
+        | Entry::Stopped { .. } => Vec::new(),
+    };
+    entries.iter().zip(after).flat_map(told).collect()
+}
+
+fn failed(error: &str, timeout: bool, source: FailureSource) -> Vec<EventDraft> {
+    let kind = match source {
+        FailureSource::Model => "model",
+        FailureSource::Answer => "empty",
+        // Its result tells it.
+        FailureSource::Tool => return Vec::new(),
+    };
+    vec![EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed()]
+}
+
+/// An end that nothing before it tells: no failed call, no answer.
+fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
+    let answers = entries.iter().any(|entry| matches!(entry, Entry::Answer(_)));
+    let is_failure =
+        |entry: &Entry| matches!(entry, Entry::Failed { source: FailureSource::Model | FailureSource::Answer, .. });
+    let is_told = state.model_failure().is_some() || entries.iter().any(is_failure);
+    match outcome {
+        Outcome::Completed { analysis, reason } if !answers => {
+            let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
+            vec![EventDraft::new(EventType::FinalAnalysis, analysis, metadata)]
+        }
+        Outcome::Failed { error, reason } if !is_told => {
+            let metadata = json!({"kind": reason.as_str(), "timeout": false});
+            vec![EventDraft::new(EventType::Error, error, metadata).failed()]
+        }
+        Outcome::Completed { .. } | Outcome::Failed { .. } | Outcome::Cancelled | Outcome::TimedOut => Vec::new(),
+    }
+}
+
+/// `next` is the entry behind the result: a failure of the call that it belongs to, if it has no answer.
+fn result(
+    state: &State,
+    (call_id, tool): (&str, &str),
+    (content, is_error, next): (&str, bool, Option<&Entry>),
+    measured: &Measured,
+) -> Vec<EventDraft> {
+    if state.tool(tool).is_none() {
+        // Told in the place of the call.
+        return Vec::new();
+    }
+    let measured = measured.tools.get(call_id).copied().unwrap_or_default();
+    let mut metadata = json!({
+        "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
+        "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
+    });
+    if let (Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }), Value::Object(fields)) =
+        (next, &mut metadata)
+    {
+        fields.insert("no_answer".to_owned(), true.into());
+        fields.insert("timeout".to_owned(), (*timeout).into());
+    }
+    vec![EventDraft::new(EventType::ToolResult, content, metadata)]
+}
+
+fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
+    let mut events = Vec::new();
+    if !answer.thinking.trim().is_empty() {
+        let metadata =
+            json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
+        events.push(EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata));
+    }
+    let thought = answer.reading.as_ref().and_then(|reading| reading.thought.as_deref());
+    if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+        let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
+        events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
+    }
+    let strategy = state.plan().strategy;
+    events.extend(native::events(strategy, answer));
+    if let Some(analysis) = analysis {
+        let mut metadata = final_metadata(state, answer, measured);
+        native::cite(strategy, answer, analysis, &mut metadata);
+        cite(state, analysis, &mut metadata);
+        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, metadata));
+    } else if let Some(reading) = &answer.reading {
+        events.extend(misunderstood(reading));
+    } else if !answer.text.trim().is_empty() {
+        events.push(EventDraft::new(EventType::LlmResponse, &answer.text, Value::Null));
+    }
+    let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
+    events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
+    events
+}
+
+/// Adds the numbers that the analysis cites and that no result has.
+fn cite(state: &State, analysis: &str, metadata: &mut Value) {
+    let unknown = cited_events::citable(state).map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
+    if let (false, Value::Object(metadata)) = (unknown.is_empty(), metadata) {
+        metadata.insert("unknown_citations".to_owned(), unknown.into());
+    }
+}
+
+/// A call, or that there is nothing to call.
+fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
+    if state.tool(&call.tool).is_none() {
+        let content = format!("The answer asks for an unknown tool '{}'", call.tool);
+        let metadata = json!({"kind": ReplyKind::UnknownTool.as_str(), "timeout": false, "tool_name": call.tool, "call_id": call.id});
+        return EventDraft::new(EventType::Error, content, metadata).failed();
+    }
+    let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
+    if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
+        metadata.insert("warning".to_owned(), left_out.into());
+    }
+    if let (false, Value::Object(metadata)) = (call.read_only, &mut metadata) {
+        metadata.insert("identity".to_owned(), identity(call).into());
+    }
+    EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
+}
+
+fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value {
+    let mut metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
+    if let (Some(reason), Value::Object(metadata)) = (state.concluding(), &mut metadata) {
+        metadata.insert("forced_conclusion".to_owned(), true.into());
+        metadata.insert("stop_reason".to_owned(), reason.as_str().into());
+        metadata.insert("iterations_used".to_owned(), state.iterations_used().into());
+        metadata.insert("max_iterations".to_owned(), state.plan().limits.max_iterations.into());
+    }
+    metadata
+}
+
+/// An answer that asks for nothing that can be done.
+fn misunderstood(reading: &Reading) -> Option<EventDraft> {
+    let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
+        (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),
+        (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),
+        (ReplyKind::Final | ReplyKind::Action, _) => return None,
+    };
+    let metadata = json!({"kind": reading.kind.as_str(), "timeout": false});
+    Some(EventDraft::new(EventType::Error, content, metadata).failed())
+}

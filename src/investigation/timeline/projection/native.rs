@@ -1,0 +1,197 @@
+//! What the provider's own tools did, told before what the model says of it.
+
+use serde_json::{Value, json};
+
+use crate::investigation::execution::entry::Answer;
+use crate::investigation::native::{Reference, Run, Source, Support, citations, references, runs};
+use crate::investigation::plan::Strategy;
+use crate::investigation::timeline::{EventDraft, EventType};
+
+/// Whose tools they are, in every event of them.
+const SOURCE: &str = "gemini";
+
+/// The events of an answer's code and sources, in this order. A model that writes its calls down has no such tools:
+/// what comes with its answer is in the record of the call only.
+pub(super) fn events(strategy: Strategy, answer: &Answer) -> Vec<EventDraft> {
+    if !is_told(strategy) {
+        return Vec::new();
+    }
+    let runs = runs(&answer.code_executions);
+    runs.iter().map(run).chain(references(&answer.groundings).iter().map(reference)).collect()
+}
+
+/// Adds which words of `analysis` rest on which pages.
+pub(super) fn cite(strategy: Strategy, answer: &Answer, analysis: &str, metadata: &mut Value) {
+    let cited = if is_told(strategy) { citations(analysis, &answer.groundings) } else { Vec::new() };
+    if let (false, Value::Object(metadata)) = (cited.is_empty(), metadata) {
+        metadata.insert("citations".to_owned(), json!(cited));
+    }
+}
+
+fn is_told(strategy: Strategy) -> bool {
+    match strategy {
+        Strategy::React => false,
+        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
+            true
+        }
+    }
+}
+
+fn run(run: &Run<'_>) -> EventDraft {
+    let mut metadata = json!({"source": SOURCE});
+    if let (false, Value::Object(metadata)) = (run.outcome.is_empty(), &mut metadata) {
+        metadata.insert("outcome".to_owned(), run.outcome.into());
+    }
+    let event = EventDraft::new(EventType::CodeExecution, run.content(), metadata);
+    if run.has_failed() { event.failed() } else { event }
+}
+
+fn reference(reference: &Reference<'_>) -> EventDraft {
+    match reference {
+        Reference::Search { queries, sources, supports } => {
+            let metadata = with_supports(json!({"source": SOURCE, "queries": queries, "sources": sources}), supports);
+            EventDraft::new(EventType::GoogleSearchResult, reference.content(), metadata)
+        }
+        Reference::Pages { sources, supports } => {
+            EventDraft::new(EventType::UrlContextResult, reference.content(), with_supports(pages(sources), supports))
+        }
+    }
+}
+
+fn pages(sources: &[Source]) -> Value {
+    json!({"source": SOURCE, "sources": sources})
+}
+
+fn with_supports(mut metadata: Value, supports: &[Support]) -> Value {
+    if let (false, Value::Object(metadata)) = (supports.is_empty(), &mut metadata) {
+        metadata.insert("supports".to_owned(), json!(supports));
+    }
+    metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::investigation::execution::absorb::absorb;
+    use crate::investigation::execution::decide::{Decision, decide};
+    use crate::investigation::execution::entry::{Entry, StopReason, ToolCall};
+    use crate::investigation::execution::state::State;
+    use crate::investigation::native::{CodePart, Grounding};
+    use crate::investigation::testing::{agent_plan, tool};
+    use crate::investigation::timeline::projection::{Measured, narrate};
+
+    fn state(strategy: Strategy) -> State {
+        let plan = agent_plan(strategy, vec![tool("k8s.get", true)]);
+        let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+        let Decision::Append(opening) = decide(&state) else { panic!("no opening") };
+        opening.into_iter().for_each(|entry| state.apply(entry));
+        state
+    }
+
+    fn answer(text: &str, tools: &[&str]) -> Answer {
+        let source = |name: &str| Source { uri: format!("https://{name}"), title: name.to_owned() };
+        let support = |text: &str, indices: &[u32]| Support {
+            start_index: 0,
+            end_index: 0,
+            text: text.to_owned(),
+            grounding_chunk_indices: indices.to_vec(),
+        };
+        let code = CodePart { code: "print(1)".to_owned(), ..CodePart::default() };
+        let result = CodePart { result: "1".to_owned(), outcome: "OUTCOME_OK".to_owned(), ..CodePart::default() };
+        let search = Grounding {
+            queries: vec!["q".to_owned()],
+            sources: vec![source("a")],
+            supports: vec![support("é holds", &[0, 7])],
+            search_widget: "<b>widget</b>".to_owned(),
+        };
+        let page = Grounding { sources: vec![source("b")], ..Grounding::default() };
+        let call = |tool: &&str| ToolCall {
+            id: String::new(),
+            tool: (*tool).to_owned(),
+            arguments: "{}".to_owned(),
+            read_only: false,
+        };
+        Answer {
+            text: text.to_owned(),
+            thinking: "hm".to_owned(),
+            calls: tools.iter().map(call).collect(),
+            code_executions: vec![code, result],
+            groundings: vec![search.clone(), search, page],
+            ..Answer::default()
+        }
+    }
+
+    fn told(state: &State, answer: Answer) -> Vec<EventDraft> {
+        narrate(state, &absorb(state, answer), &Measured::default())
+    }
+
+    fn types(events: &[EventDraft]) -> Vec<&str> {
+        events.iter().map(|event| event.event_type.as_str()).collect()
+    }
+
+    const NATIVE: [&str; 3] = ["code_execution", "google_search_result", "url_context_result"];
+
+    #[test]
+    fn the_work_of_native_tools_stands_between_the_thinking_and_what_is_said_of_it() {
+        for strategy in
+            [Strategy::NativeThinking, Strategy::Synthesis, Strategy::SynthesisNativeThinking, Strategy::SingleCall]
+        {
+            let events = told(&state(strategy), answer("It é holds.", &[]));
+            assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["final_analysis"]].concat(), "{strategy:?}");
+        }
+        let events = told(&state(Strategy::NativeThinking), answer("Next.", &["k8s.get"]));
+        assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["llm_response", "llm_tool_call"]].concat());
+        let mut concluding = state(Strategy::NativeThinking);
+        concluding.apply(Entry::Concluding { reason: StopReason::MaxIterations });
+        let events = told(&concluding, answer("It é holds.", &["k8s.get"]));
+        assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["final_analysis"]].concat());
+    }
+
+    #[test]
+    fn a_model_that_writes_its_calls_down_makes_no_such_events_and_no_citations() {
+        let events = told(&state(Strategy::React), answer("Thought: so\nFinal Answer: It é holds.", &[]));
+        assert!(types(&events).iter().all(|word| !NATIVE.contains(word)), "{events:#?}");
+        let last = events.last().unwrap();
+        assert_eq!((last.event_type.as_str(), last.metadata.get("citations")), ("final_analysis", None));
+    }
+
+    #[test]
+    fn what_programs_need_stands_in_the_metadata_and_the_widget_nowhere() {
+        let events = told(&state(Strategy::NativeThinking), answer("It é holds.", &[]));
+        let (a, b) = (json!({"uri": "https://a", "title": "a"}), json!({"uri": "https://b", "title": "b"}));
+        let supports =
+            json!([{"start_index": 0, "end_index": 0, "text": "é holds", "grounding_chunk_indices": [0, 7]}]);
+        assert_eq!(events[1].metadata, json!({"source": "gemini", "outcome": "OUTCOME_OK"}));
+        let search = json!({"source": "gemini", "queries": ["q"], "sources": [a], "supports": supports});
+        assert_eq!(events[2].metadata, search);
+        assert_eq!(events[3].metadata, json!({"source": "gemini", "sources": [b]}));
+        let cited = json!([{"start": 3, "end": 11, "text": "é holds", "sources": [a]}]);
+        assert_eq!(events[4].metadata["citations"], cited);
+        assert!(!format!("{events:?}").contains("widget"));
+    }
+
+    #[test]
+    fn a_run_that_failed_is_a_failed_event() {
+        let mut answer = answer("x", &[]);
+        answer.code_executions[1].outcome = "OUTCOME_DEADLINE_EXCEEDED".to_owned();
+        let told = events(Strategy::NativeThinking, &answer);
+        let expected = EventDraft::new(
+            EventType::CodeExecution,
+            "```python\nprint(1)\n```\n\nOutput:\n```\n1\n```",
+            json!({"source": "gemini", "outcome": "OUTCOME_DEADLINE_EXCEEDED"}),
+        );
+        assert_eq!(told[0], expected.failed());
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_still_tells_what_its_tools_did() {
+        let state = state(Strategy::NativeThinking);
+        let silent = Answer { thinking: String::new(), ..answer("", &[]) };
+        let entries = absorb(&state, silent);
+        assert_eq!(types(&narrate(&state, &entries, &Measured::default())), NATIVE);
+    }
+}

@@ -1,0 +1,175 @@
+//! What the timeline tells, by strategy and in order.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::investigation::execution::entry::StopReason;
+use crate::investigation::plan::Strategy;
+use crate::investigation::testing::{Turn, World};
+use crate::investigation::timeline::projection::*;
+
+/// An event in a word: its type, the kind of an error, whose thinking it is, `!` for a result that is an error.
+fn word(event: &EventDraft) -> String {
+    let of = |key: &str| event.metadata[key].as_str().unwrap_or_default().to_owned();
+    let is = |key: &str| event.metadata[key] == true;
+    let told = &event.event_type;
+    if *told == EventType::LlmThinking {
+        format!("thinking:{}", of("source"))
+    } else if *told == EventType::ToolResult {
+        let silent = if is("no_answer") { "silent" } else { "" };
+        format!("result{}{silent}", if is("is_error") { "!" } else { "" })
+    } else if *told == EventType::Error {
+        format!("error:{}", of("kind"))
+    } else if *told == EventType::FinalAnalysis {
+        let forced = if is("forced_conclusion") { format!(":{}", of("stop_reason")) } else { String::new() };
+        format!("final{forced}{}", if is("fallback") { ":fallback" } else { "" })
+    } else {
+        told.as_str().trim_start_matches("llm_tool_").trim_start_matches("llm_").to_owned()
+    }
+}
+
+fn events(world: &World) -> Vec<EventDraft> {
+    world.run(Vec::new()).into_iter().flat_map(|written| written.events).collect()
+}
+
+fn told(world: &World) -> String {
+    events(world).iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
+const DONE: &str = "Thought: enough\nFinal Answer: Cause: y";
+
+#[test]
+fn each_strategy_tells_the_types_of_events_that_belong_to_it_and_no_other() {
+    let all = [
+        EventType::LlmResponse,
+        EventType::LlmThinking,
+        EventType::LlmToolCall,
+        EventType::ToolResult,
+        EventType::FinalAnalysis,
+        EventType::Error,
+    ];
+    let table = [
+        (Strategy::React, [false, true, true, true, true, true]),
+        (Strategy::NativeThinking, [true, true, true, true, true, true]),
+        (Strategy::Synthesis, [false, true, false, false, true, true]),
+        (Strategy::SynthesisNativeThinking, [false, true, false, false, true, true]),
+        (Strategy::SingleCall, [false, true, false, false, true, true]),
+    ];
+    for (strategy, cells) in table {
+        let last = Turn::says(DONE, "hm", &[]);
+        let scripts = [
+            vec![Turn::says(LOOK, "hm", &["k8s.get"]), Turn::fails(), last.clone()],
+            vec![last],
+            vec![Turn::fails(), Turn::fails(), Turn::fails()],
+        ];
+        let told: BTreeSet<String> = scripts
+            .into_iter()
+            .flat_map(|turns| events(&World::new(strategy, 3, turns)))
+            .map(|event| event.event_type.to_string())
+            .collect();
+        let expected = all.iter().zip(cells).filter(|(_, told)| *told).map(|(event_type, _)| event_type.to_string());
+        assert_eq!(told, expected.collect(), "{strategy:?}");
+    }
+}
+
+#[test]
+fn within_an_iteration_events_have_one_order() {
+    let says = Turn::says;
+    let native = [
+        (vec![says("t", "hm", &["k8s.get", "k8s.get"])], "thinking:native response call call result result final"),
+        (vec![says("", "", &["k8s.restart", "k8s.get"])], "call call result result final"),
+        (vec![says("t", "hm", &[])], "thinking:native final"),
+        (vec![says("t", "", &["no.such", "k8s.get"])], "response error:unknown_tool call result final"),
+        (vec![says("", "", &["k8s.silent"])], "call result!silent final"),
+        (vec![says("", "", &["k8s.patch_silent"])], "call result! final"),
+        (vec![Turn::fails()], "error:model final"),
+        (vec![says("", "", &[])], "final"),
+        (vec![says("", "hm", &[]), says("", "", &[])], "thinking:native error:empty final"),
+        (
+            vec![Turn::fails(), says("", "", &[]), says("", "", &[]), Turn::fails()],
+            "error:model error:empty error:model final",
+        ),
+        (vec![says("", "", &["k8s.get"]); 4], "call result call result call result call result! final:repeated_calls"),
+        (
+            vec![says("", "", &["no.such"]); 4],
+            "error:unknown_tool error:unknown_tool error:unknown_tool error:unknown_tool final:repeated_calls",
+        ),
+    ];
+    let react = [
+        (vec![says(LOOK, "", &[])], "thinking:react call result final"),
+        (vec![says(LOOK, "hm", &["k8s.get"])], "thinking:native thinking:react call result final"),
+        (vec![says(DONE, "", &[])], "thinking:react final"),
+        (vec![says("Thought: hm", "", &[])], "thinking:react error:malformed final"),
+        (
+            vec![says("Thought: hm\nAction: no.such\nAction Input: {}", "", &[])],
+            "thinking:react error:unknown_tool final",
+        ),
+        (vec![says("Action: k8s.silent\nAction Input: {}", "", &[])], "call result!silent final"),
+        (vec![Turn::times_out()], "error:model final"),
+        (vec![says("", "hm", &["k8s.get"]), says(" ", "", &[])], "thinking:native error:empty final"),
+    ];
+    let synthesis = [
+        (vec![says("t", "hm", &["k8s.get"])], "thinking:native final"),
+        (vec![says("", "hm", &[])], "thinking:native final"),
+        (vec![Turn::fails()], "error:model final"),
+        (vec![says("", "", &[]), says("", "", &[])], "error:empty final"),
+        (vec![Turn::fails(), Turn::times_out()], "error:model error:model final:fallback"),
+        (vec![Turn::Fails { code: "credentials", timeout: false }], "error:model final:fallback"),
+    ];
+    for (strategy, rows) in [
+        (Strategy::NativeThinking, native.to_vec()),
+        (Strategy::React, react.to_vec()),
+        (Strategy::Synthesis, synthesis.to_vec()),
+        (Strategy::SynthesisNativeThinking, synthesis.to_vec()),
+    ] {
+        for (turns, expected) in rows {
+            let world = World::new(strategy, 9, turns);
+            assert_eq!(told(&world), expected, "{strategy:?} {:?}", world.turns);
+        }
+    }
+}
+
+#[test]
+fn a_forced_conclusion_is_told_with_the_limit_that_forced_it() {
+    let look = || Turn::says(LOOK, "", &["k8s.get"]);
+    let looks = "call result final:max_iterations";
+    let table = [
+        (Strategy::NativeThinking, vec![look()], format!("response {looks}")),
+        (Strategy::NativeThinking, vec![look(), Turn::says("t", "hm", &["k8s.get"])], {
+            "response call result thinking:native final:max_iterations".to_owned()
+        }),
+        (Strategy::NativeThinking, vec![look(), Turn::fails()], "response call result error:model".to_owned()),
+        (Strategy::NativeThinking, vec![look(), Turn::says("", "", &[])], format!("response {looks}")),
+        (Strategy::NativeThinking, vec![Turn::fails()], "error:model".to_owned()),
+        (Strategy::React, vec![look()], format!("thinking:react {looks}")),
+        (Strategy::React, vec![look(), look()], {
+            "thinking:react call result thinking:react final:max_iterations".to_owned()
+        }),
+    ];
+    for (strategy, turns, expected) in table {
+        let world = World::new(strategy, 1, turns);
+        assert_eq!(told(&world), expected, "{strategy:?} {:?}", world.turns);
+    }
+    // A question about an empty conclusion is no iteration that was used.
+    let world = World::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
+    let last = events(&world).pop().unwrap();
+    let expected = json!({
+        "took_ms": 0, "finish_reason": "", "forced_conclusion": true, "stop_reason": "max_iterations",
+        "iterations_used": 1, "max_iterations": 1,
+    });
+    assert_eq!(last.metadata, expected);
+}
+
+#[test]
+fn an_end_that_no_failure_has_told_is_told_itself() {
+    let silent = Turn::says("", "", &["k8s.silent"]);
+    let mut world = World::new(Strategy::NativeThinking, 9, vec![silent]);
+    world.limits.max_timeouts = 1;
+    assert_eq!(told(&world), "call result!silent error:timeouts");
+    let last = events(&world).pop().unwrap();
+    assert_eq!(last.content, "aborted after 1 consecutive timeouts (iteration 2/9): k8s.silent: no answer within 3 s");
+    world.stop = Some((3, StopReason::Cancelled));
+    assert_eq!(told(&world), "call", "a person's wish is the session's to tell");
+}

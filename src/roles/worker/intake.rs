@@ -1,0 +1,201 @@
+//! From a received body to an alert and its plan, with the configuration and the tools of this worker.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::bus::{self, MessageKind, Priority, Subject};
+use crate::config::Config;
+use crate::engine::delivery::dispatch::{Intake, Misread, Planned, Understood};
+use crate::engine::plan::follow_up;
+use crate::engine::plan::planner::{self, PlanError};
+use crate::engine::ports::{DeadReason, Listing, Received, Refusal, Threads, Tools};
+use crate::investigation::alert::{Alert, Severity};
+use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, IntakeError, question};
+use crate::investigation::mask::Mask;
+use crate::investigation::plan::Plan;
+use crate::investigation::timeline::{EventDraft, EventType};
+use crate::store::Store;
+
+use crate::roles::masked;
+
+/// Decodes, masks and plans.
+#[derive(Debug)]
+pub struct ConfiguredIntake<T, S = Store> {
+    config: Arc<Config>,
+    tools: Arc<T>,
+    threads: Arc<S>,
+    mask: Mask,
+    worker_name: String,
+}
+
+impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
+    /// The intake of a worker.
+    pub fn new(config: Arc<Config>, (tools, threads): (Arc<T>, Arc<S>), mask: Mask, worker_name: String) -> Self {
+        Self { config, tools, threads, mask, worker_name }
+    }
+
+    fn alert(&self, received: &Received) -> Result<Understood, Misread> {
+        let body = received.body.as_deref().unwrap_or_default();
+        let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
+        // A chain that there is not is found before anything is asked or joined.
+        planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
+        let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
+        Ok(Understood { alert, force, retry_of: retry_of(received), thread: None })
+    }
+
+    async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, Misread> {
+        let chain = header(received, bus::CHAIN);
+        let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
+        let listing = self.tools.list(&planner::servers_of(&self.config, &route)).await;
+        let plan = planner::plan(&self.config, &route, alert, &listing).map_err(unplanned)?;
+        let mut metadata = self.started(alert, (&plan, &listing));
+        metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
+        let started = begun("Investigation started", (&plan, metadata));
+        Ok(Planned { plan, started })
+    }
+
+    async fn question(&self, received: &Received, parent: &str) -> Result<Understood, Misread> {
+        let body = received.body.as_deref().unwrap_or_default();
+        if body.len() > MAX_QUESTION_BYTES {
+            let detail = format!("a question of {} bytes; at most {MAX_QUESTION_BYTES} are read", body.len());
+            return Err(Refusal { reason: DeadReason::TooLarge, detail }.into());
+        }
+        let thread = self.thread(parent).await?;
+        let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
+        let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
+        Ok(Understood { alert, force: false, retry_of, thread: Some(Box::new(thread)) })
+    }
+
+    async fn plan_question(&self, received: &Received, (thread, asked): (&Thread, &Alert)) -> Result<Planned, Misread> {
+        let chain = header(received, bus::CHAIN);
+        let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
+        let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
+        let plan = follow_up::plan(&self.config, &route, (thread, &asked.text), &listing).map_err(unplanned)?;
+        let mut metadata = self.started(asked, (&plan, &listing));
+        metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
+        let started = begun("Question taken up", (&plan, metadata));
+        Ok(Planned { plan, started })
+    }
+
+    /// The investigation that a header names, which has to be over.
+    async fn thread(&self, parent: &str) -> Result<Thread, Misread> {
+        let invalid = |detail: String| {
+            let detail = self.mask.apply(&detail).into_owned();
+            Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail })
+        };
+        let Some(id) = SessionId::parse(parent) else {
+            let shown: String = parent.chars().filter(|c| !c.is_control()).take(64).collect();
+            return Err(invalid(format!("header {} holds {shown:?}, which is no session id", bus::PARENT_ID)));
+        };
+        match self.threads.thread(id).await {
+            Ok(Some(thread)) if thread.over => Ok(thread),
+            Ok(Some(thread)) => Err(invalid(format!("investigation {} is not over yet: ask again then", thread.root))),
+            Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
+            Err(error) => Err(Misread::Away(error)),
+        }
+    }
+
+    /// What the first event says of whoever begins.
+    fn started(&self, alert: &Alert, (plan, listing): (&Plan, &Listing)) -> serde_json::Map<String, Value> {
+        let agent = plan.stages.first().and_then(|stage| stage.agents.first());
+        let provider = agent.and_then(|agent| agent.providers.first());
+        let facts = json!({
+            "worker": self.worker_name, "chain": plan.chain, "epoch": 1,
+            "strategy": agent.map(|agent| agent.strategy.as_str()),
+            "provider": provider.map(|provider| &provider.name), "backend": provider.map(|provider| &provider.backend),
+            "model": provider.map(|provider| &provider.model),
+            "title": alert.title, "severity": alert.severity.as_str(),
+        });
+        let mut facts = facts.as_object().cloned().unwrap_or_default();
+        if !listing.unavailable.is_empty() {
+            let reasons = listing.unavailable.iter().map(|server| (server.server.clone(), server.why.clone().into()));
+            facts.insert("unavailable_servers".to_owned(), Value::Object(reasons.collect()));
+        }
+        facts
+    }
+}
+
+impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
+    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
+        match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
+            (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
+            (MessageKind::Alert, None) => self.alert(received),
+            (MessageKind::Question, None) => {
+                Err(misplaced("names no investigation: header Tarsy-Parent-Id is missing"))
+            }
+            (MessageKind::Alert, Some(_)) => Err(misplaced(
+                "comes on a subject of questions, tarsy.questions.<priority>, not of alerts: tarsy ask asks",
+            )),
+        }
+    }
+
+    async fn plan(&self, received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+        match &understood.thread {
+            Some(thread) => self.plan_question(received, (thread, &understood.alert)).await,
+            None => self.plan_alert(received, &understood.alert).await,
+        }
+    }
+}
+
+/// The first event, which also says what is missing.
+fn begun(what: &str, (plan, metadata): (&Plan, serde_json::Map<String, Value>)) -> EventDraft {
+    let missing = &plan.unavailable_servers;
+    let content = if missing.is_empty() {
+        what.to_owned()
+    } else {
+        format!("{what} without the tools of {}: unavailable", missing.join(", "))
+    };
+    EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
+}
+
+/// A question on a subject of alerts, or one without what it asks about: the subject and the header have to agree.
+fn misplaced(why: &str) -> Misread {
+    Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
+}
+
+fn retry_of(received: &Received) -> Option<SessionId> {
+    header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
+}
+
+/// What the message says beside its body.
+pub(crate) fn hints(received: &Received) -> Hints {
+    let subject = Subject::parse(&received.subject);
+    let severity = subject.map(|subject| match subject.priority {
+        Priority::Critical => Severity::Critical,
+        Priority::High => Severity::High,
+        Priority::Normal => Severity::Normal,
+        Priority::Low => Severity::Low,
+    });
+    Hints {
+        alert_type: header(received, bus::ALERT_TYPE),
+        fingerprint: header(received, bus::FINGERPRINT),
+        runbook_url: header(received, bus::RUNBOOK_URL),
+        title: header(received, bus::TITLE),
+        priority: severity,
+        suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
+    }
+}
+
+fn header(received: &Received, name: &str) -> Option<String> {
+    received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
+}
+
+fn is_yes(word: &str) -> bool {
+    let word = word.trim();
+    word == "1" || word.eq_ignore_ascii_case("true")
+}
+
+fn refused(error: IntakeError) -> Refusal {
+    let reason = match error {
+        IntakeError::Undecodable => DeadReason::Undecodable,
+        IntakeError::Empty => DeadReason::Empty,
+    };
+    Refusal { reason, detail: error.to_string() }
+}
+
+fn unplanned(error: PlanError) -> Refusal {
+    Refusal { reason: DeadReason::UnknownChain, detail: error.to_string() }
+}

@@ -1,0 +1,92 @@
+//! The timeline, as the publisher and watchers read it.
+
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::engine::ports::{EventKey, JournalError, Outbox};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::timeline::TimelineEvent;
+
+use crate::store::connect::Store;
+use crate::store::rows::number;
+use crate::store::schema::event_key;
+use crate::store::statement::statement;
+
+pub(crate) struct History {
+    session_id: Uuid,
+    after: i32,
+    limit: i64,
+}
+
+statement!(
+    History,
+    "history.sql",
+    (
+        Integer,
+        Nullable<SqlUuid>,
+        Nullable<Integer>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Integer>,
+        Nullable<Integer>,
+        Text,
+        Text,
+        Text,
+        Nullable<Jsonb>,
+        Timestamptz,
+    ),
+    [SqlUuid: session_id, Integer: after, BigInt: limit]
+);
+
+#[derive(Queryable)]
+struct Row {
+    session_seq: i32,
+    execution_id: Option<Uuid>,
+    sequence_number: Option<i32>,
+    stage: Option<String>,
+    agent: Option<String>,
+    iteration: Option<i32>,
+    attempt: Option<i32>,
+    event_type: String,
+    status: String,
+    content: String,
+    metadata: Option<Value>,
+    created_at: DateTime<Utc>,
+}
+
+impl Row {
+    fn of(self, session: SessionId) -> TimelineEvent {
+        TimelineEvent {
+            session_id: session,
+            session_seq: number::from_int(self.session_seq),
+            execution_id: self.execution_id.map(ExecutionId),
+            sequence_number: self.sequence_number.map(number::from_int),
+            stage: self.stage,
+            agent: self.agent,
+            iteration: self.iteration.map(number::from_int),
+            attempt: self.attempt.map(number::from_int),
+            event_type: self.event_type.into(),
+            status: self.status.into(),
+            content: self.content,
+            metadata: self.metadata.unwrap_or_default(),
+            created_at: self.created_at,
+            truncated: false,
+        }
+    }
+}
+
+impl Outbox for Store {
+    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, JournalError> {
+        let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
+        let rows: Vec<Row> = self.run(move |connection| (&read).get_results(connection)).await?;
+        Ok(rows.into_iter().map(|row| row.of(session)).collect())
+    }
+
+    async fn event_key(&self) -> Result<EventKey, JournalError> {
+        let key = self.run(|connection| event_key::table.select(event_key::key).first(connection)).await?;
+        Ok(EventKey::new(key))
+    }
+}

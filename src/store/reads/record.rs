@@ -1,0 +1,141 @@
+//! What a resume reads: the frozen plan, how far the session has come, the entries of an execution.
+
+use diesel::dsl::sql;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Jsonb, Nullable};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::engine::ports::{ExecutionRecord, JournalError, RunStatus, SessionRecord, StageRecord};
+use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::recovery::{LostCall, Recovery};
+use crate::investigation::ids::ExecutionId;
+
+use crate::store::rows::entry::{StoredEntry, decode};
+use crate::store::rows::number;
+use crate::store::schema::{agent_executions, alert_sessions, entries, session_plans, stages};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
+struct StageRow {
+    stage_no: i32,
+    status: String,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
+struct ExecutionRow {
+    execution_id: Uuid,
+    stage_no: i32,
+    agent_no: i32,
+    status: String,
+    checkpoint: i32,
+    analysis: Option<String>,
+    error: Option<String>,
+}
+
+/// The calls of each recovery; null for a session without any, which is nearly every one.
+const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM session_recoveries r \
+    WHERE r.session_id = alert_sessions.session_id)";
+
+/// The rows of a session.
+pub(crate) struct StoredSession {
+    plan: Value,
+    step: i32,
+    recoveries: Option<Value>,
+    stages: Vec<StageRow>,
+    executions: Vec<ExecutionRow>,
+}
+
+/// Reads a session; `None` if there is none. Only its owner writes to these rows, so the reads agree.
+pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<StoredSession>> {
+    let head: Option<(i32, Value, Option<Value>)> = alert_sessions::table
+        .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
+        .filter(alert_sessions::session_id.eq(session))
+        .select((alert_sessions::step, session_plans::plan, sql::<Nullable<Jsonb>>(RECOVERIES)))
+        .first(connection)
+        .optional()?;
+    let Some((step, plan, recoveries)) = head else {
+        return Ok(None);
+    };
+    let stages = stages::table
+        .filter(stages::session_id.eq(session))
+        .order(stages::stage_no)
+        .select(StageRow::as_select())
+        .load(connection)?;
+    let executions = agent_executions::table
+        .filter(agent_executions::session_id.eq(session))
+        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .select(ExecutionRow::as_select())
+        .load(connection)?;
+    Ok(Some(StoredSession { plan, step, recoveries, stages, executions }))
+}
+
+/// An entry and the number of its event.
+pub(super) type StoredRow = (StoredEntry, Option<i32>);
+
+/// Reads the entries of an execution, in order.
+pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredRow>> {
+    entries::table
+        .filter(entries::session_id.eq(session).and(entries::execution_id.eq(execution)))
+        .order(entries::entry_no)
+        .select(((entries::kind, entries::content, entries::body, entries::provider_data), entries::event_seq))
+        .load(connection)
+}
+
+impl StoredSession {
+    pub(crate) fn understood(self) -> Result<SessionRecord, JournalError> {
+        let plan = serde_json::from_value(self.plan)
+            .map_err(|error| JournalError::Conflict(format!("stored plan: {error}")))?;
+        let mut stages = Vec::with_capacity(self.stages.len());
+        for stage in self.stages {
+            stages.push(StageRecord {
+                stage_no: number::from_int(stage.stage_no),
+                status: status(&stage.status)?,
+                executions: self
+                    .executions
+                    .iter()
+                    .filter(|execution| execution.stage_no == stage.stage_no)
+                    .map(execution)
+                    .collect::<Result<_, _>>()?,
+            });
+        }
+        let recoveries = recoveries(self.recoveries)?;
+        Ok(SessionRecord { plan, step: number::from_int(self.step), stages, recoveries })
+    }
+}
+
+/// The losses of commits that were noticed, in order of their numbers.
+fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, JournalError> {
+    let calls: Vec<Vec<LostCall>> = match calls {
+        Some(calls) => serde_json::from_value(calls)
+            .map_err(|error| JournalError::Conflict(format!("stored calls of a recovery: {error}")))?,
+        None => Vec::new(),
+    };
+    Ok((1..).zip(calls).map(|(number, calls)| Recovery { number, calls }).collect())
+}
+
+/// The entries of the rows; a conflict for one that this version does not know.
+pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<Recorded>, JournalError> {
+    let recorded = |(row, event): StoredRow| {
+        let entry = decode(row).map_err(|error| JournalError::Conflict(format!("stored entry: {error}")))?;
+        Ok(Recorded { entry, event: event.map(number::from_int) })
+    };
+    rows.into_iter().map(recorded).collect()
+}
+
+fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, JournalError> {
+    Ok(ExecutionRecord {
+        execution_id: ExecutionId(row.execution_id),
+        agent_no: number::from_int(row.agent_no),
+        status: status(&row.status)?,
+        checkpoint: number::from_int(row.checkpoint),
+        analysis: row.analysis.clone(),
+        error: row.error.clone(),
+    })
+}
+
+fn status(word: &str) -> Result<RunStatus, JournalError> {
+    RunStatus::parse(word).ok_or_else(|| JournalError::Conflict(format!("unknown status {word:?}")))
+}

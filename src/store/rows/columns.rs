@@ -1,0 +1,211 @@
+//! Rows turned into columns: what `unnest` takes. Each group is built from one list, so its columns have one length.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::engine::ports::{JournalError, ModelCallRecord, StageBegin, StageEnd, ToolCallRecord};
+use crate::investigation::execution::entry::{Answer, Entry, Usage};
+use crate::investigation::timeline::EventDraft;
+
+use super::entry::encode;
+use super::{clean, number};
+
+#[derive(Default)]
+pub(crate) struct Events {
+    pub(crate) event_type: Vec<String>,
+    pub(crate) status: Vec<String>,
+    pub(crate) content: Vec<String>,
+    pub(crate) metadata: Vec<Option<Value>>,
+}
+
+impl Events {
+    pub(crate) fn new(drafts: Vec<EventDraft>) -> Self {
+        let mut all = Self::default();
+        for draft in drafts {
+            all.event_type.push(draft.event_type.into());
+            all.status.push(draft.status.into());
+            all.content.push(clean::text(draft.content));
+            all.metadata.push(clean::nullable(draft.metadata));
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Entries {
+    pub(crate) kind: Vec<&'static str>,
+    pub(crate) role: Vec<Option<&'static str>>,
+    pub(crate) content: Vec<Option<String>>,
+    pub(crate) tool_call_id: Vec<Option<String>>,
+    pub(crate) tool_name: Vec<Option<String>>,
+    pub(crate) body: Vec<Value>,
+    pub(crate) provider_data: Vec<Option<Vec<u8>>>,
+    /// Which of the checkpoint's events tells it, from 1.
+    pub(crate) told_by: Vec<Option<i32>>,
+}
+
+impl Entries {
+    pub(crate) fn new(entries: Vec<Entry>, told_by: &[Option<u32>]) -> Result<Self, JournalError> {
+        let told_by = told_by.iter().map(|event| event.map(number::int)).collect();
+        let mut all = Self { told_by, ..Self::default() };
+        for entry in entries {
+            let row = encode(entry).map_err(|error| JournalError::Conflict(format!("entry: {error}")))?;
+            all.kind.push(row.kind);
+            all.role.push(row.role);
+            all.content.push(row.content);
+            all.tool_call_id.push(row.tool_call_id);
+            all.tool_name.push(row.tool_name);
+            all.body.push(row.body);
+            all.provider_data.push(row.provider_data);
+        }
+        Ok(all)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct ModelCalls {
+    pub(crate) entries_upto: Vec<i32>,
+    pub(crate) duration_ms: Vec<i64>,
+    pub(crate) input: Vec<Option<i64>>,
+    pub(crate) cached: Vec<Option<i64>>,
+    pub(crate) output: Vec<Option<i64>>,
+    pub(crate) thinking: Vec<Option<i64>>,
+    pub(crate) purpose: Vec<&'static str>,
+    pub(crate) provider: Vec<String>,
+    pub(crate) backend: Vec<String>,
+    pub(crate) model: Vec<String>,
+    pub(crate) error: Vec<Option<String>>,
+    pub(crate) response: Vec<Option<Value>>,
+}
+
+impl ModelCalls {
+    pub(crate) fn new(calls: Vec<ModelCallRecord>) -> Self {
+        let mut all = Self::default();
+        for call in calls {
+            let usage = call.answer.as_ref().map(|answer| answer.usage);
+            let tokens = |of: fn(Usage) -> u64| usage.map(|usage| number::big(of(usage)));
+            all.entries_upto.push(number::int(call.entries_upto));
+            all.duration_ms.push(number::millis(call.duration));
+            all.input.push(tokens(|usage| usage.input_tokens));
+            all.cached.push(tokens(|usage| usage.cached_tokens));
+            all.output.push(tokens(|usage| usage.output_tokens));
+            all.thinking.push(tokens(|usage| usage.thinking_tokens));
+            all.purpose.push(call.purpose);
+            all.provider.push(clean::text(call.provider.name));
+            all.backend.push(clean::text(call.provider.backend));
+            all.model.push(clean::text(call.provider.model));
+            all.error.push(clean::optional(call.error));
+            let widget = call.provider.keep_search_widget;
+            all.response.push(call.answer.as_ref().map(|answer| response(answer, widget)).map(clean::json));
+        }
+        all
+    }
+}
+
+/// What an answer was like. Its text and calls are the journal's entry behind `entries_upto`, as the request is all up
+/// to it; the provider's HTML is kept here and nowhere else; `text_length` counts bytes of UTF-8, `tool_calls_count` the calls that the provider brought, also those that
+/// came to nothing.
+fn response(answer: &Answer, keeps_widget: bool) -> Value {
+    let code = answer.code_executions.iter().map(|part| json!({"code": part.code, "result": part.result}));
+    let mut response = json!({
+        "text_length": answer.text.len(),
+        "thinking": answer.thinking,
+        "tool_calls_count": answer.calls.len(),
+        "code_executions": code.collect::<Vec<_>>(),
+        "groundings_count": answer.groundings.len(),
+        "finish_reason": answer.finish,
+    });
+    let widgets = answer.groundings.iter().map(|grounding| grounding.search_widget.as_str());
+    let widgets: Vec<&str> = widgets.filter(|widget| keeps_widget && !widget.is_empty()).collect();
+    if let (false, Value::Object(response)) = (widgets.is_empty(), &mut response) {
+        response.insert("search_widget".to_owned(), widgets.join("\n").into());
+    }
+    response
+}
+
+#[derive(Default)]
+pub(crate) struct ToolCalls {
+    pub(crate) duration_ms: Vec<i64>,
+    pub(crate) read_only: Vec<bool>,
+    pub(crate) state: Vec<&'static str>,
+    pub(crate) call_id: Vec<String>,
+    pub(crate) tool: Vec<String>,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) result: Vec<Option<String>>,
+    pub(crate) error: Vec<Option<String>>,
+}
+
+impl ToolCalls {
+    pub(crate) fn new(calls: Vec<ToolCallRecord>) -> Self {
+        let mut all = Self::default();
+        for record in calls {
+            all.duration_ms.push(number::millis(record.duration));
+            all.read_only.push(record.call.read_only);
+            all.state.push(record.state);
+            all.call_id.push(clean::text(record.call.id));
+            all.tool.push(clean::text(record.call.tool));
+            all.arguments.push(clean::text(record.call.arguments));
+            all.result.push(clean::optional(record.result));
+            all.error.push(clean::optional(record.error));
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Stages {
+    pub(crate) stage_no: Vec<i32>,
+    pub(crate) name: Vec<String>,
+    pub(crate) policy: Vec<&'static str>,
+}
+
+#[derive(Default)]
+pub(crate) struct Executions {
+    pub(crate) execution_id: Vec<Uuid>,
+    pub(crate) stage_no: Vec<i32>,
+    pub(crate) agent_no: Vec<i32>,
+    pub(crate) agent: Vec<String>,
+    pub(crate) strategy: Vec<&'static str>,
+    pub(crate) backend: Vec<String>,
+    pub(crate) model: Vec<String>,
+}
+
+/// A stage that begins, and its executions.
+pub(crate) fn begun(begin: Option<StageBegin>) -> (Stages, Executions) {
+    let (mut stages, mut all) = (Stages::default(), Executions::default());
+    if let Some(begin) = begin {
+        let stage_no = number::int(begin.stage_no);
+        stages.stage_no.push(stage_no);
+        stages.name.push(clean::text(begin.name));
+        stages.policy.push(begin.success_policy);
+        for execution in begin.executions {
+            all.execution_id.push(execution.execution_id.0);
+            all.stage_no.push(stage_no);
+            all.agent_no.push(number::int(execution.agent_no));
+            all.agent.push(clean::text(execution.agent));
+            all.strategy.push(execution.strategy);
+            all.backend.push(clean::text(execution.backend));
+            all.model.push(clean::text(execution.model));
+        }
+    }
+    (stages, all)
+}
+
+#[derive(Default)]
+pub(crate) struct EndedStages {
+    pub(crate) stage_no: Vec<i32>,
+    pub(crate) status: Vec<&'static str>,
+    pub(crate) error: Vec<Option<String>>,
+}
+
+impl EndedStages {
+    pub(crate) fn new(end: Option<StageEnd>) -> Self {
+        let mut all = Self::default();
+        if let Some(end) = end {
+            all.stage_no.push(number::int(end.stage_no));
+            all.status.push(end.status.as_str());
+            all.error.push(clean::optional(end.error));
+        }
+        all
+    }
+}

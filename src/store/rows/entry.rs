@@ -1,0 +1,210 @@
+//! Entries as rows: the text in a column of its own, the provider's bytes in another, the rest as JSON.
+
+use serde_json::Value;
+
+use crate::investigation::execution::entry::{Entry, Role};
+
+use super::clean;
+
+/// A row of `entries` without its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EntryRow {
+    pub(super) kind: &'static str,
+    pub(super) role: Option<&'static str>,
+    pub(super) content: Option<String>,
+    pub(super) tool_call_id: Option<String>,
+    pub(super) tool_name: Option<String>,
+    pub(super) body: Value,
+    pub(super) provider_data: Option<Vec<u8>>,
+}
+
+/// What a row says about its entry, as it is read back.
+pub(crate) type StoredEntry = (String, Option<String>, Value, Option<Vec<u8>>);
+
+/// The row of an entry.
+pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
+    let provider_data = take_payload(&mut entry);
+    let (tool_call_id, tool_name) = match &entry {
+        Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
+            (Some(call_id.clone()), Some(tool.clone()))
+        }
+        Entry::Started { call_id } | Entry::Lost { call_id } => (Some(call_id.clone()), None),
+        Entry::Prompt { .. }
+        | Entry::Answer(_)
+        | Entry::Feedback { .. }
+        | Entry::Failed { .. }
+        | Entry::SentBefore { .. }
+        | Entry::Switched { .. }
+        | Entry::Concluding { .. }
+        | Entry::Elided { .. }
+        | Entry::Stopped { .. }
+        | Entry::Ended { .. } => (None, None),
+    };
+    let mut body = clean::json(serde_json::to_value(&entry)?);
+    let mut content = None;
+    if let Value::Object(fields) = &mut body {
+        fields.remove("kind");
+        if let Some(Value::String(text)) = fields.remove(content_field(entry.kind())) {
+            content = Some(text);
+        }
+    }
+    Ok(EntryRow {
+        kind: entry.kind(),
+        role: entry.role().map(Role::as_str),
+        content,
+        tool_call_id: clean::optional(tool_call_id),
+        tool_name: clean::optional(tool_name),
+        body,
+        provider_data,
+    })
+}
+
+/// The entry of a row; an error for a kind or shape that this version does not know.
+pub(crate) fn decode((kind, content, mut body, provider_data): StoredEntry) -> Result<Entry, serde_json::Error> {
+    if let Value::Object(fields) = &mut body {
+        if let Some(content) = content {
+            fields.insert(content_field(&kind).to_owned(), Value::String(content));
+        }
+        fields.insert("kind".to_owned(), Value::String(kind));
+    }
+    let mut entry: Entry = serde_json::from_value(body)?;
+    if let (Entry::Answer(answer), Some(payload)) = (&mut entry, provider_data)
+        && let Some(data) = &mut answer.provider_data
+    {
+        data.payload = payload;
+    }
+    Ok(entry)
+}
+
+fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
+    match entry {
+        Entry::Answer(answer) => answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload)),
+        Entry::Prompt { .. }
+        | Entry::ToolResult { .. }
+        | Entry::Observation { .. }
+        | Entry::Feedback { .. }
+        | Entry::Failed { .. }
+        | Entry::Started { .. }
+        | Entry::Lost { .. }
+        | Entry::SentBefore { .. }
+        | Entry::Switched { .. }
+        | Entry::Concluding { .. }
+        | Entry::Elided { .. }
+        | Entry::Stopped { .. }
+        | Entry::Ended { .. } => None,
+    }
+}
+
+/// The field that goes into the column `content`.
+fn content_field(kind: &str) -> &'static str {
+    if kind == "answer" { "text" } else { "content" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::execution::entry::{
+        Answer, FailureSource, Outcome, ProviderData, Reading, StopReason, ToolCall, Usage,
+    };
+    use crate::investigation::execution::recovery::SentCall;
+    use crate::investigation::native::{CodePart, Grounding, Source, Support};
+    use crate::investigation::react::ReplyKind;
+
+    fn answer() -> Entry {
+        Entry::Answer(Answer {
+            text: "looking".into(),
+            thinking: "hm".into(),
+            calls: vec![ToolCall {
+                id: "c1".into(),
+                tool: "k8s.get".into(),
+                arguments: "{\"b\":1,\"a\":2.50}".into(),
+                read_only: true,
+            }],
+            usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
+            finish: "tool_calls".into(),
+            code_executions: vec![CodePart { code: "1+1".into(), result: "2".into(), ..CodePart::default() }],
+            groundings: vec![Grounding {
+                queries: vec!["q".into()],
+                sources: vec![Source { uri: "https://x".into(), title: "X".into() }],
+                supports: vec![Support {
+                    start_index: 1,
+                    end_index: 2,
+                    text: "a".into(),
+                    grounding_chunk_indices: vec![0],
+                }],
+                search_widget: String::new(),
+            }],
+            reading: Some(Box::new(Reading {
+                kind: ReplyKind::Action,
+                thought: Some("look".into()),
+                problem: None,
+                quotes: false,
+            })),
+            provider_data: Some(Box::new(ProviderData {
+                provider: "google".into(),
+                model: "gemini".into(),
+                format: "parts".into(),
+                payload: (0..=255).collect(),
+            })),
+            masked_calls: vec!["c1".into()],
+            unmasked: None,
+        })
+    }
+
+    fn one_of_each() -> Vec<Entry> {
+        vec![
+            Entry::Prompt { role: Role::System, content: "be brief".into() },
+            answer(),
+            Entry::Answer(Answer::default()),
+            Entry::ToolResult { call_id: "c1".into(), tool: "k8s.get".into(), content: "ok".into(), is_error: false },
+            Entry::Observation {
+                call_id: "c".into(),
+                tool: "a.b".into(),
+                content: "Observation: x".into(),
+                is_error: true,
+            },
+            Entry::Feedback { content: "again".into() },
+            Entry::Failed {
+                error: "slow".into(),
+                timeout: true,
+                source: FailureSource::Model,
+                code: "deadline_exceeded".into(),
+            },
+            Entry::Started { call_id: "c2".into() },
+            Entry::Lost { call_id: "c2".into() },
+            Entry::SentBefore {
+                recovery: 1,
+                calls: vec![SentCall { tool: "k8s.restart".into(), identity: "0f".into() }],
+            },
+            Entry::Switched { provider: 1 },
+            Entry::Concluding { reason: StopReason::MaxIterations },
+            Entry::Elided { up_to: 4 },
+            Entry::Stopped { reason: StopReason::Deadline },
+            Entry::Ended { outcome: Outcome::Completed { analysis: "disk".into(), reason: StopReason::FinalAnswer } },
+            Entry::Ended { outcome: Outcome::Cancelled },
+        ]
+    }
+
+    #[test]
+    fn every_entry_comes_back_as_it_went() {
+        for entry in one_of_each() {
+            let row = encode(entry.clone()).unwrap();
+            assert_eq!(decode((row.kind.into(), row.content, row.body, row.provider_data)).unwrap(), entry);
+        }
+    }
+
+    #[test]
+    fn the_text_and_the_bytes_of_the_provider_are_not_in_the_json() {
+        let row = encode(answer()).unwrap();
+        assert_eq!((row.kind, row.role, row.content.as_deref()), ("answer", Some("assistant"), Some("looking")));
+        assert_eq!(row.provider_data, Some((0..=255).collect()));
+        assert_eq!(row.body.get("text"), None);
+        assert_eq!(row.body["calls"][0]["arguments"], "{\"b\":1,\"a\":2.50}");
+        assert!(!row.body.to_string().contains("payload"));
+    }
+
+    #[test]
+    fn an_unknown_kind_is_an_error() {
+        assert!(decode(("dreamt".into(), None, serde_json::json!({}), None)).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! The checkpoint: everything that one turn of an execution writes, in one statement.
+
+use chrono::{DateTime, Utc};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use crate::engine::ports::{Checkpoint, JournalError, Lease};
+use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::event_refs::told_by;
+
+use crate::store::fence::{Fence, Progress, verdict};
+use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
+use crate::store::rows::{clean, number};
+use crate::store::schema::entries;
+use crate::store::statement::statement;
+
+pub(crate) struct Append {
+    lease: Lease,
+    session_id: Uuid,
+    execution_id: Uuid,
+    number: i32,
+    epoch: i32,
+    token: Uuid,
+    id: Uuid,
+    iteration: i32,
+    status: &'static str,
+    error: Option<String>,
+    analysis: Option<String>,
+    at: DateTime<Utc>,
+    attempt: i32,
+    events: Events,
+    entries: Entries,
+    models: ModelCalls,
+    tools: ToolCalls,
+}
+
+statement!(Append, "checkpoint.sql", Integer, [
+    SqlUuid: session_id,
+    SqlUuid: execution_id,
+    Integer: number,
+    Array<Text>: events.event_type,
+    Integer: epoch,
+    SqlUuid: token,
+    SqlUuid: id,
+    Integer: iteration,
+    Text: status,
+    Nullable<Text>: error,
+    Nullable<Text>: analysis,
+    Timestamptz: at,
+    Array<Text>: entries.kind,
+    Integer: attempt,
+    Array<Text>: events.status,
+    Array<Text>: events.content,
+    Array<Nullable<Jsonb>>: events.metadata,
+    Array<Nullable<Text>>: entries.role,
+    Array<Nullable<Text>>: entries.content,
+    Array<Nullable<Text>>: entries.tool_call_id,
+    Array<Nullable<Text>>: entries.tool_name,
+    Array<Jsonb>: entries.body,
+    Array<Nullable<Binary>>: entries.provider_data,
+    Array<Nullable<Integer>>: entries.told_by,
+    Array<Integer>: models.entries_upto,
+    Array<BigInt>: models.duration_ms,
+    Array<Nullable<BigInt>>: models.input,
+    Array<Nullable<BigInt>>: models.cached,
+    Array<Nullable<BigInt>>: models.output,
+    Array<Nullable<BigInt>>: models.thinking,
+    Array<Text>: models.purpose,
+    Array<Text>: models.provider,
+    Array<Text>: models.backend,
+    Array<Text>: models.model,
+    Array<Nullable<Text>>: models.error,
+    Array<Nullable<Jsonb>>: models.response,
+    Array<BigInt>: tools.duration_ms,
+    Array<Bool>: tools.read_only,
+    Array<Text>: tools.state,
+    Array<Text>: tools.call_id,
+    Array<Text>: tools.tool,
+    Array<Text>: tools.arguments,
+    Array<Nullable<Text>>: tools.result,
+    Array<Nullable<Text>>: tools.error,
+]);
+
+impl Append {
+    pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, JournalError> {
+        let told_by = told_by(&checkpoint.entries, &checkpoint.events);
+        Ok(Self {
+            lease,
+            session_id: lease.session_id.0,
+            execution_id: checkpoint.execution_id.0,
+            number: number::int(checkpoint.number),
+            epoch: number::int(lease.epoch),
+            token: lease.token,
+            id: checkpoint.id,
+            iteration: number::int(checkpoint.iteration),
+            status: checkpoint.status.as_str(),
+            error: clean::optional(checkpoint.error),
+            analysis: clean::optional(analysis(&checkpoint.entries)),
+            at: checkpoint.at,
+            attempt: number::int(checkpoint.attempt),
+            events: Events::new(checkpoint.events),
+            entries: Entries::new(checkpoint.entries, &told_by)?,
+            models: ModelCalls::new(checkpoint.model_calls),
+            tools: ToolCalls::new(checkpoint.tool_calls),
+        })
+    }
+
+    /// The number of the event that tells it for each entry.
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, JournalError>> {
+        let first_seq: Option<i32> = self.get_result(connection).optional()?;
+        if let Some(first) = first_seq {
+            let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
+            return Ok(Ok(self.entries.told_by.iter().map(number).collect()));
+        }
+        let fence = Fence::read(connection, self.session_id, Some(self.execution_id))?;
+        let written = verdict(fence, &self.lease, |fence| {
+            if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
+                Progress::Done
+            } else {
+                Progress::of(self.number, fence.checkpoint.unwrap_or(-1))
+            }
+        });
+        match written {
+            Ok(()) => self.read_back(connection).map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// The numbers that a first try has drawn, whose reply was lost.
+    fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Vec<Option<u32>>> {
+        let of_this = entries::session_id.eq(self.session_id).and(entries::execution_id.eq(self.execution_id));
+        let numbers: Vec<Option<i32>> = entries::table
+            .filter(of_this.and(entries::checkpoint.eq(self.number)))
+            .order(entries::entry_no)
+            .select(entries::event_seq)
+            .load(connection)?;
+        Ok(numbers.into_iter().map(|number| number.map(number::from_int)).collect())
+    }
+}
+
+/// What the execution found, if this is its end.
+fn analysis(entries: &[Entry]) -> Option<String> {
+    entries.iter().rev().find_map(|entry| {
+        if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
+            Some(analysis.clone())
+        } else {
+            None
+        }
+    })
+}
