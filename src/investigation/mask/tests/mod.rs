@@ -1,0 +1,116 @@
+//! Tests of the mask: what it hides, and what it leaves.
+
+mod corpus;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn masked(text: &str) -> String {
+    Mask::default().apply(text).into_owned()
+}
+
+#[test]
+fn values_of_keys_that_name_a_secret_are_masked() {
+    for (text, expected) in [
+        ("password=hunter2 user=bob", "password=[masked] user=bob"),
+        ("DB_PASSWORD:          hunter2\nDB_USER: bob", "DB_PASSWORD:          [masked]\nDB_USER: bob"),
+        (r#"{"password":"a\"b,c","x":1}"#, r#"{"password":"[masked]","x":1}"#),
+        (r#"{"api_key": 123456,"x":1}"#, r#"{"api_key": "[masked]","x":1}"#),
+        (r#""{\"clientSecret\":\"s3cr3t\",\"x\":1}""#, r#""{\"clientSecret\":\"[masked]\",\"x\":1}""#),
+        ("https://h/?access_token=abc&page=2", "https://h/?access_token=[masked]&page=2"),
+        ("mysql --password hunter2 -h db", "mysql --password [masked] -h db"),
+        ("spring.datasource.password => 'x y'", "spring.datasource.password => '[masked]'"),
+        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: [masked]\n"),
+        (r#"{"name":"API_TOKEN","value":"t0k"}"#, r#"{"name":"API_TOKEN","value":"[masked]"}"#),
+        ("(token: abc)", "(token: [masked])"),
+        (r#"secret: "$2a$10$N9qo""#, r#"secret: "[masked]""#),
+        ("cookie: {\"password\": \"x\"}", "cookie: {\"password\": \"[masked]\"}"),
+        ("passwort: ä, token: äöü", "passwort: [masked], token: [masked]"),
+    ] {
+        assert_eq!(masked(text), expected);
+    }
+}
+
+#[test]
+fn credentials_in_headers_urls_and_files_are_masked() {
+    for (text, expected) in [
+        ("Authorization: Basic dXNlcjpwYXNz\nHost: x", "Authorization: [masked]\nHost: x"),
+        (r#"-H "Authorization: Bearer a.b.c" url"#, r#"-H "Authorization: [masked]" url"#),
+        ("used bearer abc123def now", "used bearer [masked] now"),
+        ("postgres://app:p@ss:w@db:5432/x", "postgres://app:[masked]@db:5432/x"),
+        ("key AKIAIOSFODNN7EXAMPLE used", "key [masked] used"),
+        ("a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b", "a [masked] b"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", "[masked]"),
+        ("pushed with ghp_0123456789abcdefghij01", "pushed with [masked]"),
+    ] {
+        assert_eq!(masked(text), expected);
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for text in [
+        "DB_PASSWORD:  <set to the key 'password' in secret 'db'>  Optional: false",
+        "automountServiceAccountToken: true",
+        "password: null, token: \"\"",
+        "secret:\n  secretName: db",
+        "max_tokens: 5, tokens=7, nextPageToken: abc",
+        "the bearer authentication failed: token expired",
+        r#"{"password":{"type":"string"}}"#,
+        "PASSWORD=${DB_PASSWORD}, token: {}, secret: []",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "see https://example.com:8080/a@b?c=d",
+    ] {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
+fn configured_values_are_masked_wherever_they_stand() {
+    let mask = Mask::new(["s3same-open".to_owned(), "abc".to_owned()]);
+    assert_eq!(mask.apply("xs3same-openx abc s3same-open"), "x[masked]x abc [masked]");
+    assert_eq!(format!("{mask:?}"), "Mask { literals: 1 }");
+}
+
+#[test]
+fn a_mask_that_fails_hides_the_text() {
+    let mask = Mask { broken: true, ..Mask::default() };
+    assert_eq!(mask.apply("user=bob"), HIDDEN);
+    assert_eq!(mask.json(&serde_json::json!({"user": "bob"})), serde_json::json!(HIDDEN));
+    assert_eq!(Mask::default().apply(HIDDEN), HIDDEN);
+    assert_eq!(Mask::default().apply(&" ".repeat(LONGEST_BYTES + 1)), HIDDEN);
+}
+
+#[test]
+fn a_masked_json_value_keeps_its_shape() {
+    let value = serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
+    let expected = serde_json::json!({"password": "[masked]", "nested": {"note": "used token=[masked]", "n": 1}});
+    assert_eq!(Mask::default().json(&value), expected);
+}
+
+#[test]
+fn a_long_text_of_quotes_and_keys_takes_no_more_than_its_length() {
+    let begun = std::time::Instant::now();
+    for part in
+        ["password=\"", "-----BEGIN ", "token ", "cookie:{", "password=${", "password='<a", "bearer+", "a://b:", "eyJ."]
+    {
+        let text = part.repeat(5_000);
+        assert_eq!(masked(&masked(&text)), masked(&text));
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
+proptest! {
+    #[test]
+    fn masking_twice_is_masking_once(text in r#"((password|token|Authorization|bearer|x)[=: ]{1,2}|["'\\]|[a-z0-9äß]{1,9}|[ ,;&\n\[\]{}@/]|://){0,40}"#) {
+        let once = masked(&text);
+        prop_assert_eq!(masked(&once), once);
+    }
+
+    #[test]
+    fn a_value_without_delimiters_never_survives(value in "[A-Za-z0-9+/!#%*]{8,40}", key in "(PASSWORD|db_password|apiKey|client-secret)", mark in "(=|: |\": \"|=')") {
+        let text = format!("before {key}{mark}{value} after");
+        prop_assert!(!masked(&text).contains(&value), "{}", masked(&text));
+    }
+}
