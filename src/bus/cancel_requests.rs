@@ -13,7 +13,7 @@ use super::connection::{Link, Nats};
 use super::error::Error;
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::timeline::stream_get::last_on;
-use crate::engine::ports::{BrokerAway, Request, Requests};
+use crate::engine::ports::{BrokerUnavailable, Request, Requests};
 use crate::investigation::ids::SessionId;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ impl Nats {
         match tokio::time::timeout(TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
-            Err(_) => Err(Error::Away(format!("no answer to a publish on {subject}"))),
+            Err(_) => Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
         }
     }
 
@@ -85,7 +85,7 @@ impl ControlRequests {
         let (link, dropped) = (nats.watch_link(), nats.watch_dropped());
         let connections = link.borrow().connections;
         let live = nats.client().subscribe(ALL_CONTROL).await;
-        let live = live.map_err(|error| Error::Away(error.to_string()))?;
+        let live = live.map_err(|error| Error::Unavailable(error.to_string()))?;
         // What this connection asks comes after the subscription anyway; what others request does so only from now on.
         if let Err(error) = nats.rtt().await {
             tracing::debug!(%error, "requests are heard when the server is back");
@@ -101,8 +101,8 @@ impl Requests for ControlRequests {
         self.listening.lock().await.next().await
     }
 
-    async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerAway> {
-        self.nats.cancel_requested(session).await.map_err(|error| BrokerAway(error.to_string()))
+    async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
+        self.nats.cancel_requested(session).await.map_err(|error| BrokerUnavailable(error.to_string()))
     }
 }
 

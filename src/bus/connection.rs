@@ -120,7 +120,7 @@ impl Nats {
         // The client tells of its first connection like of any other, only a moment later.
         let first = tokio::time::timeout(ACK_TIMEOUT, link.wait_for(|link| link.connections > 0));
         if !matches!(first.await, Ok(Ok(_))) {
-            return Err(Error::Away("the connection was lost again at once".to_owned()));
+            return Err(Error::Unavailable("the connection was lost again at once".to_owned()));
         }
         let jetstream = ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(ACK_TIMEOUT).build(client.clone());
         Ok(Self { client, jetstream, url: url.into(), link, dropped })
@@ -153,12 +153,12 @@ impl Nats {
     pub async fn flush(&self) -> Result<(), Error> {
         match tokio::time::timeout(ACK_TIMEOUT, self.client.flush()).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::Away(error.to_string())),
-            Err(_) => Err(Error::Away("flush was not answered".to_owned())),
+            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
+            Err(_) => Err(Error::Unavailable("flush was not answered".to_owned())),
         }
     }
 
-    /// Sends a message without a stream: presence. Dropped while the connection is away.
+    /// Sends a message without a stream: presence. Dropped while the connection is unavailable.
     ///
     /// # Errors
     ///
@@ -169,8 +169,8 @@ impl Nats {
         }
         match tokio::time::timeout(ACK_TIMEOUT, self.client.publish(subject, payload.into())).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::Away(error.to_string())),
-            Err(_) => Err(Error::Away("the connection takes no message".to_owned())),
+            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
+            Err(_) => Err(Error::Unavailable("the connection takes no message".to_owned())),
         }
     }
 
@@ -238,7 +238,7 @@ impl Observed {
                 self.link.send_modify(|link| link.connected = false);
             }
             Event::Disconnected => {
-                tracing::warn!(%event, "nats is away");
+                tracing::warn!(%event, "nats is unavailable");
                 self.link.send_modify(|link| link.connected = false);
             }
             Event::ServerError(error) => tracing::error!(%error, "nats refused something"),

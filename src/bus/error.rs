@@ -104,8 +104,8 @@ pub enum Error {
     #[error("alert {0} cannot be retried: its body was too large to be kept, submit it again")]
     NotKept(SessionId),
     /// No answer in time; the outcome is unknown.
-    #[error("broker is away: {0}")]
-    Away(String),
+    #[error("broker is unavailable: {0}")]
+    Unavailable(String),
 }
 
 fn listed(differences: &[Difference]) -> String {

@@ -21,7 +21,7 @@ mod topology;
 
 pub use cancel_requests::ControlRequests;
 pub use connection::{Link, Nats, Options, Patience};
-pub use dead_letters::stored::{MOST_DEAD_LETTERS, StoredDeadLetter};
+pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
 pub use error::Error;
 pub use headers::{
     ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,

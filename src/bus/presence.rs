@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::connection::Nats;
 use super::error::Error;
 use super::names::{ALL_WORKERS, worker_subject};
-use crate::engine::ports::{Presence, WorkerNews};
+use crate::engine::ports::{Presence, WorkerStatus};
 
 /// More are not listed.
-const MOST_WORKERS: usize = 10_000;
+const MAX_WORKERS: usize = 10_000;
 
 /// Announces a worker: implements the port `Presence`.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl WorkerPresence {
 }
 
 impl Presence for WorkerPresence {
-    fn announce(&self, worker: &WorkerNews) {
+    fn announce(&self, worker: &WorkerStatus) {
         if !self.nats.link().connected {
             return;
         }
@@ -49,21 +49,21 @@ impl Nats {
     /// # Errors
     ///
     /// When the connection is closed.
-    pub async fn workers(&self, wait: Duration) -> Result<Vec<WorkerNews>, Error> {
+    pub async fn workers(&self, wait: Duration) -> Result<Vec<WorkerStatus>, Error> {
         let until = Instant::now() + wait;
         let heard = self.client().subscribe(ALL_WORKERS).await;
-        let mut heard = heard.map_err(|error| Error::Away(error.to_string()))?;
+        let mut heard = heard.map_err(|error| Error::Unavailable(error.to_string()))?;
         let mut workers = BTreeMap::new();
         while let Ok(Some(message)) = tokio::time::timeout_at(until, heard.next()).await {
-            match serde_json::from_slice::<WorkerNews>(&message.payload) {
-                Ok(news) if workers.len() < MOST_WORKERS || workers.contains_key(&news.worker_id) => {
+            match serde_json::from_slice::<WorkerStatus>(&message.payload) {
+                Ok(news) if workers.len() < MAX_WORKERS || workers.contains_key(&news.worker_id) => {
                     workers.insert(news.worker_id, news);
                 }
                 Ok(_) => {}
                 Err(error) => tracing::debug!(subject = %message.subject, %error, "no news of a worker"),
             }
         }
-        let mut workers: Vec<WorkerNews> = workers.into_values().collect();
+        let mut workers: Vec<WorkerStatus> = workers.into_values().collect();
         workers.sort_by(|a, b| (&a.name, a.worker_id).cmp(&(&b.name, b.worker_id)));
         Ok(workers)
     }

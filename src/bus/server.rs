@@ -32,20 +32,20 @@ impl Nats {
     ///
     /// When it does not come back within 10 s, or the connection is lost meanwhile.
     pub async fn rtt(&self) -> Result<Duration, Error> {
-        let away = |error: &dyn std::error::Error| Error::Away(error.to_string());
+        let unavailable = |error: &dyn std::error::Error| Error::Unavailable(error.to_string());
         let mut link = self.watch_link();
         let round = async {
             let inbox = self.client().new_inbox();
-            let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| away(&error))?;
+            let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| unavailable(&error))?;
             let begun = Instant::now();
-            self.client().publish(inbox, Vec::new().into()).await.map_err(|error| away(&error))?;
+            self.client().publish(inbox, Vec::new().into()).await.map_err(|error| unavailable(&error))?;
             tokio::select! {
                 biased;
                 Some(_) = echo.next() => Ok(begun.elapsed()),
-                _ = link.changed() => Err(Error::Away("the connection was lost".to_owned())),
+                _ = link.changed() => Err(Error::Unavailable("the connection was lost".to_owned())),
             }
         };
         let round = tokio::time::timeout(REQUEST_TIMEOUT, round).await;
-        round.unwrap_or_else(|_| Err(Error::Away("a message did not come back".to_owned())))
+        round.unwrap_or_else(|_| Err(Error::Unavailable("a message did not come back".to_owned())))
     }
 }

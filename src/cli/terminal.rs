@@ -91,7 +91,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Takes the status line away.
+    /// Takes the status line unavailable.
     ///
     /// # Errors
     /// When the writer fails.

@@ -13,7 +13,7 @@ use crate::cli::watch::Options;
 /// Columns where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 120;
 /// Below this a table makes no sense: the terminal may wrap.
-const LEAST_WIDTH: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 /// What every command that shows a timeline accepts.
 #[derive(Args, Clone, Debug)]
@@ -93,7 +93,7 @@ impl Surroundings {
     /// What tables and lists look like here.
     pub fn style(&self) -> Style {
         Style {
-            width: self.width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH),
+            width: self.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
             ascii: !self.is_utf8,
             color: self.is_terminal && !self.is_dumb && !self.no_color,
             ..Style::default()

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
-/// of a newer one is handed back.
+/// of a newer one is released.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// What a session will do.

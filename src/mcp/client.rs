@@ -115,7 +115,7 @@ impl Servers {
 
     fn route(&self, call: &ToolCall) -> Result<(&Server, CallToolRequestParams), Unsent> {
         let (name, tool) = call.tool.split_once('.').unwrap_or((&call.tool, ""));
-        let server = self.servers.get(name).ok_or_else(|| Unsent::Away(Error::Unknown(name.to_owned())))?;
+        let server = self.servers.get(name).ok_or_else(|| Unsent::Unavailable(Error::Unknown(name.to_owned())))?;
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
         let arguments = serde_json::from_str::<JsonObject>(arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
@@ -142,7 +142,7 @@ fn masked(surroundings: &Surroundings, text: &str) -> String {
 /// Why a call was not sent.
 enum Unsent {
     /// There is nobody to send it to.
-    Away(Error),
+    Unavailable(Error),
     /// It is no call; the model has to hear why.
     Refused(String),
 }
@@ -150,7 +150,7 @@ enum Unsent {
 async fn connect(server: &Server, surroundings: &Surroundings, timeout: Duration) -> Result<Arc<Connection>, Unsent> {
     let connecting = tokio::time::timeout(timeout, server.connection(surroundings)).await;
     let silent = |_| Error::Silent { server: server.config.name.clone(), what: "the handshake", within: timeout };
-    connecting.map_err(silent).flatten().map_err(Unsent::Away)
+    connecting.map_err(silent).flatten().map_err(Unsent::Unavailable)
 }
 
 impl Tools for Servers {
@@ -171,7 +171,7 @@ impl Tools for Servers {
     async fn call(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> ToolReply {
         match self.send(call, max_result_tokens, timeout).await {
             Ok(reply) => reply,
-            Err(Unsent::Away(error)) => ToolReply::NotSent { error: self.masked(&error.to_string()) },
+            Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.masked(&error.to_string()) },
             Err(Unsent::Refused(fault)) => self.told(&fault, max_result_tokens),
         }
     }

@@ -25,7 +25,7 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
-/// An address that cannot be right, whoever is away: no waiting mends it. Never holds the address itself, which may
+/// An address that cannot be right, whoever is unavailable: no waiting mends it. Never holds the address itself, which may
 /// hold a password.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -55,9 +55,9 @@ pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<
     Ok(Some(text.trim().to_owned()).filter(|address| !address.is_empty()))
 }
 
-/// Between two looks at a database that is away.
+/// Between two looks at a database that is unavailable.
 const DATABASE_RETRY: Duration = Duration::from_secs(3);
-/// A person waits: what does not answer in this time is away.
+/// A person waits: what does not answer in this time is unavailable.
 pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Addresses {

@@ -43,8 +43,8 @@ const TOKEN_FILE: &str = "TARSY_RECEIVE_TOKEN_FILE";
 const HEAD_PATIENCE: Duration = Duration::from_secs(3);
 /// For a body.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// While the broker is away: it is tried again at once, and clients wait on their own anyway.
-const AWAY_RETRY: Duration = Duration::from_secs(5);
+/// While the broker is unavailable: it is tried again at once, and clients wait on their own anyway.
+const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 /// A full queue gets shorter by one investigation at a time.
 const FULL_RETRY: Duration = Duration::from_secs(30);
 
@@ -121,8 +121,8 @@ async fn link(
     broker: &watch::Sender<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<()> {
-    let away = || Readiness::NotReady("nats away".to_owned());
-    ready.send_replace(away());
+    let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
+    ready.send_replace(unavailable());
     let nats = addresses.nats_for_role("receive").await?;
     let mut link = nats.watch_link();
     broker.send_replace(Some(nats));
@@ -133,7 +133,7 @@ async fn link(
         } else {
             tracing::warn!("every alert is answered with 503 until nats is back");
         }
-        ready.send_replace(if connected { Readiness::Ready } else { away() });
+        ready.send_replace(if connected { Readiness::Ready } else { unavailable() });
         if link.changed().await.is_err() {
             // The sender lives as long as the client, which lives in `broker`.
             anyhow::bail!("the connection to nats has ended");
@@ -147,10 +147,10 @@ struct Broker(watch::Receiver<Option<Nats>>);
 
 impl Queue for Broker {
     async fn put(&self, visitor: Visitor) -> Result<Stored, Refused> {
-        // What is published while the connection is away would wait in its buffer, and the client tries again: twice.
+        // What is published while the connection is unavailable would wait in its buffer, and the client tries again: twice.
         let nats = self.0.borrow().clone().filter(|nats| nats.link().connected);
         let Some(nats) = nats else {
-            return Err(later("the queue is away", AWAY_RETRY));
+            return Err(later("the queue is unavailable", UNAVAILABLE_RETRY));
         };
         let (session_id, headers) = with_id(visitor.headers);
         let alert = NewAlert {
@@ -201,7 +201,7 @@ fn refused(error: &Error) -> Refused {
         Error::TooLarge { .. } => Refused::TooLarge("body is larger than what the queue takes".to_owned()),
         Error::Header(_) | Error::Suffix(_) => Refused::Never(error.to_string()),
         Error::NoStream(_) => later("there is no queue: run `tarsy migrate`", FULL_RETRY),
-        Error::Away(_)
+        Error::Unavailable(_)
         | Error::Url { .. }
         | Error::NotKept(_)
         | Error::Unreachable { .. }
@@ -211,7 +211,7 @@ fn refused(error: &Error) -> Refused {
         | Error::Admin { .. }
         | Error::Topology(_)
         | Error::Duplicate(_)
-        | Error::Rejected { .. } => later("the queue did not take it", AWAY_RETRY),
+        | Error::Rejected { .. } => later("the queue did not take it", UNAVAILABLE_RETRY),
     }
 }
 

@@ -15,7 +15,7 @@ use super::connect::Store;
 use super::error::Error;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 impl Store {
     /// Runs `work`, again on another connection while its outcome is unknown, for as long as the store is patient.
@@ -38,7 +38,7 @@ impl Store {
             }
             tracing::debug!(%error, "sent again: the outcome is unknown");
             sleep(jittered).await;
-            pause = LONGEST_PAUSE.min(pause * 2);
+            pause = MAX_PAUSE.min(pause * 2);
         }
     }
 }

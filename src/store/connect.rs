@@ -124,7 +124,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Sets the pools up. Connects to nothing yet: a worker starts while the database is away.
+    /// Sets the pools up. Connects to nothing yet: a worker starts while the database is unavailable.
     ///
     /// # Errors
     /// When the options make no pool.

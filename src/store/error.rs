@@ -6,7 +6,7 @@ use deadpool_diesel::postgres::PoolError;
 use diesel::ConnectionError;
 use diesel::result::DatabaseErrorKind;
 
-use crate::engine::ports::JournalError;
+use crate::engine::ports::StoreError;
 
 /// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ impl Error {
     /// what it says: the same bytes would be refused again.
     pub(super) fn is_worth_another_try(&self) -> bool {
         match self {
-            // A password that was changed is a new one for the next start; until then this is as good as away.
+            // A password that was changed is a new one for the next start; until then this is as good as unavailable.
             Self::Pool(_) | Self::Connect(_) | Self::Refused { .. } | Self::NoAnswer(_) | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
             Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
@@ -222,12 +222,12 @@ impl From<PoolError> for Error {
     }
 }
 
-impl From<Error> for JournalError {
+impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         // libpq wraps its messages.
         let told = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         match (error.is_worth_another_try(), error.is_refusal()) {
-            (true, _) => Self::Away(told),
+            (true, _) => Self::Unavailable(told),
             (false, true) => Self::Refused(told),
             (false, false) => Self::Conflict(told),
         }

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, Lease};
+use crate::engine::ports::{Lease, StoreError};
 
 use super::rows::number;
 use super::statement::statement;
@@ -86,39 +86,39 @@ pub(super) fn verdict(
     fence: Option<Fence>,
     lease: &Lease,
     progress: impl FnOnce(&Fence) -> Progress,
-) -> Result<(), JournalError> {
+) -> Result<(), StoreError> {
     let Some(fence) = fence else {
-        return Err(JournalError::Behind(format!("session {} is gone", lease.session_id)));
+        return Err(StoreError::Behind(format!("session {} is gone", lease.session_id)));
     };
     if fence.epoch < lease.epoch {
-        return Err(JournalError::Behind(format!("it has lease epoch {}, this run has {}", fence.epoch, lease.epoch)));
+        return Err(StoreError::Behind(format!("it has lease epoch {}, this run has {}", fence.epoch, lease.epoch)));
     }
     if !fence.is_of(lease) {
-        return Err(JournalError::LeaseLost { held: lease.epoch, current: fence.epoch });
+        return Err(StoreError::LeaseLost { held: lease.epoch, current: fence.epoch });
     }
     let progress = progress(&fence);
     if progress == Progress::Done {
         return Ok(());
     }
     if !fence.running {
-        return Err(JournalError::Ended);
+        return Err(StoreError::Ended);
     }
     if progress == Progress::Behind {
-        return Err(JournalError::Behind(format!("steps of lease epoch {} are gone: {fence:?}", lease.epoch)));
+        return Err(StoreError::Behind(format!("steps of lease epoch {} are gone: {fence:?}", lease.epoch)));
     }
-    Err(JournalError::Conflict(format!("a second writer under lease epoch {}: {fence:?}", lease.epoch)))
+    Err(StoreError::Conflict(format!("a second writer under lease epoch {}: {fence:?}", lease.epoch)))
 }
 
 /// Counts a refused write under the name of its statement.
-pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, JournalError>) -> Result<T, JournalError> {
+pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, StoreError>) -> Result<T, StoreError> {
     match &verdict {
-        Ok(_) | Err(JournalError::Away(_)) => {}
+        Ok(_) | Err(StoreError::Unavailable(_)) => {}
         Err(
-            JournalError::LeaseLost { .. }
-            | JournalError::Ended
-            | JournalError::Behind(_)
-            | JournalError::Conflict(_)
-            | JournalError::Refused(_),
+            StoreError::LeaseLost { .. }
+            | StoreError::Ended
+            | StoreError::Behind(_)
+            | StoreError::Conflict(_)
+            | StoreError::Refused(_),
         ) => count(statement),
     }
     verdict

@@ -3,7 +3,7 @@
 use diesel::pg::PgConnection;
 use uuid::Uuid;
 
-use crate::engine::ports::{Checkpoint, Journal, JournalError, Lease, SessionEnd, SessionRecord, SessionStep};
+use crate::engine::ports::{Checkpoint, Journal, Lease, SessionEnd, SessionRecord, SessionStep, StoreError};
 use crate::investigation::execution::event_refs::Recorded;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
@@ -17,32 +17,32 @@ use super::writes::recover::{self, Memory};
 use super::writes::step::Step;
 
 impl Journal for Store {
-    async fn load(&self, session: SessionId) -> Result<SessionRecord, JournalError> {
+    async fn load(&self, session: SessionId) -> Result<SessionRecord, StoreError> {
         let stored = self.run(move |connection| record::session(connection, session.0)).await?;
-        stored.ok_or_else(|| JournalError::Conflict(format!("no session {session}")))?.understood()
+        stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.understood()
     }
 
-    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, JournalError> {
+    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, StoreError> {
         let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::understood(rows)
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, JournalError> {
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
         let write = Append::new(lease, checkpoint)?;
         counted("checkpoint", self.run(move |connection| write.write(connection)).await?)
     }
 
-    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), JournalError> {
+    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         let write = Step::new(lease, step);
         counted("step", self.run(move |connection| write.write(connection)).await?)
     }
 
-    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), JournalError> {
+    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         let write = Finish::new(lease, end);
         counted("finish", self.run(move |connection| write.write(connection)).await?)
     }
 
-    async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), JournalError> {
+    async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
         let id = Uuid::new_v4();
         let write = move |connection: &mut PgConnection| {
             recover::remember(connection, session, &Memory { id, kept: None, restored: 0, calls: &calls })

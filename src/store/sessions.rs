@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::ports::{
-    Claim, ClaimRequest, JoinRequest, JournalError, Lease, OpenRequest, Opened, Place, Pruned, Received, Recover,
-    Recovered, Refusal, Renewal, Sessions, Standing, Sweep, Swept,
+    Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received, Recover, Recovered,
+    Refusal, Renewal, Sessions, SettlementStatus, StoreError, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -22,10 +22,10 @@ use super::rows::number;
 use super::statement::statement;
 use super::writes::claim::TakeOver;
 use super::writes::open::Open;
-use super::writes::receive::{self, Bury, Receive, ReceivedRow, Requeued, Spare, Waited};
+use super::writes::receive::{self, GiveUp, Receive, ReceivedRow, RefundAttempt, Requeued, Waited};
 use super::writes::recover;
 use super::writes::renew::{Release, Renew, RenewOne};
-use super::writes::settle::{self, ReadStanding, Settle, StandingRow};
+use super::writes::settle::{self, ReadSettlementStatus, Settle, StandingRow};
 use super::writes::sweep::{self, FindForgotten, ForgottenRow};
 
 /// Less than the time between two renewals: a stuck one is given up before the next is due.
@@ -40,48 +40,48 @@ pub(super) struct Probe {
 statement!(Probe, "probe.sql", (), [SmallInt: slot]);
 
 impl Sessions for Store {
-    async fn receive(&self, received: Received) -> Result<Place, JournalError> {
+    async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         let write = Receive::from(received);
         let row: ReceivedRow = self.run(move |connection| (&write).get_result(connection)).await?;
         receive::place(row)
     }
 
-    async fn open(&self, request: OpenRequest) -> Result<Opened, JournalError> {
+    async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         let write = Open::new(request)?;
         Ok(self.run(move |connection| write.decide(connection)).await?)
     }
 
-    async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, JournalError> {
+    async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
         let write = Open::asking(request);
         Ok(self.run(move |connection| write.join(connection)).await?)
     }
 
-    async fn waited(&self, alert: SessionId) -> Result<Duration, JournalError> {
+    async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {
         let read = Waited { alert_id: alert.0 };
         let seconds: Option<f64> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
-        let seconds = seconds.ok_or_else(|| JournalError::Conflict(format!("no alert {alert}")))?;
+        let seconds = seconds.ok_or_else(|| StoreError::Conflict(format!("no alert {alert}")))?;
         Ok(number::from_seconds(seconds))
     }
 
-    async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
+    async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
         // Whoever gives an alert up may cite it: this is the one place that all of them pass.
         let detail = clean::text(self.mask.apply(&refusal.detail).into_owned());
-        let write = Bury { reason: refusal.reason.as_str(), detail, alert_id: alert.0 };
+        let write = GiveUp { reason: refusal.reason.as_str(), detail, alert_id: alert.0 };
         let place: Option<String> = self.run(move |connection| (&write).get_result(connection).optional()).await?;
         match place.as_deref() {
             Some("dead") => Ok(()),
-            Some(place) => Err(JournalError::Conflict(format!("alert {alert} cannot be buried: it is {place}"))),
-            None => Err(JournalError::Conflict(format!("no alert {alert}"))),
+            Some(place) => Err(StoreError::Conflict(format!("alert {alert} cannot be buried: it is {place}"))),
+            None => Err(StoreError::Conflict(format!("no alert {alert}"))),
         }
     }
 
-    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, JournalError> {
+    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
         let write = TakeOver::new(session, claim);
         Ok(self.run(move |connection| write.take(connection)).await?)
     }
 
     /// Not sent again: the next renewal is due anyway, and a late one must not wait behind this one.
-    async fn renew(&self, leases: Vec<Lease>, period: Duration) -> Result<Vec<Renewal>, JournalError> {
+    async fn renew(&self, leases: Vec<Lease>, period: Duration) -> Result<Vec<Renewal>, StoreError> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
@@ -97,66 +97,66 @@ impl Sessions for Store {
         Ok(renewals)
     }
 
-    async fn release(&self, lease: Lease) -> Result<(), JournalError> {
+    async fn release(&self, lease: Lease) -> Result<(), StoreError> {
         let write = Release::new(lease, 1);
         self.run(move |connection| write.write(connection)).await?
     }
 
-    async fn release_counted(&self, lease: Lease) -> Result<(), JournalError> {
+    async fn release_counted(&self, lease: Lease) -> Result<(), StoreError> {
         let write = Release::new(lease, 0);
         self.run(move |connection| write.write(connection)).await?
     }
 
     /// Not sent again, as any renewal. Not on the connection of the others, which must not wait for a row.
-    async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, JournalError> {
+    async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, StoreError> {
         let write = RenewOne::new(lease, period);
         Ok(once(&self.pool, self.bound, Arc::new(move |connection: &mut _| write.write(connection))).await?)
     }
 
-    async fn standing(&self, session: SessionId) -> Result<Standing, JournalError> {
-        let read = ReadStanding { alert_id: session.0 };
+    async fn standing(&self, session: SessionId) -> Result<SettlementStatus, StoreError> {
+        let read = ReadSettlementStatus { alert_id: session.0 };
         let row: Option<StandingRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
-        settle::standing(session, row.ok_or_else(|| JournalError::Conflict(format!("no alert {session}")))?)
+        settle::standing(session, row.ok_or_else(|| StoreError::Conflict(format!("no alert {session}")))?)
     }
 
-    async fn recover(&self, recover: Recover) -> Result<Recovered, JournalError> {
+    async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
         self.run(move |connection| recover::recover(connection, &recover)).await?
     }
 
-    async fn settled(&self, session: SessionId) -> Result<(), JournalError> {
+    async fn settled(&self, session: SessionId) -> Result<(), StoreError> {
         let mask = self.mask.clone();
         let settle = move |connection: &mut _| (&Settle::masked(connection, session, &mask)?).get_result(connection);
         let settled: bool = self.run(settle).await?;
-        if settled { Ok(()) } else { Err(JournalError::Conflict(format!("{session} is not over"))) }
+        if settled { Ok(()) } else { Err(StoreError::Conflict(format!("{session} is not over"))) }
     }
 
-    async fn spare(&self, alert: SessionId) -> Result<(), JournalError> {
-        let write = Spare { id: Uuid::new_v4(), alert_id: alert.0 };
+    async fn refund_attempt(&self, alert: SessionId) -> Result<(), StoreError> {
+        let write = RefundAttempt { id: Uuid::new_v4(), alert_id: alert.0 };
         self.run(move |connection| (&write).execute(connection)).await?;
         Ok(())
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
+    async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
         Ok(self.request_cancel(session).await? == super::writes::cancel::CancelAnswer::Asked)
     }
 
     /// Not sent again: the next sweep is due anyway.
-    async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+    async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         let write = FindForgotten::new(sweep);
         let rows: Vec<ForgottenRow> =
             once(&self.pool, self.bound, Arc::new(move |connection: &mut _| (&write).get_results(connection))).await?;
         rows.into_iter().map(sweep::swept).collect()
     }
 
-    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), JournalError> {
+    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
         let write = Requeued { stream_sequence: number::big(stream_sequence), alert_id: alert.0 };
         match self.run(move |connection| (&write).execute(connection)).await? {
-            0 => Err(JournalError::Conflict(format!("no alert {alert}"))),
+            0 => Err(StoreError::Conflict(format!("no alert {alert}"))),
             _ => Ok(()),
         }
     }
 
-    async fn prune(&self, retention: Retention, limit: u32) -> Result<Pruned, JournalError> {
+    async fn prune(&self, retention: Retention, limit: u32) -> Result<Pruned, StoreError> {
         Ok(self.prune_some(retention, limit).await?)
     }
 

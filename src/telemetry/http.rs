@@ -1,6 +1,6 @@
 //! One small listener: `/metrics`, `/healthz`, `/readyz`.
 //!
-//! `/healthz` answers as long as this process can answer: a neighbour that is away must not restart it. `/readyz`
+//! `/healthz` answers as long as this process can answer: a neighbour that is unavailable must not restart it. `/readyz`
 //! says what the role last said about itself.
 
 use std::convert::Infallible;

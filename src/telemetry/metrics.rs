@@ -151,7 +151,7 @@ mod tests {
     fn every_series_of_two_labels_begins_at_zero_with_the_configured_providers() {
         let text = rendered(Role::Worker, || {});
         for provider in ["fast", "thorough"] {
-            for outcome in ["answered", "failed", "away"] {
+            for outcome in ["answered", "failed", "unavailable"] {
                 let line = format!("tarsy_model_calls_total{{provider=\"{provider}\",outcome=\"{outcome}\"}} 0\n");
                 assert!(text.contains(&line), "{line}: {text}");
             }

@@ -153,9 +153,17 @@ const WORKER: &[Metric] = &[
     .by("reason", &["open", "cooldown"]),
     counter("tarsy_tool_server_waits_total", "times that an alert was put back because an MCP server was unavailable"),
     counter("tarsy_sessions_without_tools_total", "investigations begun without an MCP server that was unavailable"),
-    counter("tarsy_sessions_released_total", "investigations handed back for another worker to go on with").by(
+    counter("tarsy_sessions_released_total", "investigations released for another worker to go on with").by(
         "reason",
-        &["drain", "model_away", "model_broke", "store_refused", "store_away", "store_behind", "not_for_us"],
+        &[
+            "drain",
+            "model_unavailable",
+            "model_broke",
+            "store_refused",
+            "store_unavailable",
+            "store_behind",
+            "incompatible",
+        ],
     ),
     counter("tarsy_forged_events_total", "timeline messages that no worker has published, ignored"),
     counter(
@@ -164,7 +172,7 @@ const WORKER: &[Metric] = &[
     ),
     counter(
         "tarsy_returns_counted_total",
-        "investigations handed back so often for their own doing that it was an attempt",
+        "investigations released so often for their own doing that it was an attempt",
     )
     .by("reason", &["model_broke", "store_refused"]),
     counter(
@@ -177,7 +185,7 @@ const WORKER: &[Metric] = &[
     seconds(
         "tarsy_drain_duration_seconds",
         TOOL_BUCKETS,
-        "from the signal to stop until the last session was handed back",
+        "from the signal to stop until the last session was released",
     ),
     gauge("tarsy_draining", "1 while this worker lets its last calls finish and hands its sessions back"),
     counter("tarsy_sessions_finished_total", "investigations ended")
@@ -202,7 +210,7 @@ const WORKER: &[Metric] = &[
     seconds("tarsy_iteration_duration_seconds", CALL_BUCKETS, "of a model call with the tool calls that it asked for"),
     counter("tarsy_model_calls_total", "model calls ended")
         .by("provider", PROVIDERS)
-        .by("outcome", &["answered", "failed", "away"]),
+        .by("outcome", &["answered", "failed", "unavailable"]),
     seconds(
         "tarsy_model_call_duration_seconds",
         CALL_BUCKETS,

@@ -103,7 +103,7 @@ async fn a_request_in_the_database_reaches_the_run_while_the_broker_is_away() {
     let mut stage = stage(&["answer-1-middle"], SHORT).await;
     let (worker, session, held) = at_work(&mut stage).await;
     stage.nats.kill();
-    worker.logged("nats is away").await;
+    worker.logged("nats is unavailable").await;
     cancel(&stage, session).await;
     let status =
         format!("SELECT count(*) FROM alert_sessions WHERE status = 'cancelled' AND session_id = '{}'", session.0);

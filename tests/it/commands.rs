@@ -1,7 +1,7 @@
 //! The commands for people, as processes on real servers: what they print, and the exit code.
 
 mod ask;
-mod away;
+mod unavailable;
 mod cluster;
 mod doctor;
 mod inputs;

@@ -237,7 +237,7 @@ async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
     let mut stage = Stage::set(&[]).await;
     let (mut worker, _metrics) = stage.worker("w1").await;
     stage.nats.kill();
-    worker.logged("nats is away").await;
+    worker.logged("nats is unavailable").await;
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
     assert!(worker.log().contains("worker is drained"), "{}", worker.log());

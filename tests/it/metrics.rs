@@ -110,7 +110,7 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         assert!(!own.contains(" summary"), "{own}");
     }
 
-    // Neighbours that are away are a reason to take no work, and no reason to be restarted.
+    // Neighbours that are unavailable are a reason to take no work, and no reason to be restarted.
     fleet.stage.nats.kill();
     fleet.stage.llm.kill().await;
     for address in [&fleet.worker, &fleet.receive] {

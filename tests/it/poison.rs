@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::config::{Config, process_env};
-use tarsy::engine::delivery::dispatch::{Intake, Misread, Planned, Understood};
+use tarsy::engine::delivery::dispatch::{Intake, Planned, PrepareError, PreparedAlert};
 use tarsy::engine::ports::Received;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
@@ -41,15 +41,15 @@ const LEASE: Duration = Duration::from_secs(1);
 struct Mortal(ConfiguredIntake<Servers>);
 
 impl Intake for Mortal {
-    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
+    async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.windows(POISON.len()).any(|part| part == POISON) {
             std::process::abort();
         }
-        self.0.understand(received).await
+        self.0.prepare(received).await
     }
 
-    async fn plan(&self, received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+    async fn plan(&self, received: &Received, understood: &PreparedAlert) -> Result<Planned, PrepareError> {
         self.0.plan(received, understood).await
     }
 }

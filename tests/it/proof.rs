@@ -1,5 +1,5 @@
 //! The proof drill: eight agents of one session write while owners steal it from each other, replies are lost, backends
-//! die, statements stall inside the server, sessions are handed back and sweepers look at all of it. Whatever happens, the
+//! die, statements stall inside the server, sessions are released and sweepers look at all of it. Whatever happens, the
 //! store holds each checkpoint once, in order, and nothing of an owner after its successor has begun.
 //!
 //! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, JournalError, Lease, Sessions, Sweep, Swept};
+use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept};
 use tarsy::investigation::execution::entry::Entry;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventDraft, EventType};
@@ -42,7 +42,7 @@ struct Told {
     number: u32,
     epoch: u32,
     fault: Fault,
-    answer: Result<Vec<Option<u32>>, JournalError>,
+    answer: Result<Vec<Option<u32>>, StoreError>,
 }
 
 /// What all tasks of the drill share.
@@ -52,8 +52,8 @@ struct Drill {
     goal: u64,
     acknowledged: watch::Sender<u64>,
     ledger: Mutex<Vec<Told>>,
-    /// Epochs that nobody had: each hand-back begins one.
-    handed_back: AtomicU32,
+    /// Epochs that nobody had: each release begins one.
+    released: AtomicU32,
 }
 
 impl Drill {
@@ -74,14 +74,8 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     // A lease of no time at all: whoever asks takes the session, and no checkpoint keeps it.
     database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
     let (acknowledged, _) = watch::channel(0);
-    let drill = Arc::new(Drill {
-        database,
-        store,
-        goal,
-        acknowledged,
-        ledger: Mutex::default(),
-        handed_back: AtomicU32::new(0),
-    });
+    let drill =
+        Arc::new(Drill { database, store, goal, acknowledged, ledger: Mutex::default(), released: AtomicU32::new(0) });
     let began = Instant::now();
 
     let mut owners = JoinSet::new();
@@ -99,7 +93,7 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     let ledger = drill.ledger.lock().await;
     println!("{} checkpoints acknowledged in {:.1} s", *drill.acknowledged.borrow(), began.elapsed().as_secs_f64());
     verify::ledger(&drill.database, session, &ledger);
-    verify::rows(&drill.database, session, drill.handed_back.load(Ordering::SeqCst));
+    verify::rows(&drill.database, session, drill.released.load(Ordering::SeqCst));
 }
 
 /// Takes the session whenever some more checkpoints were acknowledged, and runs its agents; whom it took it from
@@ -119,7 +113,7 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
                 break;
             }
             // Somebody has to take it again, or nobody would write any more.
-            hand_back(&drill, lease).await;
+            release(&drill, lease).await;
         }
     }
     while let Some(run) = runs.join_next().await {
@@ -128,12 +122,12 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
 }
 
 /// Hands the session back while its agents still write.
-async fn hand_back(drill: &Drill, lease: Lease) {
+async fn release(drill: &Drill, lease: Lease) {
     match drill.store.release(lease).await {
         Ok(()) => {
-            drill.handed_back.fetch_add(1, Ordering::SeqCst);
+            drill.released.fetch_add(1, Ordering::SeqCst);
         }
-        Err(JournalError::LeaseLost { .. }) => {}
+        Err(StoreError::LeaseLost { .. }) => {}
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -165,7 +159,7 @@ async fn steal(drill: &Drill, session: SessionId) -> Option<Lease> {
     match drill.store.claim(session, request).await.expect("an answer to the claim") {
         Claim::Taken(claimed) => Some(claimed.lease),
         Claim::Busy(_) => None,
-        other @ (Claim::Over { .. } | Claim::TooNew | Claim::Unknown) => panic!("{other:?}"),
+        other @ (Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => panic!("{other:?}"),
     }
 }
 
@@ -200,13 +194,13 @@ async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, comm
                 number += 1;
                 drill.acknowledged.send_modify(|count| *count += 1);
             }
-            Err(JournalError::LeaseLost { .. }) => refused += 1,
+            Err(StoreError::LeaseLost { .. }) => refused += 1,
             Err(
-                JournalError::Ended
-                | JournalError::Behind(_)
-                | JournalError::Conflict(_)
-                | JournalError::Refused(_)
-                | JournalError::Away(_),
+                StoreError::Ended
+                | StoreError::Behind(_)
+                | StoreError::Conflict(_)
+                | StoreError::Refused(_)
+                | StoreError::Unavailable(_),
             ) => {
                 return;
             }
@@ -220,7 +214,7 @@ async fn write(
     store: &Store,
     (lease, execution, number): (Lease, ExecutionId, u32),
     (fault, relay, name): (Fault, &Relay, &str),
-) -> Result<(), JournalError> {
+) -> Result<(), StoreError> {
     let mut written = with_result(checkpoint(execution, number));
     let id = written.id;
     let answer = match fault {
@@ -242,7 +236,7 @@ async fn write(
             stall(&mut written, 10..30);
             let (one, two) = tokio::join!(store.append(lease, written.clone()), drill.store.append(lease, written));
             match (one, two) {
-                (Err(conflict @ JournalError::Conflict(_)), _) | (_, Err(conflict @ JournalError::Conflict(_))) => {
+                (Err(conflict @ StoreError::Conflict(_)), _) | (_, Err(conflict @ StoreError::Conflict(_))) => {
                     Err(conflict)
                 }
                 // One of them may come after a takeover; the other one's success is then the truth.

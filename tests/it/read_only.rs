@@ -37,14 +37,14 @@ async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt()
     let gate = stage.gates.next().await;
 
     set_read_only(&stage.database, true);
-    is_ready(&probes, (503, "database away")).await;
+    is_ready(&probes, (503, "database unavailable")).await;
     let second = stage.publish().await;
     let expired = format!("SELECT lease_expires_at < now() FROM alert_sessions WHERE session_id = '{first}'");
     eventually_within(Duration::from_secs(20), "the lease has run out", async || stage.database.holds(&expired)).await;
     // A request that waited in the broker when the pause began may still bring something, once.
     let received = metric(&probes, "tarsy_alerts_received_total", "").await;
 
-    is_ready(&probes, (503, "database away")).await;
+    is_ready(&probes, (503, "database unavailable")).await;
     assert!(received <= 2.0, "alerts go round and round: {received}");
     set_read_only(&stage.database, false);
     is_ready(&probes, (200, "ok")).await;

@@ -34,7 +34,7 @@ impl Door {
         door
     }
 
-    /// Opens before a broker that may be away.
+    /// Opens before a broker that may be unavailable.
     async fn before(nats: NatsServer, env: &[(&str, &str)]) -> Self {
         let url = nats.url();
         let env = [&[("NATS_URL", url.as_str())], env].concat();

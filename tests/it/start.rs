@@ -1,4 +1,4 @@
-//! How a worker begins and ends beside neighbours that are away, and with addresses that cannot be right.
+//! How a worker begins and ends beside neighbours that are unavailable, and with addresses that cannot be right.
 
 use std::time::{Duration, Instant};
 
@@ -165,7 +165,7 @@ async fn a_worker_waits_for_what_is_away_and_says_for_what() {
     assert_eq!(worker.ready().await, listen);
     is_ready(&listen, (200, "ok")).await;
     stage.nats.kill();
-    is_ready(&listen, (503, "nats away")).await;
+    is_ready(&listen, (503, "nats unavailable")).await;
     stage.nats.restart().await;
     is_ready(&listen, (200, "ok")).await;
     let session = stage.publish().await;
@@ -188,7 +188,7 @@ async fn a_second_signal_hands_back_in_the_middle_of_a_call_and_the_exit_code_is
     let (code, _) = first.finished().await;
     assert_eq!(code, 0, "{}", first.log());
     assert!(began.elapsed() < Duration::from_secs(20), "the drain timeout is 45 s: {:?}", began.elapsed());
-    assert!(first.log().contains("session handed back: draining"), "{}", first.log());
+    assert!(first.log().contains("session released: draining"), "{}", first.log());
     let mut timeline = stage.follow(session).await;
     timeline.finish().await;
     waiting.open().await;

@@ -247,7 +247,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let mut timeline = stage.follow(session).await;
     let waiting = stage.gates.next().await;
     stage.gates.open_all();
-    // The worker has a piece of the answer: without one the service would just be away.
+    // The worker has a piece of the answer: without one the service would just be unavailable.
     while !matches!(timeline.next().await.expect("a delta"), Followed::Delta(delta) if delta.iteration == 2) {}
     stage.llm.kill().await;
     drop(waiting);
@@ -296,7 +296,7 @@ async fn a_terminated_worker_hands_its_session_over() {
     stage.gates.open_all();
     waiting.open().await;
     let resumed = timeline.until(EventType::SessionResumed).await;
-    assert_eq!(resumed.metadata["reason"], "handed_back");
+    assert_eq!(resumed.metadata["reason"], "released");
     let began = Instant::now();
     assert_eq!(first.finished().await.0, 0);
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);

@@ -7,7 +7,7 @@ use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::headers::{self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT};
 use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
-use crate::engine::ports::{BrokerAway, DeadLetter};
+use crate::engine::ports::{BrokerUnavailable, DeadLetter};
 
 const MAX_DETAIL_BYTES: usize = 1024;
 const PUBLISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -16,10 +16,10 @@ const PUBLISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 pub(super) const DEAD_LETTERS_TOTAL: &str = "tarsy_dead_letters_total";
 
 /// Stores `letter` under its reason and alert. Nothing may be on that subject yet, so twice is once.
-pub(crate) async fn bury(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerAway> {
+pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
     let subject = dead_letter_subject(letter.reason, letter.alert_id);
     let reason = letter.reason.as_str();
-    let mut copy = headers(&letter).map_err(|error| BrokerAway(error.to_string()))?;
+    let mut copy = headers(&letter).map_err(|error| BrokerUnavailable(error.to_string()))?;
     copy.insert(async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
     copy.insert(async_nats::header::NATS_EXPECTED_STREAM, DEAD_LETTERS);
     let publish = nats.jetstream().publish_with_headers(subject.clone(), copy, letter.body.into());
@@ -32,9 +32,9 @@ pub(crate) async fn bury(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerAw
         Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
         Ok(Err(error)) => {
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-            Err(BrokerAway(format!("dead letter {subject} was not stored: {error} {source}")))
+            Err(BrokerUnavailable(format!("dead letter {subject} was not stored: {error} {source}")))
         }
-        Err(_) => Err(BrokerAway(format!("dead letter {subject} was not sent"))),
+        Err(_) => Err(BrokerUnavailable(format!("dead letter {subject} was not sent"))),
     }
 }
 

@@ -23,9 +23,9 @@ use crate::engine::ports::DeadReason;
 use crate::investigation::ids::SessionId;
 
 /// `dead_letters` returns no more.
-pub const MOST_DEAD_LETTERS: usize = 10_000;
+pub const MAX_DEAD_LETTERS: usize = 10_000;
 /// Nor more than this many bytes of bodies.
-const MOST_BODY_BYTES: usize = 256 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 256 * 1024 * 1024;
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An alert that was given up, as the stream has it.
@@ -55,7 +55,7 @@ pub struct StoredDeadLetter {
 }
 
 impl Nats {
-    /// The dead letters, the newest first: at most [`MOST_DEAD_LETTERS`] of them with 256 MiB of bodies in all. Whether
+    /// The dead letters, the newest first: at most [`MAX_DEAD_LETTERS`] of them with 256 MiB of bodies in all. Whether
     /// there are more is what [`Nats::dead_letter_count`] tells.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Nats {
     /// When the stream cannot be read to its end.
     pub async fn dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
         let listed = tokio::time::timeout(LIST_TIMEOUT, self.newest_dead_letters()).await;
-        listed.unwrap_or_else(|_| Err(Error::Away(format!("{DEAD_LETTERS} was not read in {LIST_TIMEOUT:?}"))))
+        listed.unwrap_or_else(|_| Err(Error::Unavailable(format!("{DEAD_LETTERS} was not read in {LIST_TIMEOUT:?}"))))
     }
 
     async fn newest_dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
@@ -85,8 +85,8 @@ impl Nats {
     /// When the server does not answer.
     pub async fn dead_letter_count(&self) -> Result<u64, Error> {
         let stream = tokio::time::timeout(REQUEST_TIMEOUT, self.jetstream().get_stream(DEAD_LETTERS)).await;
-        let stream = stream.map_err(|_| Error::Away(format!("{DEAD_LETTERS} gave no answer")))?;
-        let stream = stream.map_err(|error| Error::Away(format!("{DEAD_LETTERS}: {error}")))?;
+        let stream = stream.map_err(|_| Error::Unavailable(format!("{DEAD_LETTERS} gave no answer")))?;
+        let stream = stream.map_err(|error| Error::Unavailable(format!("{DEAD_LETTERS}: {error}")))?;
         Ok(stream.cached_info().state.messages)
     }
 
@@ -107,7 +107,7 @@ impl Nats {
                 None => Ok(false),
                 Some(_) => Err(Error::Admin { object: format!("{DEAD_LETTERS}/{sequence}"), action: "remove", reason }),
             },
-            Err(_) => Err(Error::Away(format!("{DEAD_LETTERS} gave no answer"))),
+            Err(_) => Err(Error::Unavailable(format!("{DEAD_LETTERS} gave no answer"))),
         }
     }
 
@@ -152,7 +152,7 @@ impl Newest {
     fn push(&mut self, letter: StoredDeadLetter) {
         self.body_bytes += letter.body.len();
         self.letters.push_front(letter);
-        while self.letters.len() > MOST_DEAD_LETTERS || self.body_bytes > MOST_BODY_BYTES {
+        while self.letters.len() > MAX_DEAD_LETTERS || self.body_bytes > MAX_BODY_BYTES {
             let Some(oldest) = self.letters.pop_back() else { return };
             self.body_bytes -= oldest.body.len();
         }
@@ -214,18 +214,18 @@ mod tests {
     #[test]
     fn of_too_many_letters_the_newest_are_kept() {
         let mut newest = Newest::default();
-        for sequence in 1..=MOST_DEAD_LETTERS as u64 + 5 {
+        for sequence in 1..=MAX_DEAD_LETTERS as u64 + 5 {
             newest.push(letter(sequence, 1));
         }
-        assert_eq!(sequences(&newest), (6..=MOST_DEAD_LETTERS as u64 + 5).rev().collect::<Vec<_>>());
-        assert_eq!(newest.body_bytes, MOST_DEAD_LETTERS);
+        assert_eq!(sequences(&newest), (6..=MAX_DEAD_LETTERS as u64 + 5).rev().collect::<Vec<_>>());
+        assert_eq!(newest.body_bytes, MAX_DEAD_LETTERS);
     }
 
     #[test]
     fn of_too_large_letters_the_newest_are_kept() {
         let mut newest = Newest::default();
         for sequence in 1..=5 {
-            newest.push(letter(sequence, MOST_BODY_BYTES / 4));
+            newest.push(letter(sequence, MAX_BODY_BYTES / 4));
         }
         newest.push(letter(6, 0));
         assert_eq!(sequences(&newest), [6, 5, 4, 3, 2]);

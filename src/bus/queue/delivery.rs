@@ -6,7 +6,7 @@ use async_nats::jetstream::AckKind;
 use async_nats::{Client, Request, Subject};
 use bytes::Bytes;
 
-use crate::engine::ports::{BrokerAway, Delivery};
+use crate::engine::ports::{BrokerUnavailable, Delivery};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -25,13 +25,13 @@ impl JobDelivery {
         Self { client, reply }
     }
 
-    async fn answer(&self, what: &str, payload: Bytes) -> Result<(), BrokerAway> {
+    async fn answer(&self, what: &str, payload: Bytes) -> Result<(), BrokerUnavailable> {
         let request = Request::new().payload(payload).timeout(Some(ANSWER_TIMEOUT));
         // The outer bound also covers a connection that takes no more commands.
         match tokio::time::timeout(2 * ANSWER_TIMEOUT, self.client.send_request(self.reply.clone(), request)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(BrokerAway(format!("{what} was not confirmed: {error}"))),
-            Err(_) => Err(BrokerAway(format!("{what} was not sent"))),
+            Ok(Err(error)) => Err(BrokerUnavailable(format!("{what} was not confirmed: {error}"))),
+            Err(_) => Err(BrokerUnavailable(format!("{what} was not sent"))),
         }
     }
 
@@ -44,20 +44,20 @@ impl JobDelivery {
 }
 
 impl Delivery for JobDelivery {
-    async fn progress(&self) -> Result<(), BrokerAway> {
+    async fn progress(&self) -> Result<(), BrokerUnavailable> {
         self.answer("progress", AckKind::Progress.into()).await
     }
 
-    async fn ack(&self) -> Result<(), BrokerAway> {
+    async fn ack(&self) -> Result<(), BrokerUnavailable> {
         self.answer("ack", AckKind::Ack.into()).await
     }
 
-    async fn nak(&self, delay: Duration) -> Result<(), BrokerAway> {
+    async fn nak(&self, delay: Duration) -> Result<(), BrokerUnavailable> {
         let delay = (!delay.is_zero()).then_some(delay);
         self.answer("nak", AckKind::Nak(delay).into()).await
     }
 
-    async fn term(&self, reason: &str) -> Result<(), BrokerAway> {
+    async fn term(&self, reason: &str) -> Result<(), BrokerUnavailable> {
         // `AckKind::Term` has no room for the reason that the server puts into its advisory.
         let reason = reason.replace(['\r', '\n'], " ");
         self.answer("term", Bytes::from(format!("+TERM {reason}"))).await

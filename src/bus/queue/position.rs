@@ -11,7 +11,7 @@ use crate::bus::names::{ALERTS, Priority};
 use crate::bus::timeline::stream_get::{first_from, message_at};
 
 /// So many alerts before one are counted; of more only a bound is told.
-const MOST_COUNTED: u64 = 200;
+const MAX_COUNTED: u64 = 200;
 /// Counting takes no longer.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -81,7 +81,7 @@ impl Nats {
                 let found = first_from(self, ALERTS, &filter, next).await?;
                 let Some(found) = found.filter(|message| message.sequence < before) else { break };
                 counted += 1;
-                if counted > MOST_COUNTED {
+                if counted > MAX_COUNTED {
                     return Ok(None);
                 }
                 next = found.sequence + 1;
@@ -128,7 +128,7 @@ impl Nats {
         match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
             Ok(Ok(info)) => Ok(info),
             Ok(Err(reason)) => Err(Error::Admin { object: object(), action: "read", reason }),
-            Err(_) => Err(Error::Away(format!("{} gave no answer", object()))),
+            Err(_) => Err(Error::Unavailable(format!("{} gave no answer", object()))),
         }
     }
 }

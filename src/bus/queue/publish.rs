@@ -40,7 +40,7 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When it is not stored, or not known to be stored ([`Error::Away`]). An answer `duplicate` is an error, too:
+    /// When it is not stored, or not known to be stored ([`Error::Unavailable`]). An answer `duplicate` is an error, too:
     /// the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
         self.publish_as(MessageKind::Alert, alert).await
@@ -67,7 +67,7 @@ impl Nats {
         let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
             Ok(Err(error)) => return Err(refused(subject, &error)),
-            Err(_) => return Err(Error::Away(format!("no answer to a publish on {subject}"))),
+            Err(_) => return Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
         };
         if ack.duplicate {
             return Err(Error::Duplicate(subject));
@@ -107,7 +107,7 @@ fn refused(subject: String, error: &PublishError) -> Error {
     }
     match error.kind() {
         PublishErrorKind::StreamNotFound => Error::NoStream(subject),
-        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => Error::Away(error.to_string()),
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => Error::Unavailable(error.to_string()),
         PublishErrorKind::MaxPayloadExceeded => Error::TooLarge { subject, reason },
         PublishErrorKind::WrongLastMessageId
         | PublishErrorKind::WrongLastSequence

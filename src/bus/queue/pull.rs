@@ -30,7 +30,7 @@ impl Inbox {
     pub(crate) async fn open(nats: &Nats) -> Result<Self, Error> {
         let prefix = nats.client().new_inbox();
         let subscriber = nats.client().subscribe(format!("{prefix}.*")).await;
-        Ok(Self { subscriber: subscriber.map_err(|error| Error::Away(error.to_string()))?, prefix })
+        Ok(Self { subscriber: subscriber.map_err(|error| Error::Unavailable(error.to_string()))?, prefix })
     }
 
     /// The reply subject of request `number`.

@@ -5,7 +5,7 @@ use crate::bus::connection::Nats;
 use crate::bus::headers::{self, SESSION_ID};
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::timeline::stream_get::message_at;
-use crate::engine::ports::{BrokerAway, IdleAlert, Queue};
+use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue};
 use crate::investigation::ids::SessionId;
 
 /// Looks for messages of the queue, and puts lost ones into it again.
@@ -22,22 +22,23 @@ impl JetStreamQueue {
 }
 
 impl Queue for JetStreamQueue {
-    async fn holds(&self, alert: SessionId, stream_sequence: u64) -> Result<bool, BrokerAway> {
+    async fn holds(&self, alert: SessionId, stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
         // A stream that was lost and filled again has somebody else's alert under the same sequence.
         let message = message_at(&self.nats, ALERTS, stream_sequence).await;
-        let message = message.map_err(|error| BrokerAway(error.to_string()))?;
+        let message = message.map_err(|error| BrokerUnavailable(error.to_string()))?;
         Ok(message.is_some_and(|message| is_of(alert, &message)))
     }
 
-    async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerAway> {
+    async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
         let id = alert.alert_id;
         let Some(body) = alert.body.clone() else {
-            return Err(BrokerAway(format!("alert {id} cannot be queued again: its body was not kept")));
+            return Err(BrokerUnavailable(format!("alert {id} cannot be queued again: its body was not kept")));
         };
         let mut copy = headers::for_copy_of_stored(&alert.headers);
         copy.insert(SESSION_ID, id.to_string());
         let published = self.nats.queue(queue_subject(&alert.subject), copy, body).await;
-        let published = published.map_err(|error| BrokerAway(format!("alert {id} is not queued again: {error}")))?;
+        let published =
+            published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))?;
         Ok(published.sequence)
     }
 }

@@ -6,7 +6,7 @@ use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
 /// Events that wait for one before them. More are dropped: the history or the stream brings them again.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// Merges history, stream and deltas of one session: every event once, in order, and no delta that is out of date.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Cursor {
 
     /// Takes an event from anywhere; returns what can be shown now.
     pub(super) fn event(&mut self, event: TimelineEvent) -> Vec<TimelineEvent> {
-        let in_reach = event.session_seq == self.next || self.waiting.len() < MOST_WAITING;
+        let in_reach = event.session_seq == self.next || self.waiting.len() < MAX_WAITING;
         if event.session_seq >= self.next && in_reach {
             self.waiting.entry(event.session_seq).or_insert(event);
         }

@@ -11,7 +11,7 @@ use super::stream_get::last_on;
 use super::tail::Tail;
 use crate::bus::connection::Nats;
 use crate::bus::names::{TIMELINE, timeline_subject};
-use crate::engine::ports::{BrokerAway, Divergence, JournalError, Outbox};
+use crate::engine::ports::{BrokerUnavailable, Divergence, Outbox, StoreError};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
@@ -47,21 +47,22 @@ pub(super) async fn divergence<O: Outbox>(
     nats: &Nats,
     outbox: &O,
     session: SessionId,
-) -> Result<Option<Divergence>, BrokerAway> {
-    let away = |error: &dyn std::fmt::Display| BrokerAway(error.to_string());
+) -> Result<Option<Divergence>, BrokerUnavailable> {
+    let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
     let subject = timeline_subject(session);
-    let last = last_on(nats, TIMELINE, &subject).await.map_err(|error| away(&error))?;
+    let last = last_on(nats, TIMELINE, &subject).await.map_err(|error| unavailable(&error))?;
     let Some(last) = last else { return Ok(None) };
     if let Ok(found) = serde_json::from_slice(&last.payload)
-        && is_in_table(outbox, &found).await.map_err(|error| away(&error))?
+        && is_in_table(outbox, &found).await.map_err(|error| unavailable(&error))?
     {
         return Ok(None);
     }
-    let seal = Seal::new(&outbox.event_key().await.map_err(|error| away(&error))?);
+    let seal = Seal::new(&outbox.event_key().await.map_err(|error| unavailable(&error))?);
     let read = tokio::time::timeout(READ_TIMEOUT, sealed(nats, &seal, (subject, last.sequence))).await;
-    let published = read.map_err(|_| BrokerAway("the session's timeline takes too long to read".to_owned()))??;
+    let published =
+        read.map_err(|_| BrokerUnavailable("the session's timeline takes too long to read".to_owned()))??;
     match published.values().next_back() {
-        Some(found) if !is_in_table(outbox, found).await.map_err(|error| away(&error))? => {}
+        Some(found) if !is_in_table(outbox, found).await.map_err(|error| unavailable(&error))? => {}
         Some(_) | None => return Ok(None),
     }
     let kept = kept(outbox, session, &published).await?;
@@ -73,7 +74,7 @@ pub(super) async fn divergence<O: Outbox>(
 }
 
 /// Whether the table has this very event.
-pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, JournalError> {
+pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, StoreError> {
     let rows = outbox.events(event.session_id, event.session_seq.saturating_sub(1), 1).await?;
     Ok(rows.first().map(Key::of) == Some(Key::of(event)))
 }
@@ -84,12 +85,12 @@ pub(super) async fn sealed(
     nats: &Nats,
     seal: &Seal,
     (subject, last): (String, u64),
-) -> Result<BTreeMap<u32, TimelineEvent>, BrokerAway> {
-    let away = |error: &dyn std::fmt::Display| BrokerAway(error.to_string());
-    let mut tail = Tail::open(nats, subject, 0).await.map_err(|error| away(&error))?;
+) -> Result<BTreeMap<u32, TimelineEvent>, BrokerUnavailable> {
+    let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
+    let mut tail = Tail::open(nats, subject, 0).await.map_err(|error| unavailable(&error))?;
     let mut events = BTreeMap::new();
     loop {
-        let placed = tail.next().await.map_err(|error| away(&error))?;
+        let placed = tail.next().await.map_err(|error| unavailable(&error))?;
         let ours = seal.is_on(&placed.message.payload, placed.message.headers.as_ref());
         if let Some(event) = placed.event.filter(|_| ours) {
             events.entry(event.session_seq).or_insert(event);
@@ -105,11 +106,11 @@ async fn kept<O: Outbox>(
     outbox: &O,
     session: SessionId,
     published: &BTreeMap<u32, TimelineEvent>,
-) -> Result<u32, BrokerAway> {
+) -> Result<u32, BrokerUnavailable> {
     let first = published.keys().next().copied().unwrap_or(1);
     let mut kept = 0;
     loop {
-        let rows = outbox.events(session, kept, PAGE).await.map_err(|error| BrokerAway(error.to_string()))?;
+        let rows = outbox.events(session, kept, PAGE).await.map_err(|error| BrokerUnavailable(error.to_string()))?;
         if rows.is_empty() {
             return Ok(kept);
         }

@@ -1,6 +1,6 @@
 //! The way out of a running session: implements the port `Feed` over a table of events and `JetStream`.
 //!
-//! One task per session publishes; the engine, a join and the sweeper only poke it, and no run waits for the broker.
+//! One task per session publishes; the engine, a join and the sweeper only notify it, and no run waits for the broker.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use super::publisher::{Publisher, Stuck};
 use super::refusals::Refusals;
 use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
-use crate::engine::ports::{BrokerAway, DeadLetter, Divergence, Feed, Outbox};
+use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed, Outbox};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 const DELTAS_BUFFER: usize = 1024;
 
 /// Bounds of the feed.
@@ -31,7 +31,7 @@ pub struct FeedSettings {
     pub drain_timeout: Duration,
     /// A publisher without work ends after this time.
     pub idle: Duration,
-    /// A poke for one more session is dropped; its `drain` or the sweeper publishes the events.
+    /// A notify for one more session is dropped; its `drain` or the sweeper publishes the events.
     pub most_sessions: usize,
 }
 
@@ -66,7 +66,7 @@ struct Inner<O> {
 /// A publisher's task, as others see it.
 #[derive(Debug)]
 struct Running {
-    poked: Notify,
+    notified: Notify,
     stop: CancellationToken,
 }
 
@@ -89,7 +89,7 @@ impl<O: Outbox> JetStreamFeed<O> {
         }))
     }
 
-    /// Ends every task; what is not published yet is published by the next poke anywhere.
+    /// Ends every task; what is not published yet is published by the next notify anywhere.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -100,7 +100,7 @@ impl<O: Outbox> JetStreamFeed<O> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes at every poke until it is stopped or idle.
+    /// Publishes at every notify until it is stopped or idle.
     async fn publish(self, session: SessionId, running: Arc<Running>) {
         let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
         loop {
@@ -110,12 +110,12 @@ impl<O: Outbox> JetStreamFeed<O> {
             }
             tokio::select! {
                 () = running.stop.cancelled() => return,
-                () = running.poked.notified() => {}
+                () = running.notified.notified() => {}
                 () = tokio::time::sleep(self.0.settings.idle) => break,
             }
         }
         self.forget(session, &running);
-        // A poke that came before the removal woke nobody.
+        // A notify that came before the removal woke nobody.
         tokio::select! {
             () = running.stop.cancelled() => {}
             () = self.publish_all(session, &mut publisher) => {}
@@ -145,7 +145,7 @@ impl<O: Outbox> JetStreamFeed<O> {
             }
             failed = true;
             tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause = (2 * pause).min(MAX_PAUSE);
         }
     }
 
@@ -173,22 +173,22 @@ impl<O: Outbox> JetStreamFeed<O> {
                 Err(error) => error.to_string(),
             };
             tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause = (2 * pause).min(MAX_PAUSE);
         }
     }
 }
 
 impl<O: Outbox> Feed for JetStreamFeed<O> {
-    fn poke(&self, session: SessionId) {
+    fn notify(&self, session: SessionId) {
         let mut sessions = self.sessions();
         if let Some(running) = sessions.get(&session) {
-            running.poked.notify_one();
+            running.notified.notify_one();
         } else if sessions.len() < self.0.settings.most_sessions && !self.0.stop.is_cancelled() {
-            let running = Arc::new(Running { poked: Notify::new(), stop: self.0.stop.child_token() });
+            let running = Arc::new(Running { notified: Notify::new(), stop: self.0.stop.child_token() });
             sessions.insert(session, Arc::clone(&running));
             self.0.tasks.spawn(self.clone().publish(session, running));
         } else {
-            tracing::debug!(session_id = %session, "a poke was dropped");
+            tracing::debug!(session_id = %session, "a notify was dropped");
         }
     }
 
@@ -198,11 +198,11 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         }
     }
 
-    async fn divergence(&self, session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
+    async fn divergence(&self, session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
         divergence::divergence(&self.0.nats, &*self.0.outbox, session).await
     }
 
-    async fn drain(&self, session: SessionId, last_seq: u32) -> Result<(), BrokerAway> {
+    async fn drain(&self, session: SessionId, last_seq: u32) -> Result<(), BrokerUnavailable> {
         // The table is complete: from here on this call publishes, from a fresh look at the subject.
         if let Some(running) = self.sessions().remove(&session) {
             running.stop.cancel();
@@ -214,17 +214,17 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         let limit = self.0.settings.drain_timeout;
         match tokio::time::timeout(limit, self.reach(session, last_seq, &mut trouble)).await {
             Ok(()) => Ok(()),
-            Err(_) => {
-                Err(BrokerAway(format!("events up to {last_seq} are not all published after {limit:?}: {trouble}")))
-            }
+            Err(_) => Err(BrokerUnavailable(format!(
+                "events up to {last_seq} are not all published after {limit:?}: {trouble}"
+            ))),
         }
     }
 
-    async fn accepting(&self) -> Result<(), BrokerAway> {
+    async fn accepting(&self) -> Result<(), BrokerUnavailable> {
         self.0.refusals.accepting(&self.0.nats).await
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), BrokerAway> {
-        publish::bury(&self.0.nats, letter).await
+    async fn publish_dead_letter(&self, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
+        publish::publish_dead_letter(&self.0.nats, letter).await
     }
 }

@@ -19,7 +19,7 @@ use super::seal::Seal;
 use super::tail::{Placed, Tail, last_event};
 use crate::bus::connection::Nats;
 use crate::bus::names::{live_subject, timeline_subject};
-use crate::engine::ports::{EventKey, JournalError, Outbox};
+use crate::engine::ports::{EventKey, Outbox, StoreError};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 
@@ -47,13 +47,13 @@ impl Outbox for NoHistory {
         _session: SessionId,
         _after: u32,
         _limit: u32,
-    ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send {
+    ) -> impl Future<Output = Result<Vec<TimelineEvent>, StoreError>> + Send {
         match self.0 {}
         #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
         future::ready(Ok(Vec::new()))
     }
 
-    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send {
+    fn event_key(&self) -> impl Future<Output = Result<EventKey, StoreError>> + Send {
         match self.0 {}
         #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
         future::ready(Ok(EventKey::new(Vec::new())))
@@ -196,7 +196,7 @@ impl<H: Outbox> Follow<H> {
         Ok(self.cursor.has_gap() || on_stream.is_some_and(|event| event.session_seq > self.cursor.last()))
     }
 
-    /// Shows what the table has after the last event. Without a table, or while it is away, the stream has to do.
+    /// Shows what the table has after the last event. Without a table, or while it is unavailable, the stream has to do.
     async fn read_history(&mut self) -> Result<(), Over> {
         let Some(history) = self.history.clone() else { return Ok(()) };
         loop {

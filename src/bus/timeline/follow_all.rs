@@ -16,7 +16,7 @@ use crate::investigation::timeline::TimelineEvent;
 const BUFFER: usize = 256;
 const PAUSE: Duration = Duration::from_millis(200);
 /// Sessions whose last number is remembered; the oldest ones are forgotten first.
-const MOST_SESSIONS: usize = 10_000;
+const MAX_SESSIONS: usize = 10_000;
 
 /// A running follower of every session. Dropping it ends it.
 #[derive(Debug)]
@@ -131,8 +131,8 @@ struct Place {
 impl Place {
     async fn now(nats: &Nats) -> Result<Self, Error> {
         let info = tokio::time::timeout(REQUEST_TIMEOUT, nats.jetstream().get_stream(TIMELINE)).await;
-        let info = info.map_err(|_| Error::Away(format!("{TIMELINE} gave no answer")))?;
-        let stream = info.map_err(|error| Error::Away(format!("{TIMELINE}: {error}")))?;
+        let info = info.map_err(|_| Error::Unavailable(format!("{TIMELINE} gave no answer")))?;
+        let stream = info.map_err(|error| Error::Unavailable(format!("{TIMELINE}: {error}")))?;
         let info = stream.cached_info();
         Ok(Self { created_ns: info.created.unix_timestamp_nanos(), behind: info.state.last_sequence })
     }
@@ -149,7 +149,7 @@ impl Shown {
             return false;
         }
         *last = event.session_seq;
-        if self.0.len() > MOST_SESSIONS {
+        if self.0.len() > MAX_SESSIONS {
             // Ids are ordered by time.
             self.0.pop_first();
         }

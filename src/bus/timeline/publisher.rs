@@ -18,7 +18,7 @@ use super::stream_get::last_on;
 use super::wire::{MAX_EVENT_BYTES, encode, fit};
 use crate::bus::connection::Nats;
 use crate::bus::names::{TIMELINE, timeline_subject};
-use crate::engine::ports::{JournalError, Outbox};
+use crate::engine::ports::{Outbox, StoreError};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
@@ -31,7 +31,7 @@ const HEADER_BYTES: usize = 1024;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stuck {
     #[error("{0}")]
-    Store(JournalError),
+    Store(StoreError),
     #[error("{0}")]
     Broker(String),
     #[error("the table's event after number {after} has number {found}")]

@@ -66,11 +66,11 @@ impl Reader {
                 ..Config::default()
             };
             let consumer = nats.jetstream().create_consumer_on_stream(config, stream).await;
-            let consumer = consumer.map_err(|error| Error::Away(format!("{stream}: {error}")))?;
+            let consumer = consumer.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
             let context = nats.jetstream().clone();
             Ok(Self { context, consumer, inbox, requests: 0, consumer_sequence: 0, left: 0 })
         });
-        opened.await.unwrap_or_else(|_| Err(Error::Away(format!("{stream}: no consumer in time"))))
+        opened.await.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream}: no consumer in time"))))
     }
 
     /// The next message, when it comes. After an error the reader is of no more use. Cancel safe.
@@ -86,11 +86,11 @@ impl Reader {
                 .await?;
             }
             let answer = tokio::time::timeout(HEARTBEAT_MISSING, self.inbox.next()).await;
-            match answer.map_err(|_| Error::Away("a heartbeat is missing".to_owned()))? {
+            match answer.map_err(|_| Error::Unavailable("a heartbeat is missing".to_owned()))? {
                 Answer::Message(message) => return self.read(*message),
                 Answer::Over(number) if number + 1 == self.requests => self.left = 0,
                 Answer::Heartbeat(_) | Answer::Over(_) => {}
-                Answer::Lost(reason) => return Err(Error::Away(reason)),
+                Answer::Lost(reason) => return Err(Error::Unavailable(reason)),
             }
         }
     }
@@ -103,7 +103,7 @@ impl Reader {
         let mut is_first = self.left == PAGE;
         loop {
             let answer = tokio::time::timeout(PAGE_TIMEOUT, self.inbox.next()).await;
-            match answer.map_err(|_| Error::Away("no answer from the stream".to_owned()))? {
+            match answer.map_err(|_| Error::Unavailable("no answer from the stream".to_owned()))? {
                 Answer::Message(message) => return self.read(*message).map(Some),
                 Answer::Over(number) if number + 1 == self.requests => {
                     self.left = 0;
@@ -115,16 +115,16 @@ impl Reader {
                     self.ask(BatchConfig { batch: PAGE, no_wait: true, ..BatchConfig::default() }).await?;
                 }
                 Answer::Heartbeat(_) | Answer::Over(_) => {}
-                Answer::Lost(reason) => return Err(Error::Away(reason)),
+                Answer::Lost(reason) => return Err(Error::Unavailable(reason)),
             }
         }
     }
 
     fn read(&mut self, message: async_nats::Message) -> Result<Read, Error> {
         let message = jetstream::Message { message, context: self.context.clone() };
-        let info = message.info().map_err(|error| Error::Away(error.to_string()))?;
+        let info = message.info().map_err(|error| Error::Unavailable(error.to_string()))?;
         if info.consumer_sequence != self.consumer_sequence + 1 {
-            return Err(Error::Away("a message of the stream was lost on its way".to_owned()));
+            return Err(Error::Unavailable("a message of the stream was lost on its way".to_owned()));
         }
         self.consumer_sequence = info.consumer_sequence;
         self.left = self.left.saturating_sub(1);
@@ -136,8 +136,8 @@ impl Reader {
         let reply_to = self.inbox.reply_to(self.requests);
         let batch = request.batch;
         let sent = tokio::time::timeout(OPEN_TIMEOUT, self.consumer.request_batch(request, reply_to.into())).await;
-        let sent = sent.map_err(|_| Error::Away("the connection takes no pull request".to_owned()))?;
-        sent.map_err(|error| Error::Away(error.to_string()))?;
+        let sent = sent.map_err(|_| Error::Unavailable("the connection takes no pull request".to_owned()))?;
+        sent.map_err(|error| Error::Unavailable(error.to_string()))?;
         self.requests += 1;
         self.left = batch;
         Ok(())

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::bus::connection::Nats;
 use crate::bus::names::TIMELINE;
-use crate::engine::ports::BrokerAway;
+use crate::engine::ports::BrokerUnavailable;
 
 /// A refusal that no publisher repeated for so long says nothing any more: its session may have gone elsewhere.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -35,22 +35,22 @@ impl Refusals {
     }
 
     /// Asks the server how the stream is, and adds what publishers saw.
-    pub(super) async fn accepting(&self, nats: &Nats) -> Result<(), BrokerAway> {
+    pub(super) async fn accepting(&self, nats: &Nats) -> Result<(), BrokerUnavailable> {
         if !nats.link().connected {
-            return Err(BrokerAway("no connection".to_owned()));
+            return Err(BrokerUnavailable("no connection".to_owned()));
         }
         let asked = tokio::time::timeout(PATIENCE, nats.jetstream().get_stream(TIMELINE)).await;
         let stream = match asked {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(BrokerAway(format!("{TIMELINE}: {error}"))),
-            Err(_) => return Err(BrokerAway(format!("{TIMELINE} gave no answer"))),
+            Ok(Err(error)) => return Err(BrokerUnavailable(format!("{TIMELINE}: {error}"))),
+            Err(_) => return Err(BrokerUnavailable(format!("{TIMELINE} gave no answer"))),
         };
         if stream.cached_info().cluster.as_ref().is_some_and(|cluster| cluster.leader.is_none()) {
-            return Err(BrokerAway(format!("{TIMELINE} has no leader")));
+            return Err(BrokerUnavailable(format!("{TIMELINE} has no leader")));
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last {
-            Some((at, reason)) if at.elapsed() < REMEMBERED => Err(BrokerAway(reason)),
+            Some((at, reason)) if at.elapsed() < REMEMBERED => Err(BrokerUnavailable(reason)),
             Some(_) | None => Ok(()),
         }
     }

@@ -40,7 +40,7 @@ async fn read(
 ) -> Result<Option<StreamMessage>, Error> {
     let read = async {
         let handle = nats.jetstream().get_stream_no_info(stream).await;
-        let handle = handle.map_err(|error| Error::Away(format!("{stream}: {error}")))?;
+        let handle = handle.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
         match what(handle.raw_message_builder()).send().await {
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
@@ -49,11 +49,11 @@ async fn read(
                     Err(Error::Admin { object: stream.to_owned(), action: "read", reason: reason.to_string() })
                 }
                 RawMessageErrorKind::InvalidSubject | RawMessageErrorKind::Other => {
-                    Err(Error::Away(format!("{stream}: {error}")))
+                    Err(Error::Unavailable(format!("{stream}: {error}")))
                 }
             },
         }
     };
     let read = tokio::time::timeout(TIMEOUT, read).await;
-    read.unwrap_or_else(|_| Err(Error::Away(format!("{stream} gave no answer"))))
+    read.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream} gave no answer"))))
 }

@@ -52,6 +52,6 @@ impl Tail {
 pub(super) async fn last_event(nats: &Nats, session: SessionId) -> Result<Option<TimelineEvent>, Error> {
     // Whoever asks has a stream to read meanwhile.
     let last = tokio::time::timeout(LAST_TIMEOUT, last_on(nats, TIMELINE, &timeline_subject(session))).await;
-    let last = last.map_err(|_| Error::Away("no answer from the stream".to_owned()))??;
+    let last = last.map_err(|_| Error::Unavailable("no answer from the stream".to_owned()))??;
     Ok(last.and_then(|message| serde_json::from_slice(&message.payload).ok()))
 }

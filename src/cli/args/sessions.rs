@@ -11,7 +11,7 @@ use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 
 /// The most that a list shows at once.
-const LONGEST_LIST: i64 = 1000;
+const MAX_LIST: i64 = 1000;
 
 /// Arguments of `ask`.
 #[derive(Args, Clone, Debug)]
@@ -53,7 +53,7 @@ pub enum SessionsCommand {
 pub struct SessionsListArgs {
     /// At most so many
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=LONGEST_LIST))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
     /// Only those with this status: running, completed, failed, cancelled, timed-out
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
@@ -161,7 +161,7 @@ pub enum DeadLettersCommand {
 pub struct DeadLettersListArgs {
     /// At most so many
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=LONGEST_LIST))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
     /// One JSON object a line
     #[arg(long)]

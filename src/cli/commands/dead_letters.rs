@@ -9,7 +9,7 @@ use super::reach::{Database, ambiguous, note, print, print_json, with_cause};
 use super::watch::follow::Sources;
 use super::watch::waiting::QueueWatch;
 use super::{addresses, load_config, submit};
-use crate::bus::{MOST_DEAD_LETTERS, Nats, Published, StoredDeadLetter};
+use crate::bus::{MAX_DEAD_LETTERS, Nats, Published, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     GlobalArgs, LetterRef,
@@ -48,7 +48,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     } else {
         print(&dead_letters::letters(&found, &Surroundings::of_process().style()))?;
         if total > found.len() {
-            let bound = if total < MOST_DEAD_LETTERS { "" } else { "at least " };
+            let bound = if total < MAX_DEAD_LETTERS { "" } else { "at least " };
             note(&format!("{} of {bound}{total}; --limit shows more", found.len()))?;
         }
     }

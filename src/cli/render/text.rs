@@ -7,7 +7,7 @@ use std::str::Chars;
 use unicode_width::UnicodeWidthChar;
 
 /// How far an unterminated control string (a window title, say) may reach before it counts as text.
-const LONGEST_CONTROL_STRING: usize = 4096;
+const MAX_CONTROL_STRING: usize = 4096;
 
 /// `text` without escape sequences, control characters and invisible characters; line breaks stay.
 pub(crate) fn clean(text: &str, ascii: bool) -> String {
@@ -177,7 +177,7 @@ fn after_csi(mut rest: Chars<'_>) -> Chars<'_> {
 /// Behind a control string, or where it began when it does not end on this line.
 fn after_control_string(rest: Chars<'_>) -> Chars<'_> {
     let mut next = rest.clone();
-    for _ in 0..LONGEST_CONTROL_STRING {
+    for _ in 0..MAX_CONTROL_STRING {
         match next.next() {
             Some('\u{7}' | '\u{9c}') => return next,
             Some('\u{1b}') => {

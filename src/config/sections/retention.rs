@@ -41,8 +41,8 @@ pub struct Retention {
 }
 
 /// A redelivery, a command and a cooldown that is just being decided find what they are about.
-const SHORTEST_HOURS: u64 = 1;
-const LONGEST_DAYS: u64 = 3_650;
+const MIN_HOURS: u64 = 1;
+const MAX_DAYS: u64 = 3_650;
 /// A decision about a cooldown that has begun is over by then.
 const MARGIN: Duration = Duration::from_secs(60);
 
@@ -75,7 +75,7 @@ impl Retention {
     }
 
     pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let mut age = |key| map.duration(key, SHORTEST_HOURS * 3_600, LONGEST_DAYS * 24 * 3_600);
+        let mut age = |key| map.duration(key, MIN_HOURS * 3_600, MAX_DAYS * 24 * 3_600);
         let retention = Self {
             sessions: age("sessions"),
             alerts: age("alerts"),

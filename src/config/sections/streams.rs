@@ -6,10 +6,10 @@ use crate::config::read::reader::Map;
 
 const HOUR: u64 = 3_600;
 /// Ten years.
-const LONGEST_SECS: u64 = 87_600 * HOUR;
+const MAX_SECS: u64 = 87_600 * HOUR;
 const MIB: u64 = 1024 * 1024;
 /// A pebibyte.
-const LARGEST_BYTES: u64 = 1024 * 1024 * 1024 * MIB;
+const MAX_BYTES: u64 = 1024 * 1024 * 1024 * MIB;
 
 /// What the file says of the streams. What it leaves out has a default that a stream may exceed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,12 +55,12 @@ impl Kept {
     fn read(map: &mut Map<'_>, key: &'static str) -> Self {
         let Some(field) = map.get(key) else { return Self::default() };
         let mut map = field.map();
-        let kept = Self { max_age: map.duration("max_age", HOUR, LONGEST_SECS), max_bytes: max_bytes(&mut map) };
+        let kept = Self { max_age: map.duration("max_age", HOUR, MAX_SECS), max_bytes: max_bytes(&mut map) };
         map.finish();
         kept
     }
 }
 
 fn max_bytes(map: &mut Map<'_>) -> Option<u64> {
-    map.get("max_bytes")?.bytes(MIB, LARGEST_BYTES)
+    map.get("max_bytes")?.bytes(MIB, MAX_BYTES)
 }

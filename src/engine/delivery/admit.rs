@@ -14,17 +14,17 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::dispatch::{Dispatcher, Intake, Misread, Planned, Understood, jittered};
+use super::dispatch::{Dispatcher, Intake, Planned, PrepareError, PreparedAlert, jittered};
 use super::heartbeat::attended;
 use crate::engine::ports::{
-    Claimed, DeadReason, Delivery, Feed, JoinRequest, JournalError, OpenRequest, Opened, Place, Received, Refusal,
-    Sessions,
+    Claimed, DeadReason, Delivery, Disposition, Feed, JoinRequest, OpenRequest, Opened, Received, Refusal, Sessions,
+    StoreError,
 };
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
 
 /// How long taking a reading off the count may hold up the answer to the broker.
-const SPARE_BOUND: Duration = Duration::from_secs(5);
+const REFUND_TIMEOUT: Duration = Duration::from_secs(5);
 /// Until the session of the fingerprint that is being cancelled is over.
 const CLOSING: Duration = Duration::from_secs(2);
 
@@ -36,7 +36,7 @@ const SPREAD: Duration = Duration::from_secs(1);
 
 /// What reading an undecided alert led to.
 #[derive(Debug)]
-pub(super) enum Decision {
+pub(super) enum Admission {
     /// A session, leased to this worker; the lease was asked for at that instant.
     Session(Claimed, Instant),
     /// It has its place, and no session of its own.
@@ -54,7 +54,7 @@ pub(super) enum Decision {
 /// Why nothing came of a body.
 enum Unread {
     Refused(Refusal),
-    Away(JournalError),
+    Unavailable(StoreError),
     Panicked,
     /// The worker shuts down.
     Stopped,
@@ -68,10 +68,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         received: &Received,
         (fault, attempts): (Option<Refusal>, u32),
         delivery: &D,
-    ) -> Result<Decision, JournalError> {
+    ) -> Result<Admission, StoreError> {
         if let Some(refusal) = fault.or_else(|| self.poison(attempts)) {
-            self.sessions.bury(received.alert_id, refusal).await?;
-            return Ok(Decision::Placed);
+            self.sessions.give_up(received.alert_id, refusal).await?;
+            return Ok(Admission::Placed);
         }
         let reading = async {
             if attempts > 1 {
@@ -84,37 +84,43 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     }
 
     /// A reader has died, perhaps of this very alert. It is off the count until its turn comes.
-    async fn read_alone(&self, received: &Received) -> Result<Decision, JournalError> {
+    async fn read_alone(&self, received: &Received) -> Result<Admission, StoreError> {
         let id = received.alert_id;
-        self.spare(id).await;
+        self.refund_attempt(id).await;
         let turn = async {
             tokio::time::sleep(SPREAD.mul_f64(fastrand::f64())).await; // so that none of them is always the first
             self.running.alone().await
         };
         let alone = tokio::select! {
-            () = self.drain.cancelled() => return Ok(Decision::Waits(Duration::ZERO)),
+            () = self.drain.cancelled() => return Ok(Admission::Waits(Duration::ZERO)),
             alone = tokio::time::timeout(2 * self.settings.lease, turn) => alone,
         };
         let Ok(_alone) = alone else {
             tracing::debug!(session_id = %id, "alert goes back to the queue: it cannot be read alone now");
-            return Ok(Decision::Waits(jittered(self.settings.lease)));
+            return Ok(Admission::Waits(jittered(self.settings.lease)));
         };
         match self.sessions.receive(received.clone()).await {
-            Ok(Place::Undecided { attempts }) => match self.poison(attempts) {
-                Some(refusal) => self.sessions.bury(id, refusal).await.map(|()| Decision::Placed),
+            Ok(Disposition::Undecided { attempts }) => match self.poison(attempts) {
+                Some(refusal) => self.sessions.give_up(id, refusal).await.map(|()| Admission::Placed),
                 None => self.read_and_open(received).await,
             },
-            Ok(Place::Opened | Place::Joined(_) | Place::Ended | Place::Dead(_) | Place::UsedId) => Ok(Decision::Raced),
+            Ok(
+                Disposition::Opened
+                | Disposition::Joined(_)
+                | Disposition::Ended
+                | Disposition::Dead(_)
+                | Disposition::UsedId,
+            ) => Ok(Admission::Raced),
             Err(error) => {
                 tracing::warn!(session_id = %id, "alert goes back to the queue: {error}");
-                Ok(Decision::Waits(jittered(CLOSING)))
+                Ok(Admission::Waits(jittered(CLOSING)))
             }
         }
     }
 
-    /// This delivery was no attempt to read the alert. The store may be what is away: then it stays counted.
-    pub(super) async fn spare(&self, id: SessionId) {
-        match tokio::time::timeout(SPARE_BOUND, self.sessions.spare(id)).await {
+    /// This delivery was no attempt to read the alert. The store may be what is unavailable: then it stays counted.
+    pub(super) async fn refund_attempt(&self, id: SessionId) {
+        match tokio::time::timeout(REFUND_TIMEOUT, self.sessions.refund_attempt(id)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(session_id = %id, "an interrupted reading stays counted: {error}"),
             Err(_) => tracing::debug!(session_id = %id, "an interrupted reading stays counted: no answer"),
@@ -134,51 +140,51 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
 
     /// The store is asked first: an alert that an open session takes along, or that one answers for which completed just
     /// before, needs no plan and no tools.
-    async fn read_and_open(&self, received: &Received) -> Result<Decision, JournalError> {
+    async fn read_and_open(&self, received: &Received) -> Result<Admission, StoreError> {
         let (id, shared) = (received.alert_id, Arc::new(received.clone()));
         let (intake, body) = (Arc::clone(&self.intake), Arc::clone(&shared));
-        let understood = match self.aside(id, async move { intake.understand(&body).await }).await {
-            Ok(understood) => Arc::new(understood),
+        let prepared = match self.aside(id, async move { intake.prepare(&body).await }).await {
+            Ok(prepared) => Arc::new(prepared),
             Err(unread) => return self.unread(id, unread).await,
         };
-        if understood.thread.is_none() {
-            let Understood { alert, force, .. } = &*understood;
+        if prepared.thread.is_none() {
+            let PreparedAlert { alert, force, .. } = &*prepared;
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
             if let Some(taken) = self.sessions.join(JoinRequest { alert_id: id, alert, cooldown, force }).await? {
                 return Ok(self.decided(id, (taken, Instant::now())));
             }
         }
-        let (intake, about) = (Arc::clone(&self.intake), Arc::clone(&understood));
+        let (intake, about) = (Arc::clone(&self.intake), Arc::clone(&prepared));
         let planned = match self.aside(id, async move { intake.plan(&shared, &about).await }).await {
             Ok(planned) => planned,
             Err(unread) => return self.unread(id, unread).await,
         };
         if self.waits_for_tools(id, &planned.plan.unavailable_servers).await? {
-            return Ok(Decision::Later(jittered(TOOLS)));
+            return Ok(Admission::Later(jittered(TOOLS)));
         }
-        self.open(id, (*understood).clone(), planned).await
+        self.open(id, (*prepared).clone(), planned).await
     }
 
-    async fn unread(&self, id: SessionId, unread: Unread) -> Result<Decision, JournalError> {
+    async fn unread(&self, id: SessionId, unread: Unread) -> Result<Admission, StoreError> {
         match unread {
             Unread::Refused(refusal) => {
-                self.sessions.bury(id, refusal).await?;
-                Ok(Decision::Placed)
+                self.sessions.give_up(id, refusal).await?;
+                Ok(Admission::Placed)
             }
             // Taken off the count by the caller, as after any other write that failed.
-            Unread::Away(error) => Err(error),
-            Unread::Panicked => Ok(Decision::Died),
-            Unread::Stopped => Ok(Decision::Later(Duration::ZERO)),
+            Unread::Unavailable(error) => Err(error),
+            Unread::Panicked => Ok(Admission::Died),
+            Unread::Stopped => Ok(Admission::Later(Duration::ZERO)),
             Unread::TooLong => {
                 tracing::warn!(session_id = %id, "alert goes back to the queue: reading it takes too long");
-                Ok(Decision::Later(jittered(self.settings.lease)))
+                Ok(Admission::Later(jittered(self.settings.lease)))
             }
         }
     }
 
     /// An investigation without the tools of its chain is paid for and finds little, so a server that restarts is waited
     /// for. It is bounded by the store's clock: neither a redelivery nor another worker begins anew.
-    async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, JournalError> {
+    async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, StoreError> {
         if unavailable.is_empty() {
             return Ok(false);
         }
@@ -197,7 +203,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     async fn aside<T: Send + 'static>(
         &self,
         id: SessionId,
-        reading: impl Future<Output = Result<T, Misread>> + Send + 'static,
+        reading: impl Future<Output = Result<T, PrepareError>> + Send + 'static,
     ) -> Result<T, Unread> {
         let reading = AbortOnDropHandle::new(tokio::spawn(reading));
         tokio::select! {
@@ -205,8 +211,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             () = self.drain.cancelled() => Err(Unread::Stopped),
             read = tokio::time::timeout(2 * self.settings.lease, reading) => match read {
                 Ok(Ok(Ok(read))) => Ok(read),
-                Ok(Ok(Err(Misread::Refused(refusal)))) => Err(Unread::Refused(refusal)),
-                Ok(Ok(Err(Misread::Away(error)))) => Err(Unread::Away(error)),
+                Ok(Ok(Err(PrepareError::Refused(refusal)))) => Err(Unread::Refused(refusal)),
+                Ok(Ok(Err(PrepareError::Unavailable(error)))) => Err(Unread::Unavailable(error)),
                 Ok(Err(panic)) => {
                     tracing::error!(session_id = %id, "reading an alert panicked: {panic}");
                     Err(Unread::Panicked)
@@ -216,8 +222,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         }
     }
 
-    async fn open(&self, id: SessionId, understood: Understood, planned: Planned) -> Result<Decision, JournalError> {
-        let Understood { alert, force, retry_of, thread } = understood;
+    async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
+        let PreparedAlert { alert, force, retry_of, thread } = prepared;
         let Planned { plan, started } = planned;
         let request = OpenRequest {
             alert_id: id,
@@ -239,29 +245,29 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         Ok(self.decided(id, (opened, asked_at)))
     }
 
-    fn decided(&self, id: SessionId, (opened, asked_at): (Opened, Instant)) -> Decision {
+    fn decided(&self, id: SessionId, (opened, asked_at): (Opened, Instant)) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Decision::Session(claimed, asked_at)
+                Admission::Session(claimed, asked_at)
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
                 tracing::info!(session_id = %id, %target, "alert joined an open session");
-                self.ports.feed.poke(target);
-                Decision::Placed
+                self.ports.feed.notify(target);
+                Admission::Placed
             }
-            Opened::Cooling(target) => {
+            Opened::CoveredByCooldown(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "cooldown").increment(1);
                 tracing::info!(session_id = %id, %target, "alert is answered for by a session that completed just before");
-                Decision::Placed
+                Admission::Placed
             }
-            Opened::Closing(target) => {
+            Opened::TargetCancelling(target) => {
                 tracing::debug!(session_id = %id, %target, "alert waits for the end of a session that is cancelled");
-                Decision::Later(jittered(CLOSING))
+                Admission::Later(jittered(CLOSING))
             }
-            Opened::NotInvestigated => Decision::Placed,
-            Opened::Raced => Decision::Raced,
+            Opened::NotInvestigated => Admission::Placed,
+            Opened::Raced => Admission::Raced,
         }
     }
 }

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::admit::Decision;
+use super::admit::Admission;
 use super::redelivery::Hesitation;
-use super::settle::Trouble;
+use super::settle::SettleError;
 use super::settler::Settler;
 use crate::engine::ports::{
-    Claim, ClaimRequest, DeadReason, Delivery, JournalError, Place, Received, Refusal, Sessions,
+    Claim, ClaimRequest, DeadReason, Delivery, Disposition, Received, Refusal, Sessions, StoreError,
 };
 use crate::engine::run::instruments;
 use crate::engine::run::registry::Running;
@@ -45,23 +45,23 @@ pub trait Intake: Send + Sync + 'static {
     /// Decodes and masks.
     ///
     /// # Errors
-    /// Why the alert has to be given up, or what is away.
-    fn understand(&self, received: &Received) -> impl Future<Output = Result<Understood, Misread>> + Send;
+    /// Why the alert has to be given up, or what is unavailable.
+    fn prepare(&self, received: &Received) -> impl Future<Output = Result<PreparedAlert, PrepareError>> + Send;
 
     /// Plans the investigation of an alert that nothing else takes along or answers for.
     ///
     /// # Errors
-    /// As [`Intake::understand`].
+    /// As [`Intake::prepare`].
     fn plan(
         &self,
         received: &Received,
-        understood: &Understood,
-    ) -> impl Future<Output = Result<Planned, Misread>> + Send;
+        prepared: &PreparedAlert,
+    ) -> impl Future<Output = Result<Planned, PrepareError>> + Send;
 }
 
 /// An alert, as far as it is known before it is decided where it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Understood {
+pub struct PreparedAlert {
     /// The alert.
     pub alert: Alert,
     /// The producer asks for an investigation although one of the fingerprint has completed within the cooldown.
@@ -81,16 +81,16 @@ pub struct Planned {
     pub started: EventDraft,
 }
 
-/// Why a body was not understood.
+/// Why a body was not prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misread {
+pub enum PrepareError {
     /// The alert has to be given up.
     Refused(Refusal),
-    /// What it takes to read it is away: somebody shall try again, and it was no attempt.
-    Away(JournalError),
+    /// What it takes to read it is unavailable: somebody shall try again, and it was no attempt.
+    Unavailable(StoreError),
 }
 
-impl From<Refusal> for Misread {
+impl From<Refusal> for PrepareError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
@@ -130,15 +130,15 @@ pub struct Dispatcher<W: World, S, I, D> {
     pub running: Arc<Running<D>>,
     /// How.
     pub settings: Arc<Settings>,
-    /// Sessions that came back because the LLM service was away.
+    /// Sessions that came back because the LLM service was unavailable.
     pub hesitation: Arc<Hesitation>,
-    /// When the store was away.
+    /// When the store was unavailable.
     pub outages: Arc<Outages>,
     /// Where what is over waits until everything is on the stream.
     pub settler: Arc<Settler<S, W::Feed, D>>,
     /// The process shuts down.
     pub drain: CancellationToken,
-    /// It does so at once: what still runs is handed back in the middle of its call.
+    /// It does so at once: what still runs is released in the middle of its call.
     pub hurry: CancellationToken,
 }
 
@@ -194,43 +194,45 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         mut received: Received,
         (mut fault, derived_id): (Option<Refusal>, SessionId),
         delivery: &Arc<D>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<Answer, SettleError> {
         for _ in 0..MAX_RACES {
             let id = received.alert_id;
             match self.sessions.receive(received.clone()).await? {
-                Place::UsedId if id != derived_id => {
+                Disposition::UsedId if id != derived_id => {
                     received.alert_id = derived_id;
                     let detail = format!("id {id} came before, with another body");
                     fault = Some(Refusal { reason: DeadReason::UsedId, detail });
                 }
-                Place::UsedId => return Ok(Answer::Term(DeadReason::UsedId)),
-                Place::Opened => return self.take_over(id, received.stream_sequence, delivery).await,
-                Place::Joined(_) | Place::Ended | Place::Dead(_) => return Ok(self.settler.take(id, delivery)),
-                Place::Undecided { attempts } => {
+                Disposition::UsedId => return Ok(Answer::Term(DeadReason::UsedId)),
+                Disposition::Opened => return self.take_over(id, received.stream_sequence, delivery).await,
+                Disposition::Joined(_) | Disposition::Ended | Disposition::Dead(_) => {
+                    return Ok(self.settler.take(id, delivery));
+                }
+                Disposition::Undecided { attempts } => {
                     match self.decide(&received, (fault.clone(), attempts), delivery).await {
-                        Ok(Decision::Session(claimed, asked_at)) => {
+                        Ok(Admission::Session(claimed, asked_at)) => {
                             instruments::opened(derived_id);
                             return Ok(self.run((claimed, asked_at), delivery).await);
                         }
-                        Ok(Decision::Placed) => return Ok(self.settler.take(id, delivery)),
+                        Ok(Admission::Placed) => return Ok(self.settler.take(id, delivery)),
                         // It was an attempt, as if the worker had died.
-                        Ok(Decision::Died) => return Ok(Answer::Nak(jittered(self.settings.lease))),
-                        Ok(Decision::Later(delay)) => {
-                            self.spare(id).await;
+                        Ok(Admission::Died) => return Ok(Answer::Nak(jittered(self.settings.lease))),
+                        Ok(Admission::Later(delay)) => {
+                            self.refund_attempt(id).await;
                             return Ok(Answer::Nak(delay));
                         }
-                        Ok(Decision::Waits(delay)) => return Ok(Answer::Nak(delay)),
-                        Ok(Decision::Raced) => self.spare(id).await,
+                        Ok(Admission::Waits(delay)) => return Ok(Answer::Nak(delay)),
+                        Ok(Admission::Raced) => self.refund_attempt(id).await,
                         // What the store does not take it will not take later: the reading counts.
-                        Err(JournalError::Refused(why)) if attempts >= MAX_REFUSALS => {
+                        Err(StoreError::Refused(why)) if attempts >= MAX_REFUSALS => {
                             let detail = format!("the store refused it: {why}");
                             let refusal = Refusal { reason: DeadReason::AttemptsExhausted, detail };
-                            self.sessions.bury(id, refusal).await?;
+                            self.sessions.give_up(id, refusal).await?;
                             return Ok(self.settler.take(id, delivery));
                         }
-                        Err(error @ JournalError::Refused(_)) => return Err(error.into()),
+                        Err(error @ StoreError::Refused(_)) => return Err(error.into()),
                         Err(error) => {
-                            self.spare(id).await;
+                            self.refund_attempt(id).await;
                             return Err(error.into());
                         }
                     }
@@ -241,7 +243,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         Ok(Answer::Nak(jittered(Duration::from_secs(1))))
     }
 
-    async fn take_over(&self, id: SessionId, sequence: u64, delivery: &Arc<D>) -> Result<Answer, Trouble> {
+    async fn take_over(&self, id: SessionId, sequence: u64, delivery: &Arc<D>) -> Result<Answer, SettleError> {
         if self.running.adopt(id, delivery) {
             return Ok(Answer::Nothing);
         }
@@ -267,8 +269,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 Ok(self.run((claimed, asked_at), delivery).await)
             }
             Claim::Busy(remaining) => Ok(Answer::Nak(jittered(remaining))),
-            Claim::Over { .. } => Ok(self.settler.take(id, delivery)),
-            Claim::TooNew | Claim::Unknown => Ok(Answer::Nak(jittered(Duration::from_secs(30)))),
+            Claim::Ended { .. } => Ok(self.settler.take(id, delivery)),
+            Claim::Incompatible | Claim::Unknown => Ok(Answer::Nak(jittered(Duration::from_secs(30)))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use crate::engine::ports::{BrokerAway, Delivery};
+use crate::engine::ports::{BrokerUnavailable, Delivery};
 
 /// Does `work` and tells the broker every third of the lease that somebody is at it. A broker that does not answer
 /// holds nothing up.
@@ -17,7 +17,7 @@ pub(super) async fn attended<D: Delivery, T>(delivery: &D, lease: Duration, work
 /// The same with any way to say it.
 pub(super) async fn telling<T, P>(period: Duration, progress: impl Fn() -> P, work: impl Future<Output = T>) -> T
 where
-    P: Future<Output = Result<(), BrokerAway>>,
+    P: Future<Output = Result<(), BrokerUnavailable>>,
 {
     tokio::select! {
         biased;
@@ -28,7 +28,7 @@ where
 
 async fn keep_telling<P>(period: Duration, progress: impl Fn() -> P) -> Infallible
 where
-    P: Future<Output = Result<(), BrokerAway>>,
+    P: Future<Output = Result<(), BrokerUnavailable>>,
 {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

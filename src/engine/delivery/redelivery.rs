@@ -1,4 +1,4 @@
-//! How long a session stays in the queue after it was handed back because something did not work, and whether that was
+//! How long a session stays in the queue after it was released because something did not work, and whether that was
 //! an attempt.
 //!
 //! Each return costs a claim and an event. A service can refuse calls while its health says that it serves: then no
@@ -44,7 +44,7 @@ pub(crate) struct Returned {
     pub(crate) counts: bool,
 }
 
-/// The returns of the sessions that this process handed back.
+/// The returns of the sessions that this process released.
 #[derive(Debug, Default)]
 pub struct Hesitation {
     known: Mutex<Known>,
@@ -71,7 +71,7 @@ impl Hesitation {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).worked.insert(session, Instant::now());
     }
 
-    /// A session is handed back; `progressed`: it wrote a checkpoint since it was claimed.
+    /// A session is released; `progressed`: it wrote a checkpoint since it was claimed.
     pub(crate) fn returned(&self, session: SessionId, progressed: bool, cause: Cause) -> Returned {
         let now = Instant::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,17 +2,17 @@
 //!
 //! Anybody may settle, any number of times: the rows of what is over do not change.
 
-use crate::engine::ports::{BrokerAway, DeadReason, Feed, JournalError, Sessions};
+use crate::engine::ports::{BrokerUnavailable, DeadReason, Feed, Sessions, StoreError};
 use crate::engine::run::recovery::reconcile;
 use crate::investigation::ids::SessionId;
 
-/// The store or the broker is away: somebody will try again.
+/// The store or the broker is unavailable: somebody will try again.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum SettleError {
     #[error(transparent)]
-    Store(#[from] JournalError),
+    Store(#[from] StoreError),
     #[error(transparent)]
-    Broker(#[from] BrokerAway),
+    Broker(#[from] BrokerUnavailable),
 }
 
 /// How far settling came.
@@ -25,7 +25,11 @@ pub(crate) enum Settled {
 }
 
 /// Stores the dead letter, waits until every event is on the stream, then marks it as settled.
-pub(crate) async fn settle<S: Sessions, F: Feed>(sessions: &S, feed: &F, id: SessionId) -> Result<Settled, Trouble> {
+pub(crate) async fn settle<S: Sessions, F: Feed>(
+    sessions: &S,
+    feed: &F,
+    id: SessionId,
+) -> Result<Settled, SettleError> {
     let standing = sessions.standing(id).await?;
     if !standing.over {
         return Ok(Settled::NotOver);
@@ -33,7 +37,7 @@ pub(crate) async fn settle<S: Sessions, F: Feed>(sessions: &S, feed: &F, id: Ses
     let dead = standing.owes.as_ref().map(|letter| letter.reason);
     if !standing.settled {
         if let Some(letter) = standing.owes {
-            feed.bury(letter).await?;
+            feed.publish_dead_letter(letter).await?;
         }
         let last_seq = match reconcile((sessions, feed), id, None).await? {
             Some(_) => sessions.standing(id).await?.last_seq,

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::dispatch::{Answer, answer_with, jittered};
 use super::heartbeat::telling;
 use super::settle::{Settled, settle};
-use crate::engine::ports::{BrokerAway, Delivery, Feed, Sessions};
+use crate::engine::ports::{BrokerUnavailable, Delivery, Feed, Sessions};
 use crate::engine::worker::timeline_probe::{Timeline, accepts_again};
 use crate::investigation::ids::SessionId;
 
@@ -132,7 +132,7 @@ impl<S: Sessions, F: Feed, D: Delivery> Settler<S, F, D> {
         }
     }
 
-    async fn progress(&self, id: SessionId) -> Result<(), BrokerAway> {
+    async fn progress(&self, id: SessionId) -> Result<(), BrokerUnavailable> {
         let present = self.waiting().get(&id).cloned();
         match present {
             Some(delivery) => delivery.progress().await,

@@ -12,30 +12,33 @@ use crate::investigation::timeline::{Delta, TimelineEvent};
 
 /// The broker cannot be reached, or does not answer in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("broker is away: {0}")]
-pub struct BrokerAway(pub String);
+#[error("broker is unavailable: {0}")]
+pub struct BrokerUnavailable(pub String);
 
 /// The way out of a running session.
 pub trait Feed: Send + Sync + 'static {
     /// There may be new rows: publish them. Never waits.
-    fn poke(&self, session: SessionId);
+    fn notify(&self, session: SessionId);
 
     /// Shows a piece of an answer. Never waits, may drop.
     fn delta(&self, delta: Delta);
 
     /// Compares the session's events on the stream with those of the store. `None`: the stream has nothing that the store
     /// has not.
-    fn divergence(&self, session: SessionId) -> impl Future<Output = Result<Option<Divergence>, BrokerAway>> + Send;
+    fn divergence(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<Option<Divergence>, BrokerUnavailable>> + Send;
 
     /// Returns when every event up to `last_seq` is on the stream; then the session's publisher ends.
-    fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Whether the timeline stream takes events: it is there, has a leader, and has refused none since the last one
     /// that it took. Bounded by a few seconds.
-    fn accepting(&self) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn accepting(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Stores a dead letter once, however often it is called.
-    fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn publish_dead_letter(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
 /// Events that were published, and that the store has lost.
@@ -50,25 +53,29 @@ pub struct Divergence {
 /// A claimed message of the stream of alerts. An answer says nothing about ownership.
 pub trait Delivery: Send + Sync + 'static {
     /// Still at it.
-    fn progress(&self) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn progress(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Done; returns when the server has confirmed it.
-    fn ack(&self) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn ack(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Give it to somebody else after `delay`.
-    fn nak(&self, delay: Duration) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn nak(&self, delay: Duration) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Never again; `reason` is for the server's advisory.
-    fn term(&self, reason: &str) -> impl Future<Output = Result<(), BrokerAway>> + Send;
+    fn term(&self, reason: &str) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
 /// The stream of alerts, for the sweeper.
 pub trait Queue: Send + Sync + 'static {
     /// Whether the message at `stream_sequence` is there and is this alert's.
-    fn holds(&self, alert: SessionId, stream_sequence: u64) -> impl Future<Output = Result<bool, BrokerAway>> + Send;
+    fn holds(
+        &self,
+        alert: SessionId,
+        stream_sequence: u64,
+    ) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 
     /// Queues an alert again under its id; returns its new sequence once the stream has acknowledged it.
-    fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerAway>> + Send;
+    fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
 }
 
 /// What the stream of requests says.
@@ -87,18 +94,18 @@ pub trait Requests: Send + Sync + 'static {
     fn next(&self) -> impl Future<Output = Request> + Send;
 
     /// Whether this session was ever asked to cancel.
-    fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerAway>> + Send;
+    fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 }
 
 /// Says that a worker is there. Advisory: never used to decide who owns what.
 pub trait Presence: Send + Sync + 'static {
     /// Never waits, may be lost.
-    fn announce(&self, worker: &WorkerNews);
+    fn announce(&self, worker: &WorkerStatus);
 }
 
 /// What a worker says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerNews {
+pub struct WorkerStatus {
     /// The process.
     pub worker_id: WorkerId,
     /// Its name for people.
@@ -109,6 +116,6 @@ pub struct WorkerNews {
     pub slots: u32,
     /// Those that it owns now.
     pub sessions: Vec<SessionId>,
-    /// `claiming`, `paused` (something it needs is away) or `draining`.
+    /// `claiming`, `paused` (something it needs is unavailable) or `draining`.
     pub state: String,
 }

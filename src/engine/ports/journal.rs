@@ -20,7 +20,7 @@ use crate::investigation::timeline::EventDraft;
 pub struct Lease {
     /// The session.
     pub session_id: SessionId,
-    /// Grows by one with every claim and hand-back.
+    /// Grows by one with every claim and release.
     pub epoch: u32,
     /// Random per claim: a restored database cannot give the same right twice.
     pub token: Uuid,
@@ -28,7 +28,7 @@ pub struct Lease {
 
 /// Why a write did not happen or is not known to have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JournalError {
+pub enum StoreError {
     /// Another worker owns the session: stop without a word.
     #[error("lease epoch {held} superseded by {current}")]
     LeaseLost {
@@ -50,21 +50,21 @@ pub enum JournalError {
     #[error("refused: {0}")]
     Refused(String),
     /// The store gave no answer within its bounds; the outcome is unknown.
-    #[error("store is away: {0}")]
-    Away(String),
+    #[error("store is unavailable: {0}")]
+    Unavailable(String),
 }
 
 /// Appends to a session under a lease. Retries an unknown outcome with the same bytes by itself, for a bounded time.
 pub trait Journal: Send + Sync + 'static {
     /// The frozen plan and how far the session has come.
-    fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, JournalError>> + Send;
+    fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, StoreError>> + Send;
 
     /// The entries of one execution, in order, with the numbers of the events that tell them.
     fn entries(
         &self,
         session: SessionId,
         execution: ExecutionId,
-    ) -> impl Future<Output = Result<Vec<Recorded>, JournalError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Recorded>, StoreError>> + Send;
 
     /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
     /// ([`told_by`](crate::investigation::execution::event_refs::told_by)), the same ones however often it is sent.
@@ -72,21 +72,18 @@ pub trait Journal: Send + Sync + 'static {
         &self,
         lease: Lease,
         checkpoint: Checkpoint,
-    ) -> impl Future<Output = Result<Vec<Option<u32>>, JournalError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Option<u32>>, StoreError>> + Send;
 
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
-    fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The end of the session, with its last event.
-    fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
     /// Needs no lease: a call that is kept twice, or although its start is committed, changes nothing.
-    fn remember(
-        &self,
-        session: SessionId,
-        calls: Vec<LostCall>,
-    ) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn remember(&self, session: SessionId, calls: Vec<LostCall>)
+    -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 /// Everything one checkpoint writes.

@@ -44,9 +44,9 @@ pub struct ModelRequest {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: nobody's fault, the session is handed back.
-    #[error("llm service is away: {0}")]
-    Away(String),
+    /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: nobody's fault, the session is released.
+    #[error("llm service is unavailable: {0}")]
+    Unavailable(String),
     /// The connection was there and broke before the first chunk: the service may have died of this very call.
     #[error("llm service broke off: {0}")]
     Broke(String),

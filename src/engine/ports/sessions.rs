@@ -7,9 +7,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::broker::Divergence;
-use super::journal::{JournalError, Lease};
+use super::journal::{Lease, StoreError};
 use super::pruned::Pruned;
-use super::standing::Standing;
+use super::standing::SettlementStatus;
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -35,7 +35,7 @@ pub struct Received {
 
 /// Where an alert is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Disposition {
     /// Nowhere yet: decode it, then open, join or bury it.
     Undecided {
         /// Deliveries that began to read it, this one included and those that were spared left out.
@@ -169,9 +169,9 @@ pub enum Opened {
     /// Linked to this open session.
     Joined(SessionId),
     /// Answered for by this session, which completed less than the cooldown ago.
-    Cooling(SessionId),
+    CoveredByCooldown(SessionId),
     /// The open session of the fingerprint is being cancelled: it takes nothing along, and no other can begin yet.
-    Closing(SessionId),
+    TargetCancelling(SessionId),
     /// Only resolved, and nobody investigates it: ended without a session.
     NotInvestigated,
     /// Another worker was faster: look at the alert's place again.
@@ -199,12 +199,12 @@ pub enum Claim {
     /// Somebody's lease lives for this long.
     Busy(Duration),
     /// The session is over and may have to be settled.
-    Over {
+    Ended {
         /// Everything is published already.
         settled: bool,
     },
     /// A newer version wrote it.
-    TooNew,
+    Incompatible,
     /// There is no such session.
     Unknown,
 }
@@ -230,72 +230,67 @@ pub enum Renewal {
 /// Alerts and leases.
 pub trait Sessions: Send + Sync + 'static {
     /// Insert first: makes the alert known and counts the delivery.
-    fn receive(&self, received: Received) -> impl Future<Output = Result<Place, JournalError>> + Send;
+    fn receive(&self, received: Received) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
 
     /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
-    fn join(&self, request: JoinRequest) -> impl Future<Output = Result<Option<Opened>, JournalError>> + Send;
+    fn join(&self, request: JoinRequest) -> impl Future<Output = Result<Option<Opened>, StoreError>> + Send;
 
     /// Since an alert was delivered for the first time, by the store's clock.
-    fn waited(&self, alert: SessionId) -> impl Future<Output = Result<Duration, JournalError>> + Send;
+    fn waited(&self, alert: SessionId) -> impl Future<Output = Result<Duration, StoreError>> + Send;
 
     /// Opens, joins or ends the alert, in one statement.
-    fn open(&self, request: OpenRequest) -> impl Future<Output = Result<Opened, JournalError>> + Send;
+    fn open(&self, request: OpenRequest) -> impl Future<Output = Result<Opened, StoreError>> + Send;
 
     /// Gives an undecided alert up. Idempotent.
-    fn bury(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn give_up(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Takes a session whose lease has run out.
-    fn claim(
-        &self,
-        session: SessionId,
-        claim: ClaimRequest,
-    ) -> impl Future<Output = Result<Claim, JournalError>> + Send;
+    fn claim(&self, session: SessionId, claim: ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
     /// Renews all leases of this worker in one statement; one answer a lease, in order.
     fn renew(
         &self,
         leases: Vec<Lease>,
         period: Duration,
-    ) -> impl Future<Output = Result<Vec<Renewal>, JournalError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Renewal>, StoreError>> + Send;
 
     /// Hands a session back: no owner, next epoch, no attempt counted.
-    fn release(&self, lease: Lease) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn release(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The same after what was an attempt all the same: it stays counted.
-    fn release_counted(&self, lease: Lease) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn release_counted(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Renews one lease and waits for its row, at most as long as the store waits for any. [`Renewal::Locked`] when that
     /// was not long enough, or when the lease is not what it was.
-    fn renew_one(&self, lease: Lease, period: Duration) -> impl Future<Output = Result<Renewal, JournalError>> + Send;
+    fn renew_one(&self, lease: Lease, period: Duration) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
 
     /// Whether the session or alert is over, and the dead letter it owes.
-    fn standing(&self, session: SessionId) -> impl Future<Output = Result<Standing, JournalError>> + Send;
+    fn standing(&self, session: SessionId) -> impl Future<Output = Result<SettlementStatus, StoreError>> + Send;
 
     /// Takes back what the store has lost and the stream still has: the events return under their numbers, what the store
     /// has written since moves behind them, and an event tells of it. Where the stream has the session's end, the session
     /// has ended.
-    fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, JournalError>> + Send;
+    fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, StoreError>> + Send;
 
     /// Marks it as settled and forgets the raw body. Idempotent.
-    fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// This delivery of an undecided alert was no attempt to read it: something it needs was away, or another alert was
+    /// This delivery of an undecided alert was no attempt to read it: something it needs was unavailable, or another alert was
     /// in the way. Idempotent only as far as [`Sessions::receive`] is: one call a delivery.
-    fn spare(&self, alert: SessionId) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn refund_attempt(&self, alert: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Asks for a session to be cancelled; its next renewal or claim brings it back. `false` when it is over or not known.
-    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<bool, JournalError>> + Send;
+    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// What nobody seems to take care of. Rows that a statement holds now are skipped, and what is found is not found
     /// again by anybody for one `interval`.
-    fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, JournalError>> + Send;
+    fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, StoreError>> + Send;
 
     /// A lost job was queued again under this sequence.
-    fn requeued(&self, alert: SessionId, stream_sequence: u64)
-    -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn requeued(&self, alert: SessionId, stream_sequence: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Deletes at most about `limit` rows of each kind that are older than `retention` keeps. Empty when nothing is left.
-    fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, JournalError>> + Send;
+    fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
 
     /// One small write: whether the store takes writes.
     fn reachable(&self) -> impl Future<Output = bool> + Send;

@@ -4,14 +4,14 @@ use std::future::Future;
 
 use serde_json::Value;
 
-use super::journal::JournalError;
+use super::journal::StoreError;
 use super::sessions::DeadReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
 /// Whether something is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SettlementStatus {
     /// No event will follow.
     pub over: bool,
     /// Settled before.
@@ -53,10 +53,10 @@ pub trait Outbox: Send + Sync + 'static {
         session: SessionId,
         after: u32,
         limit: u32,
-    ) -> impl Future<Output = Result<Vec<TimelineEvent>, JournalError>> + Send;
+    ) -> impl Future<Output = Result<Vec<TimelineEvent>, StoreError>> + Send;
 
     /// The secret that tells published events from forged ones.
-    fn event_key(&self) -> impl Future<Output = Result<EventKey, JournalError>> + Send;
+    fn event_key(&self) -> impl Future<Output = Result<EventKey, StoreError>> + Send;
 }
 
 /// A secret of the installation; its `Debug` form does not show it.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::journal::JournalError;
+use super::journal::StoreError;
 use crate::investigation::follow_up::Thread;
 use crate::investigation::ids::SessionId;
 
@@ -10,5 +10,5 @@ use crate::investigation::ids::SessionId;
 pub trait Threads: Send + Sync + 'static {
     /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
     /// `None` when there is no such session.
-    fn thread(&self, session: SessionId) -> impl Future<Output = Result<Option<Thread>, JournalError>> + Send;
+    fn thread(&self, session: SessionId) -> impl Future<Output = Result<Option<Thread>, StoreError>> + Send;
 }

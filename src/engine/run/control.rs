@@ -16,7 +16,7 @@ use crate::investigation::execution::entry::StopReason;
 
 /// Why a run ended before its session did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
+pub enum Interrupted {
     /// Another worker owns the session: not a word to anybody.
     #[error("lease lost")]
     LeaseLost,
@@ -24,47 +24,47 @@ pub enum Broken {
     #[error("an execution panicked")]
     Panicked,
     /// Somebody else shall go on.
-    #[error("handed back: {0}")]
-    HandBack(HandBack),
+    #[error("released: {0}")]
+    Release(ReleaseReason),
 }
 
-/// Why a session is handed back.
+/// Why a session is released.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HandBack {
+pub enum ReleaseReason {
     /// This worker shuts down.
     #[error("draining")]
     Drain,
-    /// The LLM service is away.
-    #[error("llm service is away: {0}")]
-    ModelAway(String),
+    /// The LLM service is unavailable.
+    #[error("llm service is unavailable: {0}")]
+    ModelUnavailable(String),
     /// The LLM service broke off before it answered: it may have died of this very request.
     #[error("llm service broke off before it answered: {0}")]
     ModelBroke(String),
     /// The store refuses what the session writes, and would refuse it again.
     #[error("store refused a write: {0}")]
     Refused(String),
-    /// The store is away, or the lease could not be renewed in time.
-    #[error("store is away: {0}")]
-    StoreAway(String),
+    /// The store is unavailable, or the lease could not be renewed in time.
+    #[error("store is unavailable: {0}")]
+    StoreUnavailable(String),
     /// The store has lost commits of this run.
     #[error("store has lost commits: {0}")]
     StoreBehind(String),
     /// The journal was written by a newer version, or two writers share a lease.
     #[error("cannot go on: {0}")]
-    NotForUs(String),
+    Incompatible(String),
 }
 
-impl HandBack {
+impl ReleaseReason {
     /// The word in metrics.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Drain => "drain",
-            Self::ModelAway(_) => "model_away",
+            Self::ModelUnavailable(_) => "model_unavailable",
             Self::ModelBroke(_) => "model_broke",
             Self::Refused(_) => "store_refused",
-            Self::StoreAway(_) => "store_away",
+            Self::StoreUnavailable(_) => "store_unavailable",
             Self::StoreBehind(_) => "store_behind",
-            Self::NotForUs(_) => "not_for_us",
+            Self::Incompatible(_) => "incompatible",
         }
     }
 }
@@ -215,9 +215,9 @@ impl Control {
     ///
     /// # Errors
     /// When the lease is lost, the worker drains, or the lease was not renewed for too long.
-    pub fn permit(&self) -> Result<(), Broken> {
+    pub fn permit(&self) -> Result<(), Interrupted> {
         if self.drain.is_cancelled() && !self.lost.is_cancelled() {
-            return Err(Broken::HandBack(HandBack::Drain));
+            return Err(Interrupted::Release(ReleaseReason::Drain));
         }
         self.owned()
     }
@@ -227,14 +227,14 @@ impl Control {
     ///
     /// # Errors
     /// When the lease is lost or was not renewed for too long.
-    pub fn owned(&self) -> Result<(), Broken> {
+    pub fn owned(&self) -> Result<(), Interrupted> {
         if self.lost.is_cancelled() {
-            return Err(Broken::LeaseLost);
+            return Err(Interrupted::LeaseLost);
         }
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         if renewed.elapsed() >= self.patience {
             let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
-            return Err(Broken::HandBack(HandBack::StoreAway(error)));
+            return Err(Interrupted::Release(ReleaseReason::StoreUnavailable(error)));
         }
         Ok(())
     }
@@ -277,7 +277,10 @@ mod tests {
         tokio::time::advance(Duration::from_secs(19)).await;
         assert_eq!(control.permit(), Ok(()));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(control.permit(), Err(Broken::HandBack(HandBack::StoreAway("no renewal for 20 s".to_owned()))));
+        assert_eq!(
+            control.permit(),
+            Err(Interrupted::Release(ReleaseReason::StoreUnavailable("no renewal for 20 s".to_owned())))
+        );
         control.renewed(Instant::now());
         assert_eq!(control.permit(), Ok(()));
     }

@@ -8,11 +8,11 @@ use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::control::{Broken, Control, HandBack, STORE_BOUND};
+use super::control::{Control, Interrupted, ReleaseReason, STORE_BOUND};
 use super::{instruments, native, tool_calls};
 use crate::engine::ports::{
-    Checkpoint, ExecutionRecord, Feed, Journal, JournalError, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
-    RunStatus, ToolCallRecord,
+    Checkpoint, ExecutionRecord, Feed, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, RunStatus,
+    StoreError, ToolCallRecord,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
@@ -27,7 +27,7 @@ use crate::investigation::timeline::{Delta, DeltaKind};
 
 /// After a failed model call: a provider in trouble is not helped by twenty calls in a second.
 const MODEL_RETRY: Duration = Duration::from_secs(1);
-/// Between two tries to write while the store is away.
+/// Between two tries to write while the store is unavailable.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// One execution of a leased session, brought to its end.
@@ -62,9 +62,9 @@ impl<W: World> Execution<W> {
         (lease, control): (Lease, Control),
         record: &ExecutionRecord,
         (plan, context, recoveries): (AgentPlan, Option<String>, &[Recovery]),
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, Interrupted> {
         let id = record.execution_id;
-        let entries = ports.journal.entries(lease.session_id, id).await.map_err(broken)?;
+        let entries = ports.journal.entries(lease.session_id, id).await.map_err(interrupted)?;
         let state = State::replay(Arc::new(plan), context, entries);
         let owed = recovery::owed(&state, id, recoveries);
         Ok(Self {
@@ -81,7 +81,7 @@ impl<W: World> Execution<W> {
     }
 
     /// Runs to the end of the execution, which is then committed.
-    pub(super) async fn run(mut self) -> Result<(), Broken> {
+    pub(super) async fn run(mut self) -> Result<(), Interrupted> {
         loop {
             if let Some(reason) = self.control.stop_reason()
                 && !self.state.is_stopped_at_once()
@@ -115,16 +115,16 @@ impl<W: World> Execution<W> {
         }
     }
 
-    async fn call_model(&mut self, call: ModelCall) -> Result<(), Broken> {
+    async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         let Some(request) = self.request(call) else {
             let error = format!("the plan has no provider number {}", call.provider);
-            return Err(Broken::HandBack(HandBack::NotForUs(error)));
+            return Err(Interrupted::Release(ReleaseReason::Incompatible(error)));
         };
         if self.state.model_failure().is_some() {
             tokio::select! {
                 () = tokio::time::sleep(MODEL_RETRY) => {}
                 () = self.control.stopped() => return Ok(()),
-                () = self.control.lost() => return Err(Broken::LeaseLost),
+                () = self.control.lost() => return Err(Interrupted::LeaseLost),
             }
         }
         self.control.permit()?;
@@ -135,7 +135,7 @@ impl<W: World> Execution<W> {
         let reply = tokio::select! {
             // In this order: nobody is asked by a run that is stopped already.
             biased;
-            () = self.control.lost() => return Err(Broken::LeaseLost),
+            () = self.control.lost() => return Err(Interrupted::LeaseLost),
             () = self.control.stopped() => return Ok(()),
             reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
         };
@@ -146,11 +146,11 @@ impl<W: World> Execution<W> {
         let duration = self.iteration_began.elapsed();
         instruments::model_call(&provider.name, &reply, duration);
         let (entries, answer, error) = match reply {
-            Err(ModelError::Away(error)) => {
-                return Err(Broken::HandBack(HandBack::ModelAway(error)));
+            Err(ModelError::Unavailable(error)) => {
+                return Err(Interrupted::Release(ReleaseReason::ModelUnavailable(error)));
             }
             Err(ModelError::Broke(error)) => {
-                return Err(Broken::HandBack(HandBack::ModelBroke(error)));
+                return Err(Interrupted::Release(ReleaseReason::ModelBroke(error)));
             }
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
@@ -177,7 +177,7 @@ impl<W: World> Execution<W> {
         if self.ports.model.serving().await {
             ModelError::Failed { code: "timeout".to_owned(), message, timeout: true }
         } else {
-            ModelError::Away(message)
+            ModelError::Unavailable(message)
         }
     }
 
@@ -204,34 +204,34 @@ impl<W: World> Execution<W> {
     }
 
     /// Appends entries that came about without a call.
-    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Broken> {
+    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
         self.commit(Performed { entries, ..Performed::default() }).await
     }
 
     /// One checkpoint. What is in hand is kept and written again until it is committed or refused, or the run is
-    /// lost or asked to stop: a model's answer is not thrown away because the store was away for a moment.
-    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Broken> {
+    /// lost or asked to stop: a model's answer is not thrown away because the store was unavailable for a moment.
+    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
         let numbers = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
                 Ok(numbers) => break numbers,
-                Err(JournalError::Away(error)) => {
-                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is away: {error}", checkpoint.number);
-                    let away = || Broken::HandBack(HandBack::StoreAway(error.clone()));
+                Err(StoreError::Unavailable(error)) => {
+                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is unavailable: {error}", checkpoint.number);
+                    let unavailable = || Interrupted::Release(ReleaseReason::StoreUnavailable(error.clone()));
                     tokio::select! {
                         // Pacing of retries, not a wait for something.
                         () = tokio::time::sleep(STORE_RETRY) => {}
-                        () = self.control.lost() => return Err(Broken::LeaseLost),
-                        () = self.control.stopped() => return Err(away()),
+                        () = self.control.lost() => return Err(Interrupted::LeaseLost),
+                        () = self.control.stopped() => return Err(unavailable()),
                     }
                 }
                 Err(error) => {
-                    if matches!(error, JournalError::Behind(_)) {
+                    if matches!(error, StoreError::Behind(_)) {
                         self.remember().await;
                     }
-                    return Err(broken(error));
+                    return Err(interrupted(error));
                 }
             }
         };
@@ -244,7 +244,7 @@ impl<W: World> Execution<W> {
             self.state.apply(recorded);
         }
         if told {
-            self.ports.feed.poke(self.lease.session_id);
+            self.ports.feed.notify(self.lease.session_id);
         }
         Ok(())
     }
@@ -302,13 +302,13 @@ pub(super) fn millis(duration: Duration) -> u64 {
 }
 
 /// What a refused write means for the run.
-pub(super) fn broken(error: JournalError) -> Broken {
+pub(super) fn interrupted(error: StoreError) -> Interrupted {
     match error {
-        JournalError::LeaseLost { .. } | JournalError::Ended => Broken::LeaseLost,
-        JournalError::Behind(error) => Broken::HandBack(HandBack::StoreBehind(error)),
-        JournalError::Conflict(error) => Broken::HandBack(HandBack::NotForUs(error)),
-        JournalError::Away(error) => Broken::HandBack(HandBack::StoreAway(error)),
-        JournalError::Refused(error) => Broken::HandBack(HandBack::Refused(error)),
+        StoreError::LeaseLost { .. } | StoreError::Ended => Interrupted::LeaseLost,
+        StoreError::Behind(error) => Interrupted::Release(ReleaseReason::StoreBehind(error)),
+        StoreError::Conflict(error) => Interrupted::Release(ReleaseReason::Incompatible(error)),
+        StoreError::Unavailable(error) => Interrupted::Release(ReleaseReason::StoreUnavailable(error)),
+        StoreError::Refused(error) => Interrupted::Release(ReleaseReason::Refused(error)),
     }
 }
 

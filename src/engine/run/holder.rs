@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::control::{Broken, Control, HandBack, Stop};
-use super::execution::broken;
+use super::control::{Control, Interrupted, ReleaseReason, Stop};
+use super::execution::interrupted;
 use super::instruments;
 use super::recovery::reconcile;
 use super::registry::Run;
 use super::session::{end_now, give_up, investigate};
 use crate::engine::delivery::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
 use crate::engine::delivery::redelivery::Cause;
-use crate::engine::ports::{Claimed, Delivery, Feed, JournalError, Recovered, Sessions};
+use crate::engine::ports::{Claimed, Delivery, Feed, Recovered, Sessions, StoreError};
 use crate::engine::world::World;
 use crate::investigation::execution::entry::StopReason;
 
@@ -37,7 +37,7 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         if control.has_progressed() {
             self.hesitation.worked(session);
         }
-        if !matches!(&ended, Err(Broken::HandBack(reason)) if cause(reason).is_some()) {
+        if !matches!(&ended, Err(Interrupted::Release(reason)) if cause(reason).is_some()) {
             self.hesitation.forget(session);
         }
         let answer = match ended {
@@ -46,26 +46,26 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 // The slot is free for the next alert: what is owed to the world is not its business.
                 self.settler.take(session, &latest)
             }
-            Err(Broken::LeaseLost) => {
+            Err(Interrupted::LeaseLost) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
                 tracing::warn!(session_id = %session, epoch = lease.epoch, "lease lost");
                 Answer::Nothing
             }
-            // The lease has to run out: a hand-back would be no attempt, and the same call would be paid for ever.
-            Err(Broken::Panicked) => Answer::Nak(jittered(self.settings.lease)),
-            Err(Broken::HandBack(reason)) => self.hand_back((&claimed, &control), &reason, &latest).await,
+            // The lease has to run out: a release would be no attempt, and the same call would be paid for ever.
+            Err(Interrupted::Panicked) => Answer::Nak(jittered(self.settings.lease)),
+            Err(Interrupted::Release(reason)) => self.release((&claimed, &control), &reason, &latest).await,
         };
         answer_with(session, &*latest, answer).await;
         Answer::Nothing
     }
 
-    async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Broken> {
+    async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
         let compared = reconcile((&*self.sessions, &*self.ports.feed), lease.session_id, Some(lease));
-        if let Some(Recovered::Ended) = compared.await.map_err(broken)? {
+        if let Some(Recovered::Ended) = compared.await.map_err(interrupted)? {
             return Ok(());
         }
-        self.ports.feed.poke(lease.session_id);
+        self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
             Some(StopReason::Cancelled)
         } else if remaining.is_zero() {
@@ -95,16 +95,16 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         tokio::select! {
             ended = investigate(self.ports.clone(), lease, control.clone()) => ended,
             () = deadline => Ok(()),
-            () = drained => Err(Broken::HandBack(HandBack::Drain)),
-            () = stuck => Err(Broken::LeaseLost),
+            () = drained => Err(Interrupted::Release(ReleaseReason::Drain)),
+            () = stuck => Err(Interrupted::LeaseLost),
         }
     }
 
     /// The store first: whoever gets the message next must find the session free.
-    async fn hand_back(
+    async fn release(
         &self,
         (claimed, control): (&Claimed, &Control),
-        reason: &HandBack,
+        reason: &ReleaseReason,
         delivery: &Arc<D>,
     ) -> Answer {
         let (session_id, progressed) = (claimed.lease.session_id, control.has_progressed());
@@ -124,38 +124,42 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         match released {
             Ok(()) => {
                 metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str()).increment(1);
-                tracing::info!(%session_id, counts, "session handed back: {reason}");
+                tracing::info!(%session_id, counts, "session released: {reason}");
             }
             // Another worker has the message, too.
-            Err(error @ JournalError::LeaseLost { .. }) => {
+            Err(error @ StoreError::LeaseLost { .. }) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
-                tracing::warn!(%session_id, "not handed back: {error}");
+                tracing::warn!(%session_id, "not released: {error}");
                 return Answer::Nothing;
             }
             // The end was committed, only the answer to it was lost.
-            Err(JournalError::Ended) => return self.settler.take(session_id, delivery),
-            Err(JournalError::Behind(error)) => {
-                tracing::warn!(%session_id, error, "session not handed back: its row is gone");
+            Err(StoreError::Ended) => return self.settler.take(session_id, delivery),
+            Err(StoreError::Behind(error)) => {
+                tracing::warn!(%session_id, error, "session not released: its row is gone");
                 return Answer::Nak(jittered(BEHIND_DELAY));
             }
-            Err(error @ (JournalError::Conflict(_) | JournalError::Refused(_) | JournalError::Away(_))) => {
-                tracing::warn!(%session_id, "session was to be handed back ({reason}), its lease has to run out: {error}");
+            Err(error @ (StoreError::Conflict(_) | StoreError::Refused(_) | StoreError::Unavailable(_))) => {
+                tracing::warn!(%session_id, "session was to be released ({reason}), its lease has to run out: {error}");
                 return Answer::Nak(jittered(self.settings.lease));
             }
         }
         match (reason, returned) {
             (_, Some(returned)) => Answer::Nak(jittered(returned.delay)),
-            (HandBack::Drain, None) => Answer::Nak(Duration::ZERO),
-            (HandBack::StoreBehind(_), None) => Answer::Nak(jittered(BEHIND_DELAY)),
-            (HandBack::StoreAway(_), None) => Answer::Nak(jittered(Duration::from_secs(2))),
-            (HandBack::NotForUs(_) | HandBack::ModelAway(_) | HandBack::ModelBroke(_) | HandBack::Refused(_), None) => {
-                Answer::Nak(jittered(Duration::from_secs(30)))
-            }
+            (ReleaseReason::Drain, None) => Answer::Nak(Duration::ZERO),
+            (ReleaseReason::StoreBehind(_), None) => Answer::Nak(jittered(BEHIND_DELAY)),
+            (ReleaseReason::StoreUnavailable(_), None) => Answer::Nak(jittered(Duration::from_secs(2))),
+            (
+                ReleaseReason::Incompatible(_)
+                | ReleaseReason::ModelUnavailable(_)
+                | ReleaseReason::ModelBroke(_)
+                | ReleaseReason::Refused(_),
+                None,
+            ) => Answer::Nak(jittered(Duration::from_secs(30))),
         }
     }
 
     /// Ends a session that has used up its attempts without a death; whether that is committed.
-    async fn give_up(&self, claimed: &Claimed, reason: &HandBack) -> bool {
+    async fn give_up(&self, claimed: &Claimed, reason: &ReleaseReason) -> bool {
         let session_id = claimed.lease.session_id;
         match give_up(&self.ports, claimed.lease, format!("given up: {reason}, again and again")).await {
             Ok(()) => {
@@ -172,11 +176,14 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
 }
 
 /// Whether a session came back for what it may have done itself, or because the LLM service is unavailable.
-fn cause(reason: &HandBack) -> Option<Cause> {
+fn cause(reason: &ReleaseReason) -> Option<Cause> {
     match reason {
-        HandBack::ModelAway(_) => Some(Cause::Unavailable),
-        HandBack::ModelBroke(_) => Some(Cause::Broke),
-        HandBack::Refused(_) => Some(Cause::Refused),
-        HandBack::Drain | HandBack::StoreAway(_) | HandBack::StoreBehind(_) | HandBack::NotForUs(_) => None,
+        ReleaseReason::ModelUnavailable(_) => Some(Cause::Unavailable),
+        ReleaseReason::ModelBroke(_) => Some(Cause::Broke),
+        ReleaseReason::Refused(_) => Some(Cause::Refused),
+        ReleaseReason::Drain
+        | ReleaseReason::StoreUnavailable(_)
+        | ReleaseReason::StoreBehind(_)
+        | ReleaseReason::Incompatible(_) => None,
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, too
     let provider = || provider.to_owned();
     let outcome = match reply {
         Ok(_) => "answered",
-        Err(ModelError::Away(_) | ModelError::Broke(_)) => "away",
+        Err(ModelError::Unavailable(_) | ModelError::Broke(_)) => "unavailable",
         Err(ModelError::Failed { .. }) => "failed",
     };
     metrics::counter!("tarsy_model_calls_total", "provider" => provider(), "outcome" => outcome).increment(1);

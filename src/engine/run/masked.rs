@@ -131,7 +131,7 @@ fn masked_arguments<'a>(mask: &Mask, arguments: &'a str) -> Cow<'a, str> {
 fn masked_error(mask: &Mask, error: ModelError) -> ModelError {
     let text = |text: String| masked_text(mask, text);
     match error {
-        ModelError::Away(message) => ModelError::Away(text(message)),
+        ModelError::Unavailable(message) => ModelError::Unavailable(text(message)),
         ModelError::Broke(message) => ModelError::Broke(text(message)),
         ModelError::Failed { code, message, timeout } => {
             ModelError::Failed { code: text(code), message: text(message), timeout }

@@ -4,7 +4,7 @@
 
 use uuid::Uuid;
 
-use crate::engine::ports::{BrokerAway, Feed, JournalError, Lease, Recover, Recovered, Sessions};
+use crate::engine::ports::{BrokerUnavailable, Feed, Lease, Recover, Recovered, Sessions, StoreError};
 use crate::investigation::ids::SessionId;
 
 /// Compares store and stream, and takes back what the store has lost. `None`: it has lost nothing, or the stream cannot
@@ -13,11 +13,11 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
     (sessions, feed): (&S, &F),
     session_id: SessionId,
     lease: Option<Lease>,
-) -> Result<Option<Recovered>, JournalError> {
+) -> Result<Option<Recovered>, StoreError> {
     let divergence = match feed.divergence(session_id).await {
         Ok(Some(divergence)) => divergence,
         Ok(None) => return Ok(None),
-        Err(BrokerAway(error)) => {
+        Err(BrokerUnavailable(error)) => {
             tracing::warn!(%session_id, error, "timeline not compared with the store");
             return Ok(None);
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
 
-use super::control::{Broken, Control, HandBack};
-use super::execution::{Execution, broken, now};
+use super::control::{Control, Interrupted, ReleaseReason};
+use super::execution::{Execution, interrupted, now};
 use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
     SessionStep, StageBegin, StageEnd,
@@ -24,12 +24,12 @@ use crate::investigation::timeline::{EventDraft, EventType};
 ///
 /// # Errors
 /// When another worker owns the session or has to go on with it.
-pub async fn investigate<W: World>(ports: Ports<W>, lease: Lease, control: Control) -> Result<(), Broken> {
+pub async fn investigate<W: World>(ports: Ports<W>, lease: Lease, control: Control) -> Result<(), Interrupted> {
     loop {
-        let record = ports.journal.load(lease.session_id).await.map_err(broken)?;
+        let record = ports.journal.load(lease.session_id).await.map_err(interrupted)?;
         if record.plan.version > FORMAT_VERSION {
             let error = format!("plan version {} is newer than {FORMAT_VERSION}", record.plan.version);
-            return Err(Broken::HandBack(HandBack::NotForUs(error)));
+            return Err(Interrupted::Release(ReleaseReason::Incompatible(error)));
         }
         match chain::next(&record) {
             Next::Begin(stage_no) => begin(&ports, lease, &record, stage_no).await?,
@@ -51,7 +51,7 @@ pub async fn investigate<W: World>(ports: Ports<W>, lease: Lease, control: Contr
 ///
 /// # Errors
 /// As [`investigate`].
-pub async fn end_now<W: World>(ports: &Ports<W>, lease: Lease, reason: StopReason) -> Result<(), Broken> {
+pub async fn end_now<W: World>(ports: &Ports<W>, lease: Lease, reason: StopReason) -> Result<(), Interrupted> {
     let (status, event_type, error, dead_letter) = match reason {
         StopReason::Cancelled => (RunStatus::Cancelled, EventType::SessionCancelled, None, None),
         StopReason::AttemptsExhausted => {
@@ -90,7 +90,7 @@ pub async fn end_now<W: World>(ports: &Ports<W>, lease: Lease, reason: StopReaso
 ///
 /// # Errors
 /// As [`investigate`].
-pub async fn give_up<W: World>(ports: &Ports<W>, lease: Lease, error: String) -> Result<(), Broken> {
+pub async fn give_up<W: World>(ports: &Ports<W>, lease: Lease, error: String) -> Result<(), Interrupted> {
     let reason = StopReason::AttemptsExhausted;
     let event = EventDraft::new(EventType::SessionFailed, error.clone(), json!({"stop_reason": reason.as_str()}));
     let end = SessionEnd {
@@ -106,7 +106,12 @@ pub async fn give_up<W: World>(ports: &Ports<W>, lease: Lease, error: String) ->
     close(ports, lease, end).await
 }
 
-async fn begin<W: World>(ports: &Ports<W>, lease: Lease, record: &SessionRecord, stage_no: u32) -> Result<(), Broken> {
+async fn begin<W: World>(
+    ports: &Ports<W>,
+    lease: Lease,
+    record: &SessionRecord,
+    stage_no: u32,
+) -> Result<(), Interrupted> {
     let stage = stage_plan(record, stage_no)?;
     let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {
         execution_id: ExecutionId::derive(lease.session_id, stage_no, agent_no),
@@ -131,7 +136,7 @@ async fn end_stage<W: World>(
     lease: Lease,
     record: &SessionRecord,
     end: StageEnd,
-) -> Result<(), Broken> {
+) -> Result<(), Interrupted> {
     let stage = stage_plan(record, end.stage_no)?;
     let status = end.status.as_str();
     let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
@@ -148,18 +153,18 @@ async fn step<W: World>(
     lease: Lease,
     record: &SessionRecord,
     (begin, end, event): (Option<StageBegin>, Option<StageEnd>, EventDraft),
-) -> Result<(), Broken> {
+) -> Result<(), Interrupted> {
     let step = SessionStep { number: record.step + 1, at: now(), begin, end, events: vec![event] };
-    ports.journal.step(lease, step).await.map_err(broken)?;
-    ports.feed.poke(lease.session_id);
+    ports.journal.step(lease, step).await.map_err(interrupted)?;
+    ports.feed.notify(lease.session_id);
     Ok(())
 }
 
-fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, Broken> {
+fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, Interrupted> {
     let index = usize::try_from(stage_no).unwrap_or(usize::MAX).saturating_sub(1);
     record.plan.stages.get(index).ok_or_else(|| {
         let error = format!("the plan has no stage number {stage_no}");
-        Broken::HandBack(HandBack::NotForUs(error))
+        Interrupted::Release(ReleaseReason::Incompatible(error))
     })
 }
 
@@ -170,20 +175,20 @@ async fn run<W: World>(
     (lease, control): (Lease, &Control),
     record: &SessionRecord,
     (stage_no, executions): (u32, Vec<ExecutionRecord>),
-) -> Result<(), Broken> {
+) -> Result<(), Interrupted> {
     let stage = stage_plan(record, stage_no)?;
     let context = chain::context_of(record, stage_no);
     let staffed = executions.into_iter().map(|execution| {
         let index = usize::try_from(execution.agent_no).unwrap_or(usize::MAX).saturating_sub(1);
         let agent = stage.agents.get(index).cloned().ok_or_else(|| {
             let error = format!("stage {stage_no} has no agent number {}", execution.agent_no);
-            Broken::HandBack(HandBack::NotForUs(error))
+            Interrupted::Release(ReleaseReason::Incompatible(error))
         });
         Ok((execution, agent?))
     });
     let mut running = JoinSet::new();
     // Nothing begins before all of it is known to be right.
-    for (execution, agent) in staffed.collect::<Result<Vec<_>, Broken>>()? {
+    for (execution, agent) in staffed.collect::<Result<Vec<_>, Interrupted>>()? {
         let (ports, control, context) = (ports.clone(), control.clone(), context.clone());
         let recoveries = record.recoveries.clone();
         running.spawn(async move {
@@ -194,7 +199,7 @@ async fn run<W: World>(
     while let Some(ended) = running.join_next().await {
         let ended = ended.unwrap_or_else(|panic| {
             tracing::error!(session_id = %lease.session_id, "an execution panicked: {panic}");
-            Err(Broken::Panicked)
+            Err(Interrupted::Panicked)
         });
         result = graver(result, ended);
     }
@@ -203,12 +208,12 @@ async fn run<W: World>(
 
 /// Of two ends of executions the one that decides about the session: whoever has lost it has no say, and a panic counts
 /// as a death also beside an execution that would hand it back. Of two alike the first.
-fn graver(first: Result<(), Broken>, second: Result<(), Broken>) -> Result<(), Broken> {
-    let gravity = |end: &Result<(), Broken>| match end {
+fn graver(first: Result<(), Interrupted>, second: Result<(), Interrupted>) -> Result<(), Interrupted> {
+    let gravity = |end: &Result<(), Interrupted>| match end {
         Ok(()) => 0,
-        Err(Broken::HandBack(_)) => 1,
-        Err(Broken::Panicked) => 2,
-        Err(Broken::LeaseLost) => 3,
+        Err(Interrupted::Release(_)) => 1,
+        Err(Interrupted::Panicked) => 2,
+        Err(Interrupted::LeaseLost) => 3,
     };
     if gravity(&second) > gravity(&first) { second } else { first }
 }
@@ -218,7 +223,7 @@ async fn finish<W: World>(
     lease: Lease,
     record: &SessionRecord,
     (status, analysis, error): (RunStatus, Option<String>, Option<String>),
-) -> Result<(), Broken> {
+) -> Result<(), Interrupted> {
     let totals = totals(ports, lease, record, chain::deciding(record, status)).await?;
     let reason = totals.reason.unwrap_or(StopReason::Error);
     let (event_type, content) = match status {
@@ -252,11 +257,11 @@ async fn finish<W: World>(
     close(ports, lease, end).await
 }
 
-async fn close<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -> Result<(), Broken> {
+async fn close<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -> Result<(), Interrupted> {
     let status = end.status.as_str();
-    ports.journal.finish(lease, end).await.map_err(broken)?;
+    ports.journal.finish(lease, end).await.map_err(interrupted)?;
     metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
-    ports.feed.poke(lease.session_id);
+    ports.feed.notify(lease.session_id);
     Ok(())
 }
 
@@ -274,13 +279,13 @@ async fn totals<W: World>(
     lease: Lease,
     record: &SessionRecord,
     deciding: Option<ExecutionId>,
-) -> Result<Totals, Broken> {
+) -> Result<Totals, Interrupted> {
     let mut totals = Totals::default();
     for stage in &record.stages {
         for run in &stage.executions {
             let index = usize::try_from(run.agent_no).unwrap_or(usize::MAX).saturating_sub(1);
             let Some(agent) = stage_plan(record, stage.stage_no)?.agents.get(index) else { continue };
-            let entries = ports.journal.entries(lease.session_id, run.execution_id).await.map_err(broken)?;
+            let entries = ports.journal.entries(lease.session_id, run.execution_id).await.map_err(interrupted)?;
             let state = State::replay(Arc::new(agent.clone()), None, entries);
             totals.iterations += state.iteration();
             totals.tool_calls += state.tool_calls();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
-use super::control::{Broken, Control};
+use super::control::{Control, Interrupted};
 use super::execution::{Execution, Performed, millis};
 use crate::engine::ports::{ToolCallRecord, ToolReply, Tools};
 use crate::engine::world::World;
@@ -28,7 +28,7 @@ struct Ran {
 }
 
 /// Runs the calls of one decision and commits their results. All of them together have what is left of the iteration.
-pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Broken> {
+pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
     execution.control.permit()?;
     let deadline = Instant::now() + execution.iteration_remaining();
     if let [call] = calls.as_slice()
@@ -43,7 +43,7 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     let ran = tokio::select! {
         // In this order: nothing is sent by a run that is stopped already.
         biased;
-        () = control.lost() => return Err(Broken::LeaseLost),
+        () = control.lost() => return Err(Interrupted::LeaseLost),
         () = control.stopped() => return Ok(()),
         ran = control.within(left_until(deadline), running.try_collect::<Vec<_>>()) => ran?,
     };
@@ -66,7 +66,7 @@ async fn one<T: Tools>(
     call: ToolCall,
     limit: u32,
     deadline: Instant,
-) -> Result<Ran, Broken> {
+) -> Result<Ran, Interrupted> {
     control.owned()?;
     let (began, whole) = (Instant::now(), left_until(deadline));
     if whole.is_zero() {

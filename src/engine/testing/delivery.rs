@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Fakes, Scene, Turn, lock};
-use crate::engine::delivery::dispatch::{Dispatcher, Intake, Job, Misread, Planned, Settings, Understood};
+use crate::engine::delivery::dispatch::{Dispatcher, Intake, Job, Planned, PrepareError, PreparedAlert, Settings};
 use crate::engine::delivery::redelivery::Hesitation;
 use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::*;
@@ -24,26 +24,26 @@ use crate::investigation::timeline::{EventDraft, EventType};
 /// A store with one alert in it.
 #[derive(Debug)]
 pub(crate) struct FakeSessions {
-    pub(crate) places: Mutex<Vec<Place>>,
+    pub(crate) places: Mutex<Vec<Disposition>>,
     pub(crate) opened: Mutex<Vec<Opened>>,
     pub(crate) joined: Mutex<Option<Opened>>,
     pub(crate) waited: Mutex<Duration>,
     pub(crate) claim: Mutex<Claim>,
     pub(crate) claim_takes: Mutex<Duration>,
-    pub(crate) released: Mutex<Result<(), JournalError>>,
+    pub(crate) released: Mutex<Result<(), StoreError>>,
     /// `None`: no renewal succeeds.
     pub(crate) renewal: Mutex<Option<Renewal>>,
     /// By a statement that waits for its row.
     pub(crate) renewal_of_one: Mutex<Renewal>,
     /// When, and how many leases.
     pub(crate) renewed: Mutex<Vec<(Instant, usize)>>,
-    pub(super) standing: Standing,
+    pub(super) standing: SettlementStatus,
     pub(super) recovered: Mutex<Recovered>,
     pub(crate) swept: Mutex<Vec<Vec<Swept>>>,
     /// Of each batch; nothing when they are used up.
     pub(crate) pruned: Mutex<Vec<Pruned>>,
-    /// A statement that finds the store away.
-    pub(crate) away: Mutex<Option<&'static str>>,
+    /// A statement that finds the store unavailable.
+    pub(crate) unavailable: Mutex<Option<&'static str>>,
     /// A statement that the store refuses.
     pub(crate) refuses: Mutex<Option<&'static str>>,
     /// Cancelled by the statement that opens.
@@ -55,7 +55,7 @@ pub(crate) struct FakeSessions {
 }
 
 impl FakeSessions {
-    pub(super) fn new(places: Vec<Place>, claim: Claim, standing: Standing) -> Self {
+    pub(super) fn new(places: Vec<Disposition>, claim: Claim, standing: SettlementStatus) -> Self {
         Self {
             places: Mutex::new(places),
             opened: Mutex::default(),
@@ -71,7 +71,7 @@ impl FakeSessions {
             recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
             pruned: Mutex::default(),
-            away: Mutex::default(),
+            unavailable: Mutex::default(),
             refuses: Mutex::default(),
             cancels: Mutex::default(),
             requests: Mutex::default(),
@@ -84,13 +84,13 @@ impl FakeSessions {
         lock(&self.asked).clone()
     }
 
-    fn ask(&self, what: &'static str, about: impl std::fmt::Display) -> Result<(), JournalError> {
+    fn ask(&self, what: &'static str, about: impl std::fmt::Display) -> Result<(), StoreError> {
         lock(&self.asked).push(format!("{what} {about}").trim().to_owned());
-        if *lock(&self.away) == Some(what) {
-            return Err(JournalError::Away("gone".to_owned()));
+        if *lock(&self.unavailable) == Some(what) {
+            return Err(StoreError::Unavailable("gone".to_owned()));
         }
         if *lock(&self.refuses) == Some(what) {
-            return Err(JournalError::Refused("too long".to_owned()));
+            return Err(StoreError::Refused("too long".to_owned()));
         }
         Ok(())
     }
@@ -101,12 +101,12 @@ fn number(id: SessionId) -> u128 {
 }
 
 impl Sessions for FakeSessions {
-    async fn receive(&self, received: Received) -> Result<Place, JournalError> {
+    async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         self.ask("receive", number(received.alert_id))?;
         Ok(lock(&self.places).remove(0))
     }
 
-    async fn open(&self, request: OpenRequest) -> Result<Opened, JournalError> {
+    async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         self.ask("open", "")?;
         lock(&self.requests).push(request);
         if let Some(token) = lock(&self.cancels).as_ref() {
@@ -115,21 +115,21 @@ impl Sessions for FakeSessions {
         Ok(lock(&self.opened).remove(0))
     }
 
-    async fn join(&self, _request: JoinRequest) -> Result<Option<Opened>, JournalError> {
+    async fn join(&self, _request: JoinRequest) -> Result<Option<Opened>, StoreError> {
         self.ask("join", "")?;
         Ok(lock(&self.joined).take())
     }
 
-    async fn waited(&self, alert: SessionId) -> Result<Duration, JournalError> {
+    async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {
         self.ask("waited", number(alert))?;
         Ok(*lock(&self.waited))
     }
 
-    async fn bury(&self, alert: SessionId, refusal: Refusal) -> Result<(), JournalError> {
-        self.ask("bury", format!("{} {}: {}", number(alert), refusal.reason.as_str(), refusal.detail))
+    async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
+        self.ask("give_up", format!("{} {}: {}", number(alert), refusal.reason.as_str(), refusal.detail))
     }
 
-    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, JournalError> {
+    async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
         let about =
             claim.stream_sequence.map_or_else(|| format!("{} without a job", number(session)), |_| String::new());
         self.ask("claim", about)?;
@@ -139,67 +139,67 @@ impl Sessions for FakeSessions {
         Ok(lock(&self.claim).clone())
     }
 
-    async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, JournalError> {
+    async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, StoreError> {
         lock(&self.renewed).push((Instant::now(), leases.len()));
-        let renewal = lock(&self.renewal).ok_or_else(|| JournalError::Away("gone".to_owned()))?;
+        let renewal = lock(&self.renewal).ok_or_else(|| StoreError::Unavailable("gone".to_owned()))?;
         Ok(leases.iter().map(|_| renewal).collect())
     }
 
-    async fn release(&self, _lease: Lease) -> Result<(), JournalError> {
+    async fn release(&self, _lease: Lease) -> Result<(), StoreError> {
         self.ask("release", "")?;
         lock(&self.released).clone()
     }
 
-    async fn release_counted(&self, _lease: Lease) -> Result<(), JournalError> {
+    async fn release_counted(&self, _lease: Lease) -> Result<(), StoreError> {
         self.ask("release counted", "")?;
         lock(&self.released).clone()
     }
 
-    async fn renew_one(&self, _lease: Lease, _period: Duration) -> Result<Renewal, JournalError> {
+    async fn renew_one(&self, _lease: Lease, _period: Duration) -> Result<Renewal, StoreError> {
         Ok(*lock(&self.renewal_of_one))
     }
 
-    async fn standing(&self, _session: SessionId) -> Result<Standing, JournalError> {
+    async fn standing(&self, _session: SessionId) -> Result<SettlementStatus, StoreError> {
         Ok(self.standing.clone())
     }
 
-    async fn recover(&self, recover: Recover) -> Result<Recovered, JournalError> {
+    async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
         let about = format!("{} after {}", number(recover.session_id), recover.divergence.kept);
         self.ask("recover", about)?;
         Ok(*lock(&self.recovered))
     }
 
-    async fn settled(&self, _session: SessionId) -> Result<(), JournalError> {
+    async fn settled(&self, _session: SessionId) -> Result<(), StoreError> {
         self.ask("settled", "")
     }
 
-    async fn spare(&self, alert: SessionId) -> Result<(), JournalError> {
-        self.ask("spare", number(alert))
+    async fn refund_attempt(&self, alert: SessionId) -> Result<(), StoreError> {
+        self.ask("refund_attempt", number(alert))
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<bool, JournalError> {
+    async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
         self.ask("cancel", number(session))?;
         Ok(true)
     }
 
-    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, JournalError> {
+    async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         self.ask("sweep", "")?;
         let mut swept = lock(&self.swept);
         Ok(if swept.is_empty() { Vec::new() } else { swept.remove(0) })
     }
 
-    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), JournalError> {
+    async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
         self.ask("requeued", format!("{} as {stream_sequence}", number(alert)))
     }
 
-    async fn prune(&self, _retention: crate::config::Retention, _limit: u32) -> Result<Pruned, JournalError> {
+    async fn prune(&self, _retention: crate::config::Retention, _limit: u32) -> Result<Pruned, StoreError> {
         self.ask("prune", "")?;
         let mut pruned = lock(&self.pruned);
         Ok(if pruned.is_empty() { Pruned::default() } else { pruned.remove(0) })
     }
 
     async fn reachable(&self) -> bool {
-        *lock(&self.away) != Some("reachable")
+        *lock(&self.unavailable) != Some("reachable")
     }
 }
 
@@ -210,9 +210,9 @@ pub(crate) struct Plain {
 }
 
 impl Intake for Plain {
-    /// `panic` does, `away` needs a store that is away, `hang` never ends, `slow` takes 45 s, `forced` says that it does
+    /// `panic` does, `unavailable` needs a store that is unavailable, `hang` never ends, `slow` takes 45 s, `forced` says that it does
     /// session 3 again.
-    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
+    async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal { reason: DeadReason::Undecodable, detail: "no text".to_owned() })?
@@ -220,7 +220,7 @@ impl Intake for Plain {
         match text.as_str() {
             "panic" => panic!("a body that nobody expected"),
             "hang" => std::future::pending().await,
-            "away" => return Err(Misread::Away(JournalError::Away("no answer".to_owned()))),
+            "unavailable" => return Err(PrepareError::Unavailable(StoreError::Unavailable("no answer".to_owned()))),
             "slow" => tokio::time::sleep(Duration::from_secs(45)).await, // paused time
             _ => {}
         }
@@ -237,11 +237,11 @@ impl Intake for Plain {
             runbook_url: None,
             text,
         };
-        Ok(Understood { alert, force, retry_of, thread: None })
+        Ok(PreparedAlert { alert, force, retry_of, thread: None })
     }
 
     /// `busy` never ends, `toolless` is without the tools of one server.
-    async fn plan(&self, _received: &Received, understood: &Understood) -> Result<Planned, Misread> {
+    async fn plan(&self, _received: &Received, understood: &PreparedAlert) -> Result<Planned, PrepareError> {
         let mut plan = self.plan.clone();
         match understood.alert.text.as_str() {
             "busy" => std::future::pending().await,
@@ -257,20 +257,20 @@ impl Intake for Plain {
 pub(crate) struct Told(pub(crate) Arc<Mutex<Vec<String>>>, pub(crate) Arc<Mutex<Vec<Duration>>>);
 
 impl Delivery for Told {
-    async fn progress(&self) -> Result<(), BrokerAway> {
+    async fn progress(&self) -> Result<(), BrokerUnavailable> {
         lock(&self.0).push("progress".to_owned());
         Ok(())
     }
-    async fn ack(&self) -> Result<(), BrokerAway> {
+    async fn ack(&self) -> Result<(), BrokerUnavailable> {
         lock(&self.0).push("ack".to_owned());
         Ok(())
     }
-    async fn nak(&self, delay: Duration) -> Result<(), BrokerAway> {
+    async fn nak(&self, delay: Duration) -> Result<(), BrokerUnavailable> {
         lock(&self.0).push(if delay.is_zero() { "nak now".to_owned() } else { "nak later".to_owned() });
         lock(&self.1).push(delay);
         Ok(())
     }
-    async fn term(&self, reason: &str) -> Result<(), BrokerAway> {
+    async fn term(&self, reason: &str) -> Result<(), BrokerUnavailable> {
         lock(&self.0).push(format!("term {reason}"));
         Ok(())
     }
@@ -281,16 +281,16 @@ impl Delivery for Told {
 pub(crate) struct Silent;
 
 impl Delivery for Silent {
-    async fn progress(&self) -> Result<(), BrokerAway> {
+    async fn progress(&self) -> Result<(), BrokerUnavailable> {
         std::future::pending().await
     }
-    async fn ack(&self) -> Result<(), BrokerAway> {
+    async fn ack(&self) -> Result<(), BrokerUnavailable> {
         std::future::pending().await
     }
-    async fn nak(&self, _delay: Duration) -> Result<(), BrokerAway> {
+    async fn nak(&self, _delay: Duration) -> Result<(), BrokerUnavailable> {
         std::future::pending().await
     }
-    async fn term(&self, _reason: &str) -> Result<(), BrokerAway> {
+    async fn term(&self, _reason: &str) -> Result<(), BrokerUnavailable> {
         std::future::pending().await
     }
 }
@@ -305,12 +305,12 @@ pub(crate) struct Desk {
     pub(crate) timeline: watch::Sender<Timeline>,
 }
 
-pub(crate) const SETTLED: Standing = Standing { over: true, settled: false, last_seq: 3, owes: None };
-pub(crate) const NEW: Place = Place::Undecided { attempts: 1 };
+pub(crate) const SETTLED: SettlementStatus = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None };
+pub(crate) const NEW: Disposition = Disposition::Undecided { attempts: 1 };
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 impl Desk {
-    pub(crate) fn new(places: Vec<Place>, opened: Vec<Opened>, claim: Claim, standing: Standing) -> Self {
+    pub(crate) fn new(places: Vec<Disposition>, opened: Vec<Opened>, claim: Claim, standing: SettlementStatus) -> Self {
         let scene = Scene::new(Strategy::SingleCall, 1, vec![Turn::Says("Cause: x", vec![])]);
         let desk = Self::of(scene, FakeSessions::new(places, claim, standing));
         *lock(&desk.sessions.opened) = opened;

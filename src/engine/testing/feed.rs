@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lock;
-use crate::engine::ports::{BrokerAway, DeadLetter, Divergence, Feed};
+use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
@@ -20,26 +20,26 @@ pub(in crate::engine) struct FakeFeed {
 }
 
 impl Feed for FakeFeed {
-    fn poke(&self, _session: SessionId) {}
+    fn notify(&self, _session: SessionId) {}
 
     fn delta(&self, delta: Delta) {
         lock(&self.deltas).push(delta);
     }
 
-    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerAway> {
+    async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
         Ok(lock(&self.divergence).take())
     }
 
-    async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerAway> {
+    async fn drain(&self, _session: SessionId, _last_seq: u32) -> Result<(), BrokerUnavailable> {
         lock(&self.drained_at).push(tokio::time::Instant::now());
         self.accepting().await
     }
 
-    async fn accepting(&self) -> Result<(), BrokerAway> {
-        if self.refuses.load(Ordering::Relaxed) { Err(BrokerAway("no stream".to_owned())) } else { Ok(()) }
+    async fn accepting(&self) -> Result<(), BrokerUnavailable> {
+        if self.refuses.load(Ordering::Relaxed) { Err(BrokerUnavailable("no stream".to_owned())) } else { Ok(()) }
     }
 
-    async fn bury(&self, _letter: DeadLetter) -> Result<(), BrokerAway> {
+    async fn publish_dead_letter(&self, _letter: DeadLetter) -> Result<(), BrokerUnavailable> {
         Ok(())
     }
 }

@@ -35,8 +35,8 @@ pub(super) enum Turn {
     TimesOut,
     NeverAnswers,
     Panics,
-    /// Nobody answers: the service is away.
-    Away,
+    /// Nobody answers: the service is unavailable.
+    Unavailable,
     /// The service is gone after it was asked.
     Breaks,
     /// After so many seconds, text and calls.
@@ -75,7 +75,7 @@ impl Model for FakeModel {
             turn = Turn::Says(text, calls);
         }
         match turn {
-            Turn::Away => Err(ModelError::Away("nobody answers".to_owned())),
+            Turn::Unavailable => Err(ModelError::Unavailable("nobody answers".to_owned())),
             Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
             Turn::Fails => failed(false),
             Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
@@ -165,11 +165,11 @@ pub(super) struct Disk {
 }
 
 impl FakeJournal {
-    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, JournalError> {
+    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, StoreError> {
         let (dead, told) = {
             let mut disk = lock(&self.disk);
             if disk.epoch != lease.epoch {
-                return Err(JournalError::LeaseLost { held: lease.epoch, current: disk.epoch });
+                return Err(StoreError::LeaseLost { held: lease.epoch, current: disk.epoch });
             }
             disk.writes += 1;
             let (now, death) = (disk.writes, disk.death);
@@ -195,15 +195,15 @@ impl FakeJournal {
 }
 
 impl Journal for FakeJournal {
-    async fn load(&self, _session: SessionId) -> Result<SessionRecord, JournalError> {
+    async fn load(&self, _session: SessionId) -> Result<SessionRecord, StoreError> {
         Ok(lock(&self.disk).record.clone())
     }
 
-    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, JournalError> {
+    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, StoreError> {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, JournalError> {
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
         self.write(lease, |disk| {
             for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
                 if run.execution_id == checkpoint.execution_id {
@@ -225,7 +225,7 @@ impl Journal for FakeJournal {
         .await
     }
 
-    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), JournalError> {
+    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         self.write(lease, |disk| {
             assert_eq!(disk.record.step + 1, step.number, "compare-and-swap");
             disk.record.step = step.number;
@@ -252,7 +252,7 @@ impl Journal for FakeJournal {
         .await
     }
 
-    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), JournalError> {
+    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         self.write(lease, |disk| {
             disk.events.push(end.event.clone());
             disk.end = Some(end);
@@ -260,7 +260,7 @@ impl Journal for FakeJournal {
         .await
     }
 
-    async fn remember(&self, _session: SessionId, calls: Vec<LostCall>) -> Result<(), JournalError> {
+    async fn remember(&self, _session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
         let recoveries = &mut lock(&self.disk).record.recoveries;
         let number = u32::try_from(recoveries.len()).unwrap() + 1;
         recoveries.push(Recovery { number, calls });

@@ -1,7 +1,7 @@
 //! Cancel requests: heard while they are made, and read again wherever one could have been missed.
 //!
 //! The stream of requests keeps the last one of every session. So a request for a session that is still queued is
-//! found when it is opened, and one that came while the broker was away is found at the next renewal. Nothing here
+//! found when it is opened, and one that came while the broker was unavailable is found at the next renewal. Nothing here
 //! holds up a run.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 8;
 /// For one answer of the store or the broker.
 const BOUND: Duration = Duration::from_secs(5);
 /// Requests that wait to be written into the store; the runs have heard of them already.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// Hears and reads requests until `end` is cancelled. Every third of the lease those of all runs are read again.
 pub async fn hear_requests<R: Requests, S: Sessions, D: Send + Sync + 'static>(
@@ -33,7 +33,7 @@ pub async fn hear_requests<R: Requests, S: Sessions, D: Send + Sync + 'static>(
     running: Arc<Running<D>>,
     (lease, end): (Duration, CancellationToken),
 ) {
-    let (heard, waiting) = mpsc::channel(MOST_WAITING);
+    let (heard, waiting) = mpsc::channel(MAX_WAITING);
     let ears = Ears { requests: &*requests, running: &running, missed: Notify::new(), heard };
     tokio::select! {
         never = ears.listen() => match never {},

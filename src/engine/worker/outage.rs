@@ -1,4 +1,4 @@
-//! When the store was away last, as this worker saw it: a lease that ran out then says nothing about its owner.
+//! When the store was unavailable last, as this worker saw it: a lease that ran out then says nothing about its owner.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -87,7 +87,7 @@ mod tests {
         let outages = Outages::default();
         outages.look(true);
         pass(2).await;
-        assert_eq!(outages.excuse(LEASE), Duration::ZERO, "nothing was away");
+        assert_eq!(outages.excuse(LEASE), Duration::ZERO, "nothing was unavailable");
         outages.look(false);
         pass(58).await;
         outages.look(false);

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::probes::State;
-use crate::engine::ports::{Presence, WorkerNews};
+use crate::engine::ports::{Presence, WorkerStatus};
 use crate::engine::run::registry::Running;
 use crate::investigation::ids::WorkerId;
 
@@ -52,8 +52,8 @@ pub async fn announce<P: Presence, D>(
     }
 }
 
-fn news<D>(identity: &Identity, running: &Running<D>, state: &str) -> WorkerNews {
-    WorkerNews {
+fn news<D>(identity: &Identity, running: &Running<D>, state: &str) -> WorkerStatus {
+    WorkerStatus {
         worker_id: identity.worker,
         name: identity.name.clone(),
         version: identity.version.clone(),
@@ -78,10 +78,10 @@ mod tests {
     use crate::engine::testing::lock;
 
     #[derive(Debug, Default)]
-    struct Board(Mutex<Vec<(Instant, WorkerNews)>>);
+    struct Board(Mutex<Vec<(Instant, WorkerStatus)>>);
 
     impl Presence for Board {
-        fn announce(&self, worker: &WorkerNews) {
+        fn announce(&self, worker: &WorkerStatus) {
             lock(&self.0).push((Instant::now(), worker.clone()));
         }
     }
@@ -119,7 +119,7 @@ mod tests {
         let when: Vec<(u64, &str)> =
             told.iter().map(|(at, news)| ((*at - began).as_secs(), news.state.as_str())).collect();
         assert_eq!(when, [(0, "claiming"), (5, "claiming"), (6, "paused"), (6, "draining"), (11, "draining")]);
-        let news = WorkerNews {
+        let news = WorkerStatus {
             worker_id: WorkerId(Uuid::from_u128(1)),
             name: "w1".to_owned(),
             version: "0.1.0".to_owned(),

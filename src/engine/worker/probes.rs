@@ -1,4 +1,4 @@
-//! Whether this worker takes work: not while something that it needs is away, and not while it shuts down.
+//! Whether this worker takes work: not while something that it needs is unavailable, and not while it shuts down.
 //!
 //! A claimed alert would only go back to the queue, and a queue full of returns is slower than one that waits.
 
@@ -13,7 +13,7 @@ use crate::engine::ports::{Model, Sessions};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(2);
-/// Who does not answer for so long is away.
+/// Who does not answer for so long is unavailable.
 const BOUND: Duration = Duration::from_secs(5);
 
 /// What a worker does about new alerts.
@@ -21,7 +21,7 @@ const BOUND: Duration = Duration::from_secs(5);
 pub enum State {
     /// It takes them.
     Claiming,
-    /// It takes none: these are away.
+    /// It takes none: these are unavailable.
     Paused(Vec<&'static str>),
     /// It takes none any more.
     Draining,
@@ -59,12 +59,14 @@ pub async fn probe<S: Sessions, M: Model, B: Fn() -> bool + Send + Sync>(
 ) {
     let looking = async {
         loop {
-            let away = away(&probes).await;
-            let now = if away.is_empty() { State::Claiming } else { State::Paused(away) };
+            let unavailable = unavailable(&probes).await;
+            let now = if unavailable.is_empty() { State::Claiming } else { State::Paused(unavailable) };
             if state.send_replace(now.clone()) != now {
                 match now {
                     State::Claiming | State::Draining => tracing::info!("claims alerts"),
-                    State::Paused(away) => tracing::warn!("claims nothing: {} away", away.join(", ")),
+                    State::Paused(unavailable) => {
+                        tracing::warn!("claims nothing: {} unavailable", unavailable.join(", "))
+                    }
                 }
             }
             tokio::time::sleep(EVERY).await; // pacing of probes
@@ -80,7 +82,7 @@ pub async fn probe<S: Sessions, M: Model, B: Fn() -> bool + Send + Sync>(
     end.cancelled().await;
 }
 
-async fn away<S: Sessions, M: Model, B: Fn() -> bool>(probes: &Probes<S, M, B>) -> Vec<&'static str> {
+async fn unavailable<S: Sessions, M: Model, B: Fn() -> bool>(probes: &Probes<S, M, B>) -> Vec<&'static str> {
     let (store, model) = tokio::join!(
         tokio::time::timeout(BOUND, probes.sessions.reachable()),
         tokio::time::timeout(BOUND, probes.model.serving()),
@@ -99,7 +101,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::engine::ports::{Claim, ModelError, ModelRequest, Place};
+    use crate::engine::ports::{Claim, Disposition, ModelError, ModelRequest};
     use crate::engine::testing::delivery::{Desk, SETTLED};
     use crate::engine::testing::lock;
     use crate::investigation::execution::entry::Answer;
@@ -115,7 +117,7 @@ mod tests {
             _request: ModelRequest,
             _deltas: impl Fn(DeltaKind, &str) + Send + Sync,
         ) -> Result<Answer, ModelError> {
-            Err(ModelError::Away("not asked".to_owned()))
+            Err(ModelError::Unavailable("not asked".to_owned()))
         }
 
         async fn serving(&self) -> bool {
@@ -146,12 +148,12 @@ mod tests {
             assert!(began.elapsed() <= Duration::from_secs(within), "{expected:?} after {:?}", began.elapsed());
         };
         is(State::Claiming, 0).await;
-        *lock(&desk.sessions.away) = Some("reachable");
+        *lock(&desk.sessions.unavailable) = Some("reachable");
         is(State::Paused(vec!["database"]), 2).await;
         *lock(&model.0) = None;
         connected.store(false, Ordering::Relaxed);
         is(State::Paused(vec!["nats", "database", "llm-service"]), 7).await;
-        *lock(&desk.sessions.away) = None;
+        *lock(&desk.sessions.unavailable) = None;
         *lock(&model.0) = Some(false);
         connected.store(true, Ordering::Relaxed);
         is(State::Paused(vec!["llm-service"]), 7).await;
@@ -165,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_after_an_outage_of_the_store_excuses_the_leases_that_ran_out_in_it() {
-        let desk = Desk::new(vec![Place::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
+        let desk = Desk::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
         let (sessions, outages) = (Arc::clone(&desk.sessions), Arc::clone(&desk.dispatcher.outages));
         let model = Arc::new(Service(Mutex::new(Some(true))));
         let (state, mut states) = watch::channel(State::Paused(vec![]));
@@ -174,9 +176,9 @@ mod tests {
         let task = tokio::spawn(probe(probes, state, (drain, end.clone())));
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
         desk.deliver(b"x").await;
-        *lock(&desk.sessions.away) = Some("reachable");
+        *lock(&desk.sessions.unavailable) = Some("reachable");
         states.wait_for(|state| *state == State::Paused(vec!["database"])).await.unwrap();
-        *lock(&desk.sessions.away) = None;
+        *lock(&desk.sessions.unavailable) = None;
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
         desk.deliver(b"x").await;
         let excuses = lock(&desk.sessions.excuses).clone();

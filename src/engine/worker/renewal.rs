@@ -130,7 +130,7 @@ fn apply<D: Delivery, F: Feed>(run: &Run<D>, answer: Renewal, asked_at: Instant,
                 run.control.stop(Stop::Cancelled);
             }
             // A joined alert may have added an event that only the table knows.
-            feed.poke(run.lease.session_id);
+            feed.notify(run.lease.session_id);
             true
         }
         Renewal::Lost => {

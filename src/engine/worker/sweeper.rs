@@ -15,12 +15,12 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::delivery::dispatch::Settings;
-use crate::engine::delivery::settle::{Trouble, settle};
+use crate::engine::delivery::settle::{SettleError, settle};
 use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::{
-    Claim, ClaimRequest, Claimed, DeadReason, Delivery, IdleAlert, JournalError, Queue, Refusal, Sessions, Sweep, Swept,
+    Claim, ClaimRequest, Claimed, DeadReason, Delivery, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
 };
-use crate::engine::run::control::Broken;
+use crate::engine::run::control::Interrupted;
 use crate::engine::run::registry::Running;
 use crate::engine::run::session::end_now;
 use crate::engine::world::{Ports, World};
@@ -73,13 +73,13 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         let first = tokio::time::Instant::now() + self.interval.mul_f64(fastrand::f64());
         let mut ticks = tokio::time::interval_at(first, self.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut away = false;
+        let mut unavailable = false;
         let sweeping = async {
             let mut refused = false;
             loop {
                 ticks.tick().await;
-                away = self.sweep(away).await;
-                if !away && !self.retention.keeps_all() {
+                unavailable = self.sweep(unavailable).await;
+                if !unavailable && !self.retention.keeps_all() {
                     refused = self.prune(refused).await;
                 }
             }
@@ -90,16 +90,16 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         }
     }
 
-    /// One sweep; returns whether the store was away.
-    async fn sweep(&self, was_away: bool) -> bool {
+    /// One sweep; returns whether the store was unavailable.
+    async fn sweep(&self, was_unavailable: bool) -> bool {
         let patience = self.interval.saturating_mul(PATIENCE);
         let found = match self.sessions.sweep(Sweep { interval: self.interval, patience, limit: LIMIT }).await {
             Ok(found) => found,
             Err(error) => {
-                if !was_away {
+                if !was_unavailable {
                     tracing::warn!("nothing is swept: {error}");
                 }
-                return matches!(error, JournalError::Away(_));
+                return matches!(error, StoreError::Unavailable(_));
             }
         };
         // What is only not published yet goes last: it must not hold up the search for lost jobs.
@@ -145,7 +145,7 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         false
     }
 
-    async fn take_care(&self, swept: Swept) -> Result<(), Trouble> {
+    async fn take_care(&self, swept: Swept) -> Result<(), SettleError> {
         match swept {
             Swept::Overdue(session) => self.end(session).await,
             Swept::Idle(alert) if self.running.get(alert.alert_id).is_some() => Ok(()),
@@ -164,7 +164,7 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
     }
 
     /// Past its deadline: nobody has to investigate it any more, with or without a broker.
-    async fn end(&self, session: SessionId) -> Result<(), Trouble> {
+    async fn end(&self, session: SessionId) -> Result<(), SettleError> {
         let request = ClaimRequest {
             worker: self.settings.worker,
             worker_name: self.settings.worker_name.clone(),
@@ -175,13 +175,13 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
         };
         match self.sessions.claim(session, request).await? {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,
-            Claim::Over { settled: false } => {}
-            Claim::Over { settled: true } | Claim::Busy(_) | Claim::TooNew | Claim::Unknown => return Ok(()),
+            Claim::Ended { settled: false } => {}
+            Claim::Ended { settled: true } | Claim::Busy(_) | Claim::Incompatible | Claim::Unknown => return Ok(()),
         }
         settle(&*self.sessions, &*self.ports.feed, session).await.map(|_| ())
     }
 
-    async fn end_claimed(&self, claimed: Claimed) -> Result<(), Trouble> {
+    async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
         let session_id = claimed.lease.session_id;
         let reason = if claimed.cancel_requested { StopReason::Cancelled } else { StopReason::Deadline };
         if !claimed.cancel_requested && !claimed.remaining.is_zero() {
@@ -194,21 +194,21 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
                 metrics::counter!("tarsy_sweeps_total", "found" => "overdue").increment(1);
                 tracing::info!(%session_id, reason = reason.as_str(), "session was ended by a sweep");
             }
-            Err(Broken::HandBack(why)) => {
+            Err(Interrupted::Release(why)) => {
                 tracing::debug!(%session_id, "session is not ended yet: {why}");
                 self.sessions.release(claimed.lease).await?;
             }
             // Somebody else was faster.
-            Err(Broken::LeaseLost | Broken::Panicked) => {}
+            Err(Interrupted::LeaseLost | Interrupted::Panicked) => {}
         }
         Ok(())
     }
 
     /// Undecided, or open and nobody's: its job has to be in the stream.
-    async fn look_after(&self, alert: IdleAlert) -> Result<(), Trouble> {
+    async fn look_after(&self, alert: IdleAlert) -> Result<(), SettleError> {
         let id = alert.alert_id;
         if let Some(refusal) = alert.undecided.then(|| refusal_of(&alert)).flatten() {
-            self.sessions.bury(id, refusal).await?;
+            self.sessions.give_up(id, refusal).await?;
             settle(&*self.sessions, &*self.ports.feed, id).await?;
             return Ok(());
         }

@@ -8,7 +8,7 @@ use super::starts::Starts;
 /// Literal values shorter than this are not masked: they would blot out ordinary words.
 const SHORTEST: usize = 6;
 /// Encoded forms shorter than this would be found by chance.
-const SHORTEST_FORM: usize = 7;
+const MIN_FORM: usize = 7;
 
 /// The values, ready to be found.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Literals {
         let mut encoded: Vec<String> = values.iter().flat_map(|value| base64_forms(value)).collect();
         encoded.sort();
         encoded.dedup();
-        encoded.retain(|form| form.len() >= SHORTEST_FORM);
+        encoded.retain(|form| form.len() >= MIN_FORM);
         forms.extend(encoded);
         let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
         // Nothing is searched for when there is nothing to find.

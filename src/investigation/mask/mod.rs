@@ -38,7 +38,7 @@ pub const MASKED: &str = "[masked]";
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 
 /// Longer texts are hidden: no port lets them in.
-const LONGEST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// A masked text is masked again until nothing changes, so that masking it later changes nothing either.
 const ROUNDS: usize = 8;
 
@@ -77,7 +77,7 @@ impl Mask {
     fn searched<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         #[cfg(test)]
         assert!(!self.broken, "a finder fails");
-        if text.len() > LONGEST_BYTES || !self.literals.works() {
+        if text.len() > MAX_BYTES || !self.literals.works() {
             return None;
         }
         let search = Search::new(&self.literals);

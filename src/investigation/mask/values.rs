@@ -17,7 +17,7 @@ pub(super) enum Reach {
 }
 
 /// The longest text between quotes that is looked for.
-const LONGEST_QUOTED: usize = 65_536;
+const MAX_QUOTED: usize = 65_536;
 /// How far what follows a separator is looked at.
 const PAIR: usize = 48;
 
@@ -81,7 +81,7 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
     let limit = rest(text, from);
-    let mut longest = limit.len().min(LONGEST_QUOTED);
+    let mut longest = limit.len().min(MAX_QUOTED);
     while !limit.is_char_boundary(longest) {
         longest -= 1;
     }
@@ -106,7 +106,7 @@ fn quoted(text: &str, open: usize, escaped: bool) -> (usize, usize) {
     let quote = byte(text, open);
     let start = open + 1;
     let mut at = start;
-    while at < text.len() && at < start + LONGEST_QUOTED {
+    while at < text.len() && at < start + MAX_QUOTED {
         let b = byte(text, at);
         if b == b'\\' && !(escaped && byte(text, at + 1) == quote) {
             at += 2;

@@ -3,13 +3,13 @@
 use crate::investigation::plan::ToolSpec;
 
 /// The list is in the model's instructions, too: a long one is not worth repeating in full with every slip.
-const MOST_TOOLS: usize = 60;
-const LONGEST_DESCRIPTION: usize = 160;
-const LONGEST_NAME: usize = 120;
+const MAX_TOOLS: usize = 60;
+const MAX_DESCRIPTION: usize = 160;
+const MAX_NAME: usize = 120;
 
 /// What was called, short enough to be repeated.
 pub(super) fn called(action: &str) -> String {
-    cut(action, LONGEST_NAME)
+    cut(action, MAX_NAME)
 }
 
 /// The observation for a call of `action`. Without a list nothing is known but the form of a name.
@@ -30,15 +30,15 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
         text.push_str(&format!(" Did you mean '{meant}'?"));
     }
     text.push_str(" Available tools:");
-    for ToolSpec { name, description, .. } in tools.iter().take(MOST_TOOLS) {
+    for ToolSpec { name, description, .. } in tools.iter().take(MAX_TOOLS) {
         text.push_str("\n  - ");
         text.push_str(name);
         if let Some(first) = description.trim().lines().next() {
             text.push_str(": ");
-            text.push_str(&cut(first.trim_end(), LONGEST_DESCRIPTION));
+            text.push_str(&cut(first.trim_end(), MAX_DESCRIPTION));
         }
     }
-    if let Some(more @ 1..) = tools.len().checked_sub(MOST_TOOLS) {
+    if let Some(more @ 1..) = tools.len().checked_sub(MAX_TOOLS) {
         text.push_str(&format!("\n  - and {more} more, as listed in your instructions"));
     }
     text
@@ -54,7 +54,7 @@ fn cut(text: &str, longest: usize) -> String {
 /// The tool that was probably meant: the same one but for its spelling, the only one with this name on any server, or
 /// the closest within a few slips.
 fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
-    if action.chars().nth(LONGEST_NAME).is_some() {
+    if action.chars().nth(MAX_NAME).is_some() {
         return None;
     }
     let wanted = normal(action);

@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         after
     }
 
-    /// Puts the open section away, which ends at `end`.
+    /// Puts the open section unavailable, which ends at `end`.
     fn close(&mut self, end: usize) {
         let Some(Open { header, indent, is_late }) = self.open.take() else { return };
         let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();

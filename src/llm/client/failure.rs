@@ -1,7 +1,7 @@
-//! What a failed call means: away (nobody's fault, the session is handed back) or failed (a failed iteration).
+//! What a failed call means: unavailable (nobody's fault, the session is released) or failed (a failed iteration).
 //!
 //! Away is no connection, UNAVAILABLE and `RESOURCE_EXHAUSTED` before the first chunk. A connection that is lost before
-//! the first chunk is as good as away, but the service may have died of this call. Everything else is a failure.
+//! the first chunk is as good as unavailable, but the service may have died of this call. Everything else is a failure.
 
 use std::error::Error;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
     match (status.source(), code) {
         (Some(_), _) if !is_unconnected(status) => return ModelError::Broke(describe(status)),
         (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => {
-            return ModelError::Away(describe(status));
+            return ModelError::Unavailable(describe(status));
         }
         (None, _) => {}
     }
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn before_the_first_chunk_a_lost_or_overloaded_service_is_away_and_a_refusal_is_a_failure() {
         for status in [Status::unavailable("draining"), Status::resource_exhausted("full")] {
-            assert!(matches!(before_first_chunk(&status), ModelError::Away(_)), "{status}");
+            assert!(matches!(before_first_chunk(&status), ModelError::Unavailable(_)), "{status}");
         }
         assert!(matches!(before_first_chunk(&lost_connection()), ModelError::Broke(_)));
         assert_eq!(

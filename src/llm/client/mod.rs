@@ -1,6 +1,6 @@
 //! The client of the LLM service: the port `Model` over one gRPC channel.
 //!
-//! Owns the connection and what counts as "away". Knows nothing of sessions, retries or prompts. The channel
+//! Owns the connection and what counts as "unavailable". Knows nothing of sessions, retries or prompts. The channel
 //! connects when it is first used and again after every loss.
 
 mod answer;
@@ -114,7 +114,7 @@ impl Model for Client {
         match outcome {
             Ok(()) => Ok(assembly.finish()),
             Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun() && !self.serving().await => {
-                Err(ModelError::Away(format!("no answer within {limit:?} and not serving")))
+                Err(ModelError::Unavailable(format!("no answer within {limit:?} and not serving")))
             }
             Err(error) => Err(error),
         }

@@ -28,7 +28,7 @@ const LIST: Duration = Duration::from_secs(30);
 const PING: Duration = Duration::from_secs(3);
 
 /// Longer lines of a child's standard error are logged in pieces.
-const LONGEST_LINE: u64 = 8 * 1024;
+const MAX_LINE: u64 = 8 * 1024;
 
 /// What a child sees of the worker's environment besides its own configuration: never the worker's secrets.
 const INHERITED: [&str; 20] = [
@@ -247,7 +247,7 @@ async fn keep(server: String, service: RunningService<RoleClient, TarsyClient>) 
 async fn drain(server: String, stderr: ChildStderr, mask: Mask) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
         tracing::debug!(server, text = %mask.apply(text.trim_end()), "mcp server wrote to stderr");
         line.clear();

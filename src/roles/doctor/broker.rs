@@ -13,7 +13,7 @@ use crate::roles::connect::Addresses;
 /// Workers speak every five seconds.
 const LISTEN: Duration = Duration::from_secs(6);
 /// Smaller servers take no alert of the default size.
-const LEAST_PAYLOAD: usize = 1024 * 1024;
+const MIN_PAYLOAD: usize = 1024 * 1024;
 
 /// The connection that all checks of the broker share.
 pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, String>>>;
@@ -48,7 +48,7 @@ pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<C
         Ok(rtt) => {
             let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
             let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
-            let verdict = if info.max_payload < LEAST_PAYLOAD { Verdict::Warn } else { Verdict::Ok };
+            let verdict = if info.max_payload < MIN_PAYLOAD { Verdict::Warn } else { Verdict::Ok };
             vec![Check::new("nats", verdict, detail)]
         }
         Err(error) => vec![Check::new("nats", Verdict::Fail, format!("{about}: {error}"))],
@@ -58,7 +58,7 @@ pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<C
 /// Every stream and consumer that is not as it must be, or one line for all of them.
 pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Vec<Check> {
     let Ok(nats) = nats.await else {
-        return vec![Check::new("streams", Verdict::Warn, "not looked at: nats is away")];
+        return vec![Check::new("streams", Verdict::Warn, "not looked at: nats is unavailable")];
     };
     let examined = match nats.examine_topology(&settings.unwrap_or_default()).await {
         Ok(examined) => examined,
@@ -103,7 +103,7 @@ fn fault(object: &bus::Examined) -> Option<Check> {
 /// Who said that it is there.
 pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
     let Ok(nats) = nats.await else {
-        return vec![Check::new("workers", Verdict::Warn, "not looked at: nats is away")];
+        return vec![Check::new("workers", Verdict::Warn, "not looked at: nats is unavailable")];
     };
     let workers = match nats.workers(LISTEN).await {
         Ok(workers) => workers,

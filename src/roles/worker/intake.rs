@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bus::{self, MessageKind, Priority, Subject};
 use crate::config::Config;
-use crate::engine::delivery::dispatch::{Intake, Misread, Planned, Understood};
+use crate::engine::delivery::dispatch::{Intake, Planned, PrepareError, PreparedAlert};
 use crate::engine::plan::follow_up;
 use crate::engine::plan::planner::{self, PlanError};
 use crate::engine::ports::{DeadReason, Listing, Received, Refusal, Threads, Tools};
@@ -37,16 +37,16 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         Self { config, tools, threads, mask, worker_name }
     }
 
-    fn alert(&self, received: &Received) -> Result<Understood, Misread> {
+    fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
         // A chain that there is not is found before anything is asked or joined.
         planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
         let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
-        Ok(Understood { alert, force, retry_of: retry_of(received), thread: None })
+        Ok(PreparedAlert { alert, force, retry_of: retry_of(received), thread: None })
     }
 
-    async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, Misread> {
+    async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, PrepareError> {
         let chain = header(received, bus::CHAIN);
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&planner::servers_of(&self.config, &route)).await;
@@ -57,7 +57,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         Ok(Planned { plan, started })
     }
 
-    async fn question(&self, received: &Received, parent: &str) -> Result<Understood, Misread> {
+    async fn question(&self, received: &Received, parent: &str) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.len() > MAX_QUESTION_BYTES {
             let detail = format!("a question of {} bytes; at most {MAX_QUESTION_BYTES} are read", body.len());
@@ -66,10 +66,14 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let thread = self.thread(parent).await?;
         let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
-        Ok(Understood { alert, force: false, retry_of, thread: Some(Box::new(thread)) })
+        Ok(PreparedAlert { alert, force: false, retry_of, thread: Some(Box::new(thread)) })
     }
 
-    async fn plan_question(&self, received: &Received, (thread, asked): (&Thread, &Alert)) -> Result<Planned, Misread> {
+    async fn plan_question(
+        &self,
+        received: &Received,
+        (thread, asked): (&Thread, &Alert),
+    ) -> Result<Planned, PrepareError> {
         let chain = header(received, bus::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
@@ -81,10 +85,10 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     }
 
     /// The investigation that a header names, which has to be over.
-    async fn thread(&self, parent: &str) -> Result<Thread, Misread> {
+    async fn thread(&self, parent: &str) -> Result<Thread, PrepareError> {
         let invalid = |detail: String| {
             let detail = self.mask.apply(&detail).into_owned();
-            Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail })
+            PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail })
         };
         let Some(id) = SessionId::parse(parent) else {
             let shown: String = parent.chars().filter(|c| !c.is_control()).take(64).collect();
@@ -94,7 +98,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             Ok(Some(thread)) if thread.over => Ok(thread),
             Ok(Some(thread)) => Err(invalid(format!("investigation {} is not over yet: ask again then", thread.root))),
             Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
-            Err(error) => Err(Misread::Away(error)),
+            Err(error) => Err(PrepareError::Unavailable(error)),
         }
     }
 
@@ -119,7 +123,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
 }
 
 impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
-    async fn understand(&self, received: &Received) -> Result<Understood, Misread> {
+    async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
             (MessageKind::Alert, None) => self.alert(received),
@@ -132,10 +136,10 @@ impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
         }
     }
 
-    async fn plan(&self, received: &Received, understood: &Understood) -> Result<Planned, Misread> {
-        match &understood.thread {
-            Some(thread) => self.plan_question(received, (thread, &understood.alert)).await,
-            None => self.plan_alert(received, &understood.alert).await,
+    async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+        match &prepared.thread {
+            Some(thread) => self.plan_question(received, (thread, &prepared.alert)).await,
+            None => self.plan_alert(received, &prepared.alert).await,
         }
     }
 }
@@ -152,8 +156,8 @@ fn begun(what: &str, (plan, metadata): (&Plan, serde_json::Map<String, Value>)) 
 }
 
 /// A question on a subject of alerts, or one without what it asks about: the subject and the header have to agree.
-fn misplaced(why: &str) -> Misread {
-    Misread::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
+fn misplaced(why: &str) -> PrepareError {
+    PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
 }
 
 fn retry_of(received: &Received) -> Option<SessionId> {

@@ -70,7 +70,7 @@ impl World for Production {
 
 type WorkerDispatcher<I> = Dispatcher<Production, Store, I, JobDelivery>;
 
-/// Beside the drain timeout, and after a second signal: for the last checkpoint, hand-back and answer.
+/// Beside the drain timeout, and after a second signal: for the last checkpoint, release and answer.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
 /// Works until the first signal, then lets current calls finish and hands its sessions back.
@@ -302,8 +302,12 @@ async fn obey(
     loop {
         let (wanted, readiness) = match &*states.borrow_and_update() {
             State::Claiming => (Flow::Claim, claiming(&timeline.borrow_and_update())),
-            State::Paused(away) if away.is_empty() => (Flow::Pause, Readiness::NotReady("starting".to_owned())),
-            State::Paused(away) => (Flow::Pause, Readiness::NotReady(format!("{} away", away.join(", ")))),
+            State::Paused(unavailable) if unavailable.is_empty() => {
+                (Flow::Pause, Readiness::NotReady("starting".to_owned()))
+            }
+            State::Paused(unavailable) => {
+                (Flow::Pause, Readiness::NotReady(format!("{} unavailable", unavailable.join(", "))))
+            }
             State::Draining => (Flow::Pause, Readiness::NotReady("draining".to_owned())),
         };
         flow.send_if_modified(|flow| std::mem::replace(flow, wanted) != wanted);

@@ -1,4 +1,4 @@
-//! Reaches what a worker needs, in any order and for as long as it takes. A neighbour that is away is waited for; what
+//! Reaches what a worker needs, in any order and for as long as it takes. A neighbour that is unavailable is waited for; what
 //! no waiting mends ends the worker.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Integer, Jsonb, Nullable, Text, Timestamptz, Uui
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{EventKey, JournalError, Outbox};
+use crate::engine::ports::{EventKey, Outbox, StoreError};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::TimelineEvent;
 
@@ -79,13 +79,13 @@ impl Row {
 }
 
 impl Outbox for Store {
-    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, JournalError> {
+    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
         let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
         let rows: Vec<Row> = self.run(move |connection| (&read).get_results(connection)).await?;
         Ok(rows.into_iter().map(|row| row.of(session)).collect())
     }
 
-    async fn event_key(&self) -> Result<EventKey, JournalError> {
+    async fn event_key(&self) -> Result<EventKey, StoreError> {
         let key = self.run(|connection| event_key::table.select(event_key::key).first(connection)).await?;
         Ok(EventKey::new(key))
     }

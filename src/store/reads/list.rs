@@ -79,7 +79,7 @@ pub struct SessionSummary {
     pub chain: String,
     /// Its worker's name, the last one's when it is over.
     pub worker: String,
-    /// How often it was claimed or handed back.
+    /// How often it was claimed or released.
     pub epoch: i32,
     /// Number of its last event.
     pub last_seq: i32,
@@ -144,7 +144,7 @@ impl Store {
     /// The sessions that the filter lets through, newest first.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn list_sessions(&self, filter: SessionFilter) -> Result<Vec<SessionLine>, Error> {
         let rows = self.run(move |connection| lines(connection, &filter)).await?;
         Ok(rows.into_iter().map(line).collect())
@@ -153,7 +153,7 @@ impl Store {
     /// One session; `None` if the id opened none.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn show_session(&self, session: SessionId) -> Result<Option<SessionSummary>, Error> {
         let row: Option<(SessionRow, Option<AlertRow>)> = self
             .run(move |connection| {

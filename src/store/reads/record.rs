@@ -7,7 +7,7 @@ use diesel::sql_types::{Jsonb, Nullable};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{ExecutionRecord, JournalError, RunStatus, SessionRecord, StageRecord};
+use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
 use crate::investigation::execution::event_refs::Recorded;
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::ExecutionId;
@@ -85,9 +85,9 @@ pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: U
 }
 
 impl StoredSession {
-    pub(crate) fn understood(self) -> Result<SessionRecord, JournalError> {
-        let plan = serde_json::from_value(self.plan)
-            .map_err(|error| JournalError::Conflict(format!("stored plan: {error}")))?;
+    pub(crate) fn understood(self) -> Result<SessionRecord, StoreError> {
+        let plan =
+            serde_json::from_value(self.plan).map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
         let mut stages = Vec::with_capacity(self.stages.len());
         for stage in self.stages {
             stages.push(StageRecord {
@@ -107,25 +107,25 @@ impl StoredSession {
 }
 
 /// The losses of commits that were noticed, in order of their numbers.
-fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, JournalError> {
+fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
     let calls: Vec<Vec<LostCall>> = match calls {
         Some(calls) => serde_json::from_value(calls)
-            .map_err(|error| JournalError::Conflict(format!("stored calls of a recovery: {error}")))?,
+            .map_err(|error| StoreError::Conflict(format!("stored calls of a recovery: {error}")))?,
         None => Vec::new(),
     };
     Ok((1..).zip(calls).map(|(number, calls)| Recovery { number, calls }).collect())
 }
 
 /// The entries of the rows; a conflict for one that this version does not know.
-pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<Recorded>, JournalError> {
+pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<Recorded>, StoreError> {
     let recorded = |(row, event): StoredRow| {
-        let entry = decode(row).map_err(|error| JournalError::Conflict(format!("stored entry: {error}")))?;
+        let entry = decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
         Ok(Recorded { entry, event: event.map(number::from_int) })
     };
     rows.into_iter().map(recorded).collect()
 }
 
-fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, JournalError> {
+fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, StoreError> {
     Ok(ExecutionRecord {
         execution_id: ExecutionId(row.execution_id),
         agent_no: number::from_int(row.agent_no),
@@ -136,6 +136,6 @@ fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, JournalError> {
     })
 }
 
-fn status(word: &str) -> Result<RunStatus, JournalError> {
-    RunStatus::parse(word).ok_or_else(|| JournalError::Conflict(format!("unknown status {word:?}")))
+fn status(word: &str) -> Result<RunStatus, StoreError> {
+    RunStatus::parse(word).ok_or_else(|| StoreError::Conflict(format!("unknown status {word:?}")))
 }

@@ -11,7 +11,7 @@ use crate::store::error::Error;
 use crate::store::statement::statement;
 
 /// Shorter parts of an id say too little.
-const SHORTEST_PART: usize = 6;
+const MIN_PART: usize = 6;
 /// Digits of an id.
 const DIGITS: usize = 32;
 /// Of these, at the end, that are in an index, last digit first.
@@ -69,10 +69,10 @@ impl Store {
     /// The alert or session whose id begins or ends with `part` (dashes do not matter).
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn resolve(&self, part: &str) -> Result<Found, Error> {
         let digits = part.trim().replace('-', "").to_ascii_lowercase();
-        if digits.len() < SHORTEST_PART || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        if digits.len() < MIN_PART || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
             return Ok(Found::NoId);
         }
         let Some(read) = Resolve::new(&digits) else { return Ok(Found::None) };

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, Threads};
+use crate::engine::ports::{StoreError, Threads};
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::follow_up::{Exchange, PastCall, Thread};
 use crate::investigation::ids::SessionId;
@@ -49,7 +49,7 @@ pub(crate) struct ReadAsked {
 statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: session_id, BigInt: limit]);
 
 impl Threads for Store {
-    async fn thread(&self, session: SessionId) -> Result<Option<Thread>, JournalError> {
+    async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
         Ok(self.run(move |connection| read(connection, session.0)).await?)
     }
 }
@@ -59,7 +59,7 @@ impl Store {
     /// order; empty when there is no such session.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
         let ids: Vec<Uuid> = self
             .run(move |connection| {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, ModelCallRecord, StageBegin, StageEnd, ToolCallRecord};
+use crate::engine::ports::{ModelCallRecord, StageBegin, StageEnd, StoreError, ToolCallRecord};
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
 use crate::investigation::timeline::EventDraft;
 
@@ -45,11 +45,11 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    pub(crate) fn new(entries: Vec<Entry>, told_by: &[Option<u32>]) -> Result<Self, JournalError> {
+    pub(crate) fn new(entries: Vec<Entry>, told_by: &[Option<u32>]) -> Result<Self, StoreError> {
         let told_by = told_by.iter().map(|event| event.map(number::int)).collect();
         let mut all = Self { told_by, ..Self::default() };
         for entry in entries {
-            let row = encode(entry).map_err(|error| JournalError::Conflict(format!("entry: {error}")))?;
+            let row = encode(entry).map_err(|error| StoreError::Conflict(format!("entry: {error}")))?;
             all.kind.push(row.kind);
             all.role.push(row.role);
             all.content.push(row.content);

@@ -17,18 +17,18 @@ WITH before AS (
   FROM free f
   WHERE s.session_id = f.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.deadline_at, s.attempts, s.cancel_requested_at,
-            f.worker_name AS previous_worker, f.lease_owner IS NULL AS handed_back, f.excused
+            f.worker_name AS previous_worker, f.lease_owner IS NULL AS released, f.excused
 ), delivered AS (
   UPDATE alerts a SET stream_sequence = $8::bigint
   FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $8
 ), told AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT t.session_id, clock_timestamp(), t.event_seq, t.lease_epoch, 'session_resumed', 'completed',
-         CASE WHEN t.handed_back THEN 'handed over by ' || t.previous_worker
-              WHEN t.excused THEN 'lease of ' || t.previous_worker || ' expired while the database was away'
+         CASE WHEN t.released THEN 'released by ' || t.previous_worker
+              WHEN t.excused THEN 'lease of ' || t.previous_worker || ' expired while the database was unavailable'
               ELSE 'lease of ' || t.previous_worker || ' expired' END,
          jsonb_build_object('worker', $5, 'epoch', t.lease_epoch, 'previous_worker', t.previous_worker,
-                            'reason', CASE WHEN t.handed_back THEN 'handed_back' WHEN t.excused THEN 'store_away'
+                            'reason', CASE WHEN t.released THEN 'released' WHEN t.excused THEN 'store_unavailable'
                                           ELSE 'lease_expired' END)
   FROM taken t
 )

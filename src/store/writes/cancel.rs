@@ -35,7 +35,7 @@ impl Store {
     /// Asks the owner of a session to cancel it. Asking twice is asking once.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn request_cancel(&self, session: SessionId) -> Result<CancelAnswer, Error> {
         let request = RequestCancel { session_id: session.0 };
         let row: Option<(String, Option<Uuid>)> =

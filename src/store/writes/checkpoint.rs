@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{Checkpoint, JournalError, Lease};
+use crate::engine::ports::{Checkpoint, Lease, StoreError};
 use crate::investigation::execution::entry::{Entry, Outcome};
 use crate::investigation::execution::event_refs::told_by;
 
@@ -84,7 +84,7 @@ statement!(Append, "checkpoint.sql", Integer, [
 ]);
 
 impl Append {
-    pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, JournalError> {
+    pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, StoreError> {
         let told_by = told_by(&checkpoint.entries, &checkpoint.events);
         Ok(Self {
             lease,
@@ -108,7 +108,7 @@ impl Append {
     }
 
     /// The number of the event that tells it for each entry.
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, JournalError>> {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, StoreError>> {
         let first_seq: Option<i32> = self.get_result(connection).optional()?;
         if let Some(first) = first_seq {
             let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));

@@ -73,9 +73,9 @@ impl TakeOver {
                         cancel_requested,
                     }));
                 }
-                "settled" => return Ok(Claim::Over { settled: true }),
-                "over" => return Ok(Claim::Over { settled: false }),
-                "too_new" => return Ok(Claim::TooNew),
+                "settled" => return Ok(Claim::Ended { settled: true }),
+                "over" => return Ok(Claim::Ended { settled: false }),
+                "too_new" => return Ok(Claim::Incompatible),
                 "busy" => return Ok(Claim::Busy(remaining)),
                 _ => {}
             }

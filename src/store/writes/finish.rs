@@ -7,7 +7,7 @@ use diesel::sql_types::{Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as Sql
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadReason, JournalError, Lease, RunStatus, SessionEnd};
+use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StoreError};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::{clean, number};
@@ -72,7 +72,7 @@ impl Finish {
         }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), JournalError>> {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
         let last_seq: Option<i32> = self.get_result(connection).optional()?;
         if last_seq.is_some() {
             return Ok(Ok(()));

@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uui
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claimed, JoinRequest, JournalError, Lease, OpenRequest, Opened};
+use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StoreError};
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
 
@@ -85,9 +85,9 @@ statement!(ReadPlace, "placed.sql", (Text, Nullable<SqlUuid>, Nullable<Bool>, Nu
 type PlaceRow = (String, Option<Uuid>, Option<bool>, Option<f64>);
 
 impl Open {
-    pub(crate) fn new(request: OpenRequest) -> Result<Self, JournalError> {
+    pub(crate) fn new(request: OpenRequest) -> Result<Self, StoreError> {
         let OpenRequest { alert_id, alert, plan, started, cooldown, force, parent, .. } = request;
-        let stored = serde_json::to_value(&plan).map_err(|error| JournalError::Conflict(format!("plan: {error}")))?;
+        let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
         let asking = Self::asking(JoinRequest { alert_id, alert, cooldown, force });
         Ok(Self {
             fingerprint: asking.fingerprint.filter(|_| parent.is_none()),
@@ -187,8 +187,8 @@ impl Open {
                 cancel_requested: false,
             }),
             ("joined", Some(session)) => Opened::Joined(SessionId(session)),
-            ("cooling", Some(session)) => Opened::Cooling(SessionId(session)),
-            ("closing", Some(session)) => Opened::Closing(SessionId(session)),
+            ("cooling", Some(session)) => Opened::CoveredByCooldown(SessionId(session)),
+            ("closing", Some(session)) => Opened::TargetCancelling(SessionId(session)),
             ("ended", _) => Opened::NotInvestigated,
             _ => Opened::Raced,
         }

@@ -48,7 +48,7 @@ impl Store {
     /// Deletes at most about `limit` rows of each kind; nothing is left to delete when the answer is empty.
     ///
     /// # Errors
-    /// When the database is away, or the role may not delete.
+    /// When the database is unavailable, or the role may not delete.
     pub async fn prune_some(&self, retention: Retention, limit: u32) -> Result<Pruned, Error> {
         let limit = i64::from(limit);
         let counted = self.run(move |connection| prune(connection, retention, limit)).await?;
@@ -58,7 +58,7 @@ impl Store {
     /// What [`Store::prune_some`] would delete altogether. Deletes nothing.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn preview_prune(&self, retention: Retention) -> Result<Pruned, Error> {
         let seconds = |age: Option<Duration>| age.map(|age| age.as_secs_f64());
         let preview = PreviewPrune {

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, 
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadReason, JournalError, Place, Received};
+use crate::engine::ports::{DeadReason, Disposition, Received, StoreError};
 use crate::investigation::ids::SessionId;
 
 use crate::store::rows::{clean, number};
@@ -47,38 +47,38 @@ impl From<Received> for Receive {
 }
 
 /// The place of an alert.
-pub(crate) fn place(row: ReceivedRow) -> Result<Place, JournalError> {
+pub(crate) fn place(row: ReceivedRow) -> Result<Disposition, StoreError> {
     let (same_body, place, attempts, joined, dead_reason) = row;
     if !same_body {
-        return Ok(Place::UsedId);
+        return Ok(Disposition::UsedId);
     }
-    let unreadable = || JournalError::Conflict(format!("alert in unknown place {place:?}"));
+    let unreadable = || StoreError::Conflict(format!("alert in unknown place {place:?}"));
     match place.as_str() {
-        "undecided" => Ok(Place::Undecided { attempts: number::from_int(attempts) }),
-        "opened" => Ok(Place::Opened),
-        "joined" => joined.map(|session| Place::Joined(SessionId(session))).ok_or_else(unreadable),
-        "ended" => Ok(Place::Ended),
-        "dead" => dead_reason.as_deref().and_then(DeadReason::parse).map(Place::Dead).ok_or_else(unreadable),
+        "undecided" => Ok(Disposition::Undecided { attempts: number::from_int(attempts) }),
+        "opened" => Ok(Disposition::Opened),
+        "joined" => joined.map(|session| Disposition::Joined(SessionId(session))).ok_or_else(unreadable),
+        "ended" => Ok(Disposition::Ended),
+        "dead" => dead_reason.as_deref().and_then(DeadReason::parse).map(Disposition::Dead).ok_or_else(unreadable),
         _ => Err(unreadable()),
     }
 }
 
-pub(crate) struct Bury {
+pub(crate) struct GiveUp {
     pub(crate) reason: &'static str,
     pub(crate) detail: String,
     pub(crate) alert_id: Uuid,
 }
 
-statement!(Bury, "bury.sql", Text, [Text: reason, Text: detail, SqlUuid: alert_id]);
+statement!(GiveUp, "give_up.sql", Text, [Text: reason, Text: detail, SqlUuid: alert_id]);
 
 /// Takes one attempt off an undecided alert.
-pub(crate) struct Spare {
+pub(crate) struct RefundAttempt {
     /// Random per call.
     pub(crate) id: Uuid,
     pub(crate) alert_id: Uuid,
 }
 
-statement!(Spare, "spare.sql", (), [SqlUuid: id, SqlUuid: alert_id]);
+statement!(RefundAttempt, "refund_attempt.sql", (), [SqlUuid: id, SqlUuid: alert_id]);
 
 /// Where the job of an alert is now.
 pub(crate) struct Requeued {

@@ -10,7 +10,7 @@ use diesel::result::Error::RollbackTransaction;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadReason, JournalError, Recover, Recovered, RunStatus};
+use crate::engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::execution::recovery::{LostCall, sent};
 use crate::investigation::ids::SessionId;
@@ -54,10 +54,7 @@ struct Head {
 }
 
 /// Takes the events back; sent again with the same id it changes nothing.
-pub(crate) fn recover(
-    connection: &mut PgConnection,
-    recover: &Recover,
-) -> QueryResult<Result<Recovered, JournalError>> {
+pub(crate) fn recover(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
     let mut refused = None;
     let outcome = connection.transaction(|connection| match take_back(connection, recover)? {
         Ok(recovered) => Ok(recovered),
@@ -72,18 +69,18 @@ pub(crate) fn recover(
     }
 }
 
-fn take_back(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, JournalError>> {
+fn take_back(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
     let session = recover.session_id;
     let Some(head) = lock(connection, session)? else {
         // An alert without a session has one event, and the stream keeps the one that it has.
-        let gone = JournalError::Behind(format!("no session {session}"));
+        let gone = StoreError::Behind(format!("no session {session}"));
         return Ok(recover.lease.map_or(Ok(Recovered::Ended), |_| Err(gone)));
     };
     let running = head.status == "running";
     if let Some(lease) = &recover.lease
         && (number::from_int(head.epoch) != lease.epoch || head.token != lease.token)
     {
-        return Ok(Err(JournalError::LeaseLost { held: lease.epoch, current: number::from_int(head.epoch) }));
+        return Ok(Err(StoreError::LeaseLost { held: lease.epoch, current: number::from_int(head.epoch) }));
     }
     let ended = recover.divergence.events.last().filter(|event| is_end_of_a_session(event));
     let done: i64 = session_recoveries::table
@@ -95,9 +92,9 @@ fn take_back(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Re
     }
     if recover.lease.is_some() != running {
         return Ok(Err(if running {
-            JournalError::Conflict(format!("{session} is not over"))
+            StoreError::Conflict(format!("{session} is not over"))
         } else {
-            JournalError::Ended
+            StoreError::Ended
         }));
     }
     let restored = restore(connection, recover, (&head, ended.is_some()))?;

@@ -1,4 +1,4 @@
-//! Leases that live on, and leases that are handed back.
+//! Leases that live on, and leases that are released.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Bool, Double, Integer, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, Lease, Renewal};
+use crate::engine::ports::{Lease, Renewal, StoreError};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::number;
@@ -107,15 +107,15 @@ impl Release {
         Self { forgiven, lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), JournalError>> {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
         let next_epoch: Option<i32> = self.get_result(connection).optional()?;
         if next_epoch.is_some() {
             return Ok(Ok(()));
         }
         let fence = Fence::read(connection, self.session_id, None)?;
-        let handed_back = fence.as_ref().is_some_and(|fence| {
+        let released = fence.as_ref().is_some_and(|fence| {
             fence.ownerless && fence.token == self.token && fence.epoch == self.lease.epoch.saturating_add(1)
         });
-        Ok(if handed_back { Ok(()) } else { verdict(fence, &self.lease, |_| Progress::Refused) })
+        Ok(if released { Ok(()) } else { verdict(fence, &self.lease, |_| Progress::Refused) })
     }
 }

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Uu
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadLetter, DeadReason, JournalError, Standing};
+use crate::engine::ports::{DeadLetter, DeadReason, SettlementStatus, StoreError};
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
 
@@ -14,12 +14,12 @@ use crate::store::rows::number;
 use crate::store::schema::alerts;
 use crate::store::statement::statement;
 
-pub(crate) struct ReadStanding {
+pub(crate) struct ReadSettlementStatus {
     pub(crate) alert_id: Uuid,
 }
 
 statement!(
-    ReadStanding,
+    ReadSettlementStatus,
     "standing.sql",
     (Text, Nullable<Text>, Bool, Integer, Nullable<Text>, Text, Binary, Jsonb, Text, BigInt, Integer),
     [SqlUuid: alert_id]
@@ -29,13 +29,13 @@ pub(crate) type StandingRow =
     (String, Option<String>, bool, i32, Option<String>, String, Vec<u8>, Value, String, i64, i32);
 
 /// The standing of the alert or session `id`.
-pub(crate) fn standing(id: SessionId, row: StandingRow) -> Result<Standing, JournalError> {
+pub(crate) fn standing(id: SessionId, row: StandingRow) -> Result<SettlementStatus, StoreError> {
     let (place, status, settled, last_seq, dead_reason, detail, body, headers, subject, sequence, deliveries) = row;
     let owes = match dead_reason.filter(|_| !settled) {
         None => None,
         Some(word) => {
             let reason = DeadReason::parse(&word)
-                .ok_or_else(|| JournalError::Conflict(format!("unknown dead letter reason {word:?}")))?;
+                .ok_or_else(|| StoreError::Conflict(format!("unknown dead letter reason {word:?}")))?;
             Some(DeadLetter {
                 alert_id: id,
                 reason,
@@ -52,7 +52,7 @@ pub(crate) fn standing(id: SessionId, row: StandingRow) -> Result<Standing, Jour
         Some(status) => status != "running",
         None => place != "undecided",
     };
-    Ok(Standing { over, settled, last_seq: number::from_int(last_seq), owes })
+    Ok(SettlementStatus { over, settled, last_seq: number::from_int(last_seq), owes })
 }
 
 pub(crate) struct Settle {

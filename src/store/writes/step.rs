@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{JournalError, Lease, SessionStep};
+use crate::engine::ports::{Lease, SessionStep, StoreError};
 use crate::investigation::timeline::EventType;
 
 use crate::store::fence::{Fence, Progress, verdict};
@@ -87,7 +87,7 @@ impl Step {
         }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), JournalError>> {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
         let first_seq: Option<i32> = self.get_result(connection).optional()?;
         if first_seq.is_some() {
             return Ok(Ok(()));

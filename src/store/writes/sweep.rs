@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Binary, Bool, Double, Jsonb, Nullable, Text, Uui
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{IdleAlert, JournalError, Sweep, Swept};
+use crate::engine::ports::{IdleAlert, StoreError, Sweep, Swept};
 use crate::investigation::ids::SessionId;
 
 use crate::store::rows::number;
@@ -35,7 +35,7 @@ impl FindForgotten {
 }
 
 /// What a row of the sweep is.
-pub(crate) fn swept(row: ForgottenRow) -> Result<Swept, JournalError> {
+pub(crate) fn swept(row: ForgottenRow) -> Result<Swept, StoreError> {
     let (kind, id, undecided, subject, headers, body, sequence) = row;
     let id = SessionId(id);
     match kind.as_str() {
@@ -49,6 +49,6 @@ pub(crate) fn swept(row: ForgottenRow) -> Result<Swept, JournalError> {
             body,
             stream_sequence: number::from_big(sequence),
         })),
-        _ => Err(JournalError::Conflict(format!("sweep found {kind:?}"))),
+        _ => Err(StoreError::Conflict(format!("sweep found {kind:?}"))),
     }
 }

@@ -46,7 +46,7 @@ async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
     let feed = JetStreamFeed::new(&nats, Arc::clone(&table), settings);
     for seq in 1..=20 {
         table.add(event(session, seq));
-        feed.poke(session);
+        feed.notify(session);
         within("the event", until_on_stream(&jetstream, session, seq as usize)).await;
         if seq % 5 == 0 {
             // The publisher runs idle now and then; that it does has no signal.
@@ -65,7 +65,7 @@ async fn a_killed_server_in_the_middle_leaves_no_gap_and_no_repetition() {
     let table = Arc::new(Table::new(rows.clone()));
     let feed = feed(&nats, &table);
     let mut asked = table.asked();
-    feed.poke(session);
+    feed.notify(session);
     within("some events", asked.wait_for(|after| *after >= 200)).await.unwrap();
     server.kill();
     let before = *asked.borrow();
@@ -83,8 +83,8 @@ async fn two_publishers_at_once_make_no_duplicate() {
     let rows = history(session, 300);
     let table = Arc::new(Table::new(rows.clone()));
     let (one, other) = (feed(&nats, &table), feed(&connect(&server).await, &table));
-    one.poke(session);
-    other.poke(session);
+    one.notify(session);
+    other.notify(session);
     let (first, second) = tokio::join!(one.drain(session, 300), other.drain(session, 300));
     assert_eq!((first, second), (Ok(()), Ok(())));
     assert_eq!(on_stream(&outsider(&server).await.1, session).await, rows);
@@ -97,11 +97,11 @@ async fn an_emptied_stream_is_filled_again_from_the_first_event() {
     let session = new_session();
     let table = Arc::new(Table::new((1..=10).map(|seq| event(session, seq)).collect()));
     let feed = feed(&nats, &table);
-    feed.poke(session);
+    feed.notify(session);
     within("ten events", until_on_stream(&jetstream, session, 10)).await;
     jetstream.get_stream("TARSY_TIMELINE").await.unwrap().purge().await.unwrap();
     table.add(event(session, 11));
-    feed.poke(session);
+    feed.notify(session);
     within("eleven events", until_on_stream(&jetstream, session, 11)).await;
     assert_eq!(on_stream(&jetstream, session).await, (1..=11).map(|seq| event(session, seq)).collect::<Vec<_>>());
     feed.close().await;
@@ -117,7 +117,7 @@ async fn a_drain_that_cannot_be_done_says_why_after_its_time() {
     let settings = FeedSettings { drain_timeout: Duration::from_millis(300), ..FeedSettings::default() };
     let feed = JetStreamFeed::new(&nats, table, settings);
     let error = feed.drain(session, 2).await.unwrap_err().to_string();
-    assert!(error.starts_with("broker is away: events up to 2 are not all published after 300ms: "), "{error}");
+    assert!(error.starts_with("broker is unavailable: events up to 2 are not all published after 300ms: "), "{error}");
     assert!(error.contains("stream not found"), "{error}");
 }
 
@@ -156,8 +156,8 @@ async fn a_dead_letter_that_is_buried_twice_is_one_message() {
         stream_sequence: 7,
         deliveries: 2,
     };
-    feed.bury(letter.clone()).await.unwrap();
-    feed.bury(letter).await.unwrap();
+    feed.publish_dead_letter(letter.clone()).await.unwrap();
+    feed.publish_dead_letter(letter).await.unwrap();
 
     let stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
     assert_eq!(stream.cached_info().state.messages, 1);
@@ -195,7 +195,7 @@ async fn an_alert_at_the_size_limit_fits_into_a_dead_letter() {
         stream_sequence: 1,
         deliveries: 1,
     };
-    feed.bury(letter).await.unwrap();
+    feed.publish_dead_letter(letter).await.unwrap();
     assert_eq!(jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap().cached_info().state.messages, 1);
 }
 

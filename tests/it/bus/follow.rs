@@ -59,7 +59,7 @@ async fn whoever_joins_at_the_start_in_the_middle_or_at_the_end_sees_the_same() 
     let first = without_table(&nats, session, 0);
     for row in &rows[..15] {
         table.add(row.clone());
-        feed.poke(session);
+        feed.notify(session);
     }
     within("half of it", until_on_stream(&jetstream, session, 15)).await;
     let middle = without_table(&nats, session, 0);
@@ -67,7 +67,7 @@ async fn whoever_joins_at_the_start_in_the_middle_or_at_the_end_sees_the_same() 
     let later = without_table(&nats, session, 12);
     for row in &rows[15..] {
         table.add(row.clone());
-        feed.poke(session);
+        feed.notify(session);
     }
     feed.drain(session, 30).await.unwrap();
     let last = without_table(&nats, session, 0);
@@ -93,7 +93,7 @@ async fn a_killed_server_in_the_middle_hides_and_repeats_nothing() {
         let feed = feed(&nats, &table);
         let known = with_table.then(|| Arc::clone(&table));
         let mut follower = Follower::start(&nats, session, 0, known);
-        feed.poke(session);
+        feed.notify(session);
         let mut seen = Vec::new();
         while seen.len() < 100 {
             match next(&mut follower).await {

@@ -48,7 +48,7 @@ async fn two_killed_servers_hide_and_repeat_nothing_of_any_session() {
             let new = history(session, EACH).into_iter().skip(from as usize).take((to - from) as usize);
             new.filter(|event| (event.session_id, event.session_seq) != (sessions[0], 1))
                 .for_each(|event| table.add(event));
-            feed.poke(session);
+            feed.notify(session);
         }
         seen.extend(take(&mut follower, 50).await);
         if round < 2 {

@@ -14,10 +14,10 @@ use super::table::{Table, new_session};
 use super::{connect, outsider, prepared};
 use crate::support::nats::NatsServer;
 
-async fn bury(nats: &Nats, letters: impl IntoIterator<Item = DeadLetter>) {
+async fn publish_all(nats: &Nats, letters: impl IntoIterator<Item = DeadLetter>) {
     let feed = JetStreamFeed::new(nats, Arc::new(Table::default()), FeedSettings::default());
     for letter in letters {
-        feed.bury(letter).await.unwrap();
+        feed.publish_dead_letter(letter).await.unwrap();
     }
     feed.close().await;
 }
@@ -39,26 +39,26 @@ fn letter(number: u64) -> DeadLetter {
 async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
     let (server, nats) = prepared().await;
     assert_eq!(nats.dead_letters().await.unwrap(), []);
-    let buried: Vec<DeadLetter> = (1..=100).map(letter).collect();
-    bury(&nats, buried.clone()).await;
+    let given_up: Vec<DeadLetter> = (1..=100).map(letter).collect();
+    publish_all(&nats, given_up.clone()).await;
     let (_, jetstream) = outsider(&server).await;
     jetstream.publish("tarsy.dead.what.ever", "somebody else's".into()).await.unwrap().await.unwrap();
 
     let found = nats.dead_letters().await.unwrap();
-    let expected: Vec<StoredDeadLetter> = buried
+    let expected: Vec<StoredDeadLetter> = given_up
         .into_iter()
         .zip(found.iter().rev())
-        .map(|(buried, found)| StoredDeadLetter {
-            alert_id: buried.alert_id,
+        .map(|(given_up, found)| StoredDeadLetter {
+            alert_id: given_up.alert_id,
             reason: "attempts_exhausted".into(),
-            detail: buried.detail,
-            subject: buried.subject,
-            alert_sequence: buried.stream_sequence,
+            detail: given_up.detail,
+            subject: given_up.subject,
+            alert_sequence: given_up.stream_sequence,
             deliveries: 3,
             stored_at: found.stored_at,
-            sequence: buried.stream_sequence,
-            headers: buried.headers,
-            body: buried.body,
+            sequence: given_up.stream_sequence,
+            headers: given_up.headers,
+            body: given_up.body,
         })
         .rev()
         .collect();
@@ -75,7 +75,7 @@ async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
 #[tokio::test]
 async fn a_letter_is_dropped_once() {
     let (_server, nats) = prepared().await;
-    bury(&nats, [letter(1), letter(2)]).await;
+    publish_all(&nats, [letter(1), letter(2)]).await;
     assert!(nats.drop_dead_letter(1).await.unwrap());
     assert!(!nats.drop_dead_letter(1).await.unwrap());
     assert!(!nats.drop_dead_letter(0).await.unwrap());
@@ -87,8 +87,8 @@ async fn a_letter_is_dropped_once() {
 #[tokio::test]
 async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
     let (_server, nats) = prepared().await;
-    let buried = letter(1);
-    bury(&nats, [buried.clone()]).await;
+    let given_up = letter(1);
+    publish_all(&nats, [given_up.clone()]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
     let (session, published) = nats.retry_dead_letter(&stored, Some("database")).await.unwrap();
     assert_eq!(published, Published { subject: "tarsy.alerts.low.disk-full".into(), sequence: 1 });
@@ -96,13 +96,13 @@ async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
     let mut claims = start(&nats, 1);
     let job = next(&mut claims).await;
     assert_eq!(job.received.alert_id, session);
-    assert_ne!(session, buried.alert_id);
-    assert_eq!(job.received.body, Some(buried.body));
+    assert_ne!(session, given_up.alert_id);
+    assert_eq!(job.received.body, Some(given_up.body));
     assert_eq!(
         job.received.headers,
         json!({
             FINGERPRINT: "f", CHAIN: "database", SESSION_ID: session.to_string(),
-            RETRY_OF: buried.alert_id.to_string(), FORCE: "true",
+            RETRY_OF: given_up.alert_id.to_string(), FORCE: "true",
         })
     );
     claims.stop().await;
@@ -111,7 +111,7 @@ async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
 #[tokio::test]
 async fn a_question_is_asked_again_where_it_was_asked() {
     let (_server, nats) = prepared().await;
-    bury(&nats, [DeadLetter { subject: "tarsy.questions.high.question".into(), ..letter(1) }]).await;
+    publish_all(&nats, [DeadLetter { subject: "tarsy.questions.high.question".into(), ..letter(1) }]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
     let (_, published) = nats.retry_dead_letter(&stored, None).await.unwrap();
     assert_eq!(published, Published { subject: "tarsy.questions.high.question".into(), sequence: 1 });
@@ -120,7 +120,7 @@ async fn a_question_is_asked_again_where_it_was_asked() {
 #[tokio::test]
 async fn without_another_chain_a_retry_keeps_its_own() {
     let (_server, nats) = prepared().await;
-    bury(&nats, [letter(1)]).await;
+    publish_all(&nats, [letter(1)]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
     nats.retry_dead_letter(&stored, None).await.unwrap();
     let mut claims = start(&nats, 1);
@@ -136,7 +136,7 @@ async fn a_letter_that_cannot_be_queued_stays() {
     nats.ensure_topology(&small).await.unwrap();
     let too_large = DeadLetter { reason: DeadReason::TooLarge, body: Vec::new(), ..letter(1) };
     let too_much = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };
-    bury(&nats, [too_large.clone(), too_much]).await;
+    publish_all(&nats, [too_large.clone(), too_much]).await;
 
     let stored = nats.dead_letters().await.unwrap();
     let error = nats.retry_dead_letter(&stored[1], None).await.unwrap_err();

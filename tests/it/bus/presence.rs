@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use tarsy::bus::{Nats, WorkerPresence};
-use tarsy::engine::ports::{Presence, WorkerNews};
+use tarsy::engine::ports::{Presence, WorkerStatus};
 use tarsy::investigation::ids::WorkerId;
 use uuid::Uuid;
 
 use super::table::new_session;
 use super::{outsider, prepared, within};
 
-fn news(name: &str, slots: u32) -> WorkerNews {
-    WorkerNews {
+fn news(name: &str, slots: u32) -> WorkerStatus {
+    WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
         name: name.into(),
         version: "1.2.3".into(),
@@ -22,7 +22,7 @@ fn news(name: &str, slots: u32) -> WorkerNews {
 }
 
 /// Listens while `speak` is called again and again, as workers do.
-async fn heard(nats: &Nats, mut speak: impl FnMut()) -> Vec<WorkerNews> {
+async fn heard(nats: &Nats, mut speak: impl FnMut()) -> Vec<WorkerStatus> {
     let listening = nats.workers(Duration::from_millis(500));
     tokio::pin!(listening);
     loop {
@@ -41,7 +41,7 @@ async fn every_worker_is_listed_once_by_name_with_its_last_news() {
     let presence = WorkerPresence::new(&nats);
     let (beta, alpha) = (news("beta", 1), news("alpha", 4));
     let other_alpha = news("alpha", 5);
-    let draining = WorkerNews { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
+    let draining = WorkerStatus { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
     presence.announce(&beta);
     let workers = heard(&nats, || {
         presence.announce(&beta);

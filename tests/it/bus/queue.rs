@@ -54,8 +54,8 @@ async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
     // The stream is lost, and the sequence belongs to somebody else.
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
-    let away = queue.holds(chosen, with_id).await.unwrap_err();
-    assert!(away.to_string().contains("TARSY_ALERTS"), "{away}");
+    let unavailable = queue.holds(chosen, with_id).await.unwrap_err();
+    assert!(unavailable.to_string().contains("TARSY_ALERTS"), "{unavailable}");
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     assert!(!queue.holds(chosen, with_id).await.unwrap());
     publish(&nats, json!({SESSION_ID: chosen.to_string()})).await;
@@ -122,14 +122,14 @@ async fn an_alert_that_cannot_be_queued_again_is_an_error() {
     let id = new_session();
     let bodiless = IdleAlert { body: None, ..idle(id, "tarsy.alerts.low", json!({})) };
     let error = queue.requeue(&bodiless).await.unwrap_err().to_string();
-    assert_eq!(error, format!("broker is away: alert {id} cannot be queued again: its body was not kept"));
+    assert_eq!(error, format!("broker is unavailable: alert {id} cannot be queued again: its body was not kept"));
 
     server.kill();
     let mut link = nats.watch_link();
     within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
     let limit = Duration::from_secs(15);
-    let away = idle(id, "tarsy.alerts.low", json!({}));
-    let both = async { tokio::join!(queue.requeue(&away), queue.holds(id, 1)) };
+    let unavailable = idle(id, "tarsy.alerts.low", json!({}));
+    let both = async { tokio::join!(queue.requeue(&unavailable), queue.holds(id, 1)) };
     let (requeued, held) = tokio::time::timeout(limit, both).await.expect("an answer in bounded time");
     assert!(requeued.is_err() && held.is_err(), "{requeued:?} {held:?}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::bus::timeline_subject;
-use tarsy::engine::ports::{EventKey, JournalError, Outbox};
+use tarsy::engine::ports::{EventKey, Outbox, StoreError};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 use tokio::sync::watch;
@@ -33,14 +33,14 @@ impl Table {
 }
 
 impl Outbox for Table {
-    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, JournalError> {
+    async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
         self.asked.send_replace(after);
         let rows = self.rows.lock().unwrap();
         let rows = rows.iter().filter(|row| row.session_id == session && row.session_seq > after);
         Ok(rows.take(limit as usize).cloned().collect())
     }
 
-    async fn event_key(&self) -> Result<EventKey, JournalError> {
+    async fn event_key(&self) -> Result<EventKey, StoreError> {
         Ok(EventKey::new(vec![7; 32]))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::WorkerPresence;
-use tarsy::engine::ports::{Presence as _, WorkerNews};
+use tarsy::engine::ports::{Presence as _, WorkerStatus};
 use tarsy::investigation::ids::{SessionId, WorkerId};
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ fn id() -> SessionId {
 /// Says again and again that two busy workers are there.
 async fn announce(stage: &Stage) {
     let presence = WorkerPresence::new(&stage.connect().await);
-    let workers = ["w1", "w2"].map(|name| WorkerNews {
+    let workers = ["w1", "w2"].map(|name| WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
         name: name.to_owned(),
         version: "0".to_owned(),

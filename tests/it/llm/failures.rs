@@ -9,7 +9,7 @@ use tarsy::llm::client::Client;
 use tarsy::llm::service::scripted::Options;
 
 use super::gates::Keeper;
-use super::harness::{Server, ask, assert_away, continued, failed, request, script, soon, watch};
+use super::harness::{Server, ask, assert_unavailable, continued, failed, request, script, soon, watch};
 
 const SHORT: Duration = Duration::from_millis(400);
 
@@ -55,7 +55,7 @@ async fn a_stream_cut_after_its_first_chunk_is_a_failure_and_before_it_means_awa
     assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
     assert!(message.contains("the recording breaks the stream here"), "{message}");
     assert_eq!(shown.into_iter().map(|(_, piece)| piece).collect::<String>(), "half");
-    assert_away(ask(&client, &continued(cut, &Default::default())).await);
+    assert_unavailable(ask(&client, &continued(cut, &Default::default())).await);
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_service_killed_in_the_middle_of_an_answer_is_a_failure_and_its_succes
     assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
     drop(visitor);
 
-    assert_away(ask(&client, &asked).await);
+    assert_unavailable(ask(&client, &asked).await);
     let successor = Server::start_at(address, script("  - {chunks: [{text: whole}]}\n"), Duration::ZERO);
     assert_eq!(ask(&client, &asked).await.unwrap().text, "whole");
     drop(successor);
@@ -117,7 +117,7 @@ async fn without_a_server_the_service_is_away_and_does_not_serve() {
     let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
     drop(listener);
     assert!(!soon(client.serving()).await);
-    assert_away(ask(&client, &request("test", "x")).await);
+    assert_unavailable(ask(&client, &request("test", "x")).await);
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_port_that_accepts_and_never_answers_is_away_not_failed() {
     let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
     let mut silent = request("test", "x");
     silent.timeout = SHORT;
-    assert_away(ask(&client, &silent).await);
+    assert_unavailable(ask(&client, &silent).await);
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn a_draining_service_finishes_its_answers_takes_no_more_and_ends() {
     server.token.cancel();
     let late = server.client();
     assert!(!soon(late.serving()).await);
-    assert_away(ask(&late, &request("test", "x")).await);
+    assert_unavailable(ask(&late, &request("test", "x")).await);
     visitor.open().await;
     assert_eq!(soon(asking).await.unwrap().unwrap().text, "first second");
     soon(server.served.take().unwrap()).await.unwrap();

@@ -162,6 +162,6 @@ pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, boo
     }
 }
 
-pub(super) fn assert_away(result: Result<Answer, ModelError>) {
-    assert!(matches!(result, Err(ModelError::Away(_))), "not away: {result:?}");
+pub(super) fn assert_unavailable(result: Result<Answer, ModelError>) {
+    assert!(matches!(result, Err(ModelError::Unavailable(_))), "not unavailable: {result:?}");
 }

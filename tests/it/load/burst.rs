@@ -19,9 +19,9 @@ const CLAIMED_WITHIN: Duration = Duration::from_secs(1);
 /// Long enough that a critical alert would have to wait if no slot were kept for it.
 const SLOW: Duration = Duration::from_secs(4);
 const QUICK: Duration = Duration::ZERO;
-const MOST_MEMORY_KIB: u64 = 200 * 1024;
+const MAX_MEMORY_KIB: u64 = 200 * 1024;
 /// What the worker may grow by when thousands are queued.
-const MOST_GROWTH_KIB: u64 = 32 * 1024;
+const MAX_GROWTH_KIB: u64 = 32 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() {
@@ -70,8 +70,8 @@ async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() 
     // One may meet a machine with more to do than it can; without a reserved slot half of them wait for seconds.
     assert!(claims.quantile(0.9) <= CLAIMED_WITHIN && claims.worst() < SLOW / 2, "a critical alert waited");
     if let (Some(before), Some(most)) = (before, most) {
-        assert!(most < MOST_MEMORY_KIB, "{most} KiB");
-        assert!(to_end || most < before + MOST_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
+        assert!(most < MAX_MEMORY_KIB, "{most} KiB");
+        assert!(to_end || most < before + MAX_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
     }
     if to_end {
         ended(&stage, all).await;

@@ -44,13 +44,13 @@ fn most_checkpoints(stage: &Stage) -> i64 {
 /// How often sessions changed hands.
 #[derive(Debug, PartialEq, Eq)]
 struct Changes {
-    /// And those whose lease ran out while the database was away.
-    handed_back: usize,
+    /// And those whose lease ran out while the database was unavailable.
+    released: usize,
     /// The only ones that count an attempt.
     expired: usize,
 }
 
-const NONE: Changes = Changes { handed_back: 0, expired: 0 };
+const NONE: Changes = Changes { released: 0, expired: 0 };
 
 /// All over, in order, whole.
 async fn all_is_well(stage: &Stage, count: usize) -> Changes {
@@ -59,9 +59,8 @@ async fn all_is_well(stage: &Stage, count: usize) -> Changes {
     let timelines = stage.assert_all_whole().await;
     assert_all_completed(stage, count);
     let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
-    let (expired, handed_back): (Vec<_>, Vec<_>) =
-        resumed.partition(|event| event.metadata["reason"] == "lease_expired");
-    Changes { handed_back: handed_back.len(), expired: expired.len() }
+    let (expired, released): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "lease_expired");
+    Changes { released: released.len(), expired: expired.len() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,7 +68,7 @@ async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt(
     let (mut stage, workers) = at_work(Setup::default()).await;
     stage.nats.kill();
     for worker in &workers {
-        worker.logged("nats is away").await;
+        worker.logged("nats is unavailable").await;
     }
     // Runs do not wait for the broker.
     let before = most_checkpoints(&stage);
@@ -84,7 +83,7 @@ async fn investigations_outlive_the_loss_of_all_streams() {
     let (mut stage, workers) = at_work(Setup::default()).await;
     stage.nats.kill();
     for worker in &workers {
-        worker.logged("nats is away").await;
+        worker.logged("nats is unavailable").await;
     }
     stage.nats.restart_empty().await;
     stage.migrate().await;
@@ -94,7 +93,7 @@ async fn investigations_outlive_the_loss_of_all_streams() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_that_were_handed_back_before_all_streams_were_lost_are_published_again() {
+async fn sessions_that_were_released_before_all_streams_were_lost_are_published_again() {
     let watched = &["answer-3-start"];
     let sweep = Duration::from_secs(1);
     let mut stage = Stage::set_up(Setup {
@@ -113,7 +112,7 @@ async fn sessions_that_were_handed_back_before_all_streams_were_lost_are_publish
         waiting.push(stage.gates.next().await);
     }
     stage.nats.kill();
-    leaving.logged("nats is away").await;
+    leaving.logged("nats is unavailable").await;
     // The calls finish and the sessions are given back, but the broker hears of neither.
     leaving.terminate();
     leaving.logged("SIGTERM").await;
@@ -125,7 +124,7 @@ async fn sessions_that_were_handed_back_before_all_streams_were_lost_are_publish
     stage.nats.restart_empty().await;
     stage.migrate().await;
     let _successor = stage.worker("w2").await;
-    assert_eq!(all_is_well(&stage, SESSIONS).await, Changes { handed_back: SESSIONS, expired: 0 });
+    assert_eq!(all_is_well(&stage, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -160,15 +159,15 @@ async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     postgres.crash();
     let crashed = Instant::now();
     for worker in &workers {
-        worker.logged("database away").await;
+        worker.logged("database unavailable").await;
     }
     let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", 0));
     tokio::time::sleep(outage.saturating_sub(crashed.elapsed())).await; // the outage itself
     postgres.restart().await;
-    let away = crashed.elapsed();
+    let unavailable = crashed.elapsed();
     publish_many(&stage, 2).await;
     let changes = all_is_well(&stage, SESSIONS + 2).await;
-    println!("{SESSIONS} sessions without a database for {away:.1?}: {changes:?}, all completed");
+    println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0, "what nobody could renew is nobody's death");
 }
 
@@ -190,16 +189,16 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     let killed = Instant::now();
     drop(waiting);
     for worker in &workers {
-        worker.logged("llm-service away").await;
+        worker.logged("llm-service unavailable").await;
     }
-    let handed_back = "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
+    let released = "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
     let all = i64::try_from(SESSIONS).unwrap();
-    eventually("every session is handed back", async || stage.database.number(handed_back) == all).await;
+    eventually("every session is released", async || stage.database.number(released) == all).await;
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
     let address = stage.llm_addr().to_owned();
     stage.start_llm_service(&address).await;
     let changes = all_is_well(&stage, SESSIONS).await;
     println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0);
-    assert!(changes.handed_back <= 3 * SESSIONS, "sessions were claimed again and again while the model was away");
+    assert!(changes.released <= 3 * SESSIONS, "sessions were claimed again and again while the model was unavailable");
 }

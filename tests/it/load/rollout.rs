@@ -49,7 +49,7 @@ async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than
     let mut handed_over = 0;
     for events in timelines.values() {
         let resumed = events.iter().filter(|event| event.event_type == EventType::SessionResumed);
-        assert!(resumed.clone().all(|event| event.metadata["reason"] == "handed_back"));
+        assert!(resumed.clone().all(|event| event.metadata["reason"] == "released"));
         handed_over += usize::from(resumed.clone().next().is_some());
         for resumed in resumed {
             let (stall, gap) = around(events, resumed);

@@ -56,24 +56,24 @@ async fn sigterm_again_and_again_under_load_strands_nothing_and_another_worker_r
         exits.spawn(exit(name, leaving));
     }
     ended(&stage, published.len()).await;
-    let handed_back: Vec<HandedBack> = exits.join_all().await.into_iter().flatten().collect();
+    let released: Vec<HandedBack> = exits.join_all().await.into_iter().flatten().collect();
     stage.queue_is_empty().await;
     let timelines = stage.assert_all_whole().await;
     assert_all_completed(&stage, published.len());
     assert_no_call_is_repeated(&stage);
 
-    let (from_hand_back, from_exit) = resumptions(&timelines, &handed_back);
+    let (from_release, from_exit) = resumptions(&timelines, &released);
     let starts: Figures = published.iter().map(|(session, at)| start_of(&timelines, *session, *at)).collect();
     println!(
-        "{rounds} SIGTERMs in {:.1?}, {} sessions, {} hand-overs\n  resumed after the hand-back: {from_hand_back}\n  \
+        "{rounds} SIGTERMs in {:.1?}, {} sessions, {} hand-overs\n  resumed after the release: {from_release}\n  \
          resumed after the exit:      {from_exit}\n  begun after the publish:     {starts}",
         began.elapsed(),
         published.len(),
-        handed_back.len(),
+        released.len(),
     );
-    assert!(handed_back.len() >= rounds, "there was hardly any load");
-    assert!(from_hand_back.quantile(0.9) <= RESUMED_WITHIN && from_exit.quantile(0.9) <= RESUMED_WITHIN);
-    assert!(from_hand_back.worst() <= WORST_WITHIN && from_exit.worst() <= WORST_WITHIN);
+    assert!(released.len() >= rounds, "there was hardly any load");
+    assert!(from_release.quantile(0.9) <= RESUMED_WITHIN && from_exit.quantile(0.9) <= RESUMED_WITHIN);
+    assert!(from_release.worst() <= WORST_WITHIN && from_exit.worst() <= WORST_WITHIN);
     assert!(starts.worst() < LEASE / 3, "an alert was stranded with a worker that had gone");
 }
 
@@ -88,31 +88,31 @@ async fn exit(worker: String, mut leaving: Tarsy) -> Vec<HandedBack> {
     assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
     let gone = Utc::now();
     let log = leaving.log();
-    let lines = log.lines().filter(|line| line.contains("session handed back: draining"));
-    let handed_back = lines.map(|line| {
+    let lines = log.lines().filter(|line| line.contains("session released: draining"));
+    let released = lines.map(|line| {
         let at = line.split_whitespace().next().unwrap().parse().unwrap();
         let id = line.split("session_id=").nth(1).unwrap().split_whitespace().next().unwrap();
         HandedBack { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, gone }
     });
-    handed_back.collect()
+    released.collect()
 }
 
-/// How long nobody had a session, from the log line before its hand-back and from the exit of its worker.
-fn resumptions(timelines: &Timelines, handed_back: &[HandedBack]) -> (Figures, Figures) {
-    let (mut from_hand_back, mut from_exit) = (Figures::default(), Figures::default());
-    for back in handed_back {
+/// How long nobody had a session, from the log line before its release and from the exit of its worker.
+fn resumptions(timelines: &Timelines, released: &[HandedBack]) -> (Figures, Figures) {
+    let (mut from_release, mut from_exit) = (Figures::default(), Figures::default());
+    for back in released {
         let events = &timelines[&back.session];
         let resumed = events.iter().find(|event| {
             event.event_type == EventType::SessionResumed && event.metadata["previous_worker"] == back.worker.as_str()
         });
         let resumed = resumed.unwrap_or_else(|| panic!("{} of {} was not resumed", back.session, back.worker));
-        assert_eq!(resumed.metadata["reason"], "handed_back");
-        from_hand_back.add(between(back.at, resumed.created_at));
+        assert_eq!(resumed.metadata["reason"], "released");
+        from_release.add(between(back.at, resumed.created_at));
         from_exit.add(between(back.gone, resumed.created_at));
     }
     let all = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed).count();
-    assert_eq!(all, handed_back.len(), "sessions change hands by hand-backs only");
-    (from_hand_back, from_exit)
+    assert_eq!(all, released.len(), "sessions change hands by releases only");
+    (from_release, from_exit)
 }
 
 fn start_of(timelines: &Timelines, session: SessionId, published: DateTime<Utc>) -> Duration {

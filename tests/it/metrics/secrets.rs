@@ -71,7 +71,7 @@ async fn no_secret_is_in_anything_that_a_role_writes() {
     assert_eq!(http::post(&door, "/alert", &shown, &broken).await.status, 400);
     nats.restart().await;
     super::status_is(&metrics, "/readyz", 200).await;
-    worker.logged("nats is away").await;
+    worker.logged("nats is unavailable").await;
     post_and_follow(&door, &shown, &nats_url).await;
 
     let mut all = waiting.log();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text, Uuid as SqlUuid};
-use tarsy::engine::ports::JournalError;
+use tarsy::engine::ports::StoreError;
 use tarsy::investigation::ids::SessionId;
 use uuid::Uuid;
 
@@ -61,17 +61,17 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
                 assert_eq!(before, None, "acknowledged twice: {told:?}");
                 "done"
             }
-            Err(JournalError::LeaseLost { .. }) => {
+            Err(StoreError::LeaseLost { .. }) => {
                 assert!(!is_stored || told.fault.leaves_the_outcome_open(), "stored, yet told it is lost: {told:?}");
                 inherited += u32::from(is_stored);
                 "lost"
             }
             Err(
-                JournalError::Conflict(_)
-                | JournalError::Refused(_)
-                | JournalError::Behind(_)
-                | JournalError::Ended
-                | JournalError::Away(_),
+                StoreError::Conflict(_)
+                | StoreError::Refused(_)
+                | StoreError::Behind(_)
+                | StoreError::Ended
+                | StoreError::Unavailable(_),
             ) => {
                 panic!("{told:?}")
             }
@@ -88,10 +88,10 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
 }
 
 /// Every rule that the rows themselves have to obey.
-pub(super) fn rows(database: &TestDatabase, session: SessionId, handed_back: u32) {
-    println!("handed back {handed_back} times");
+pub(super) fn rows(database: &TestDatabase, session: SessionId, released: u32) {
+    println!("released {released} times");
     for (rule, sql) in RULES {
-        let sql = sql.replace("$session", &format!("'{session}'")).replace("$handed_back", &handed_back.to_string());
+        let sql = sql.replace("$session", &format!("'{session}'")).replace("$released", &released.to_string());
         assert!(database.holds(&sql), "{rule}");
         println!("holds: {rule}");
     }
@@ -134,9 +134,9 @@ const RULES: [(&str, &str); 10] = [
            FROM timeline_events WHERE session_id = $session) t",
     ),
     (
-        "each epoch but those of a hand-back begins with the event of its claim",
+        "each epoch but those of a release begins with the event of its claim",
         "SELECT bool_and(event_type IN ('session_started', 'session_resumed')) AND count(*) =
-            (SELECT lease_epoch - $handed_back FROM alert_sessions WHERE session_id = $session)
+            (SELECT lease_epoch - $released FROM alert_sessions WHERE session_id = $session)
          FROM (SELECT DISTINCT ON (lease_epoch) lease_epoch, event_type FROM timeline_events
                WHERE session_id = $session ORDER BY lease_epoch, session_seq) t",
     ),

@@ -61,7 +61,7 @@ pub(super) enum Action {
     /// The sweeper queues an alert again and dies before the store knows.
     RequeueUnnoted(Id),
     Stall(Id),
-    HandBack(usize),
+    Release(usize),
     RedeliverHeld(u8),
     LoseAck(usize),
     DelayAck(usize),
@@ -94,7 +94,7 @@ impl Action {
             Self::Crash(_)
             | Self::RequeueUnnoted(_)
             | Self::Stall(_)
-            | Self::HandBack(_)
+            | Self::Release(_)
             | Self::RedeliverHeld(_)
             | Self::LoseAck(_)
             | Self::DelayAck(_)
@@ -172,9 +172,9 @@ impl Protocol {
             Action::Deliver { worker, sequence } => self.deliver(state, worker, sequence),
             Action::Next(worker) => self.next(state, worker),
             Action::End(worker) => self.end(state, worker),
-            Action::HandBack(worker) => {
-                state.left.hand_backs -= 1;
-                self.hand_back(state, worker);
+            Action::Release(worker) => {
+                state.left.releases -= 1;
+                self.release_session(state, worker);
             }
             Action::Look { worker, subject } => {
                 state.workers[worker].sending = self.row_to_publish(state, worker, subject)
@@ -314,7 +314,7 @@ impl Faults {
         Self {
             crashes: start.crashes - self.crashes,
             stalls: start.stalls - self.stalls,
-            hand_backs: start.hand_backs - self.hand_backs,
+            releases: start.releases - self.releases,
             redeliveries: start.redeliveries - self.redeliveries,
             lost_acks: start.lost_acks - self.lost_acks,
             late_acks: start.late_acks - self.late_acks,

@@ -17,7 +17,7 @@ pub(super) struct Profile {
 const NOTHING: Faults = Faults {
     crashes: 0,
     stalls: 0,
-    hand_backs: 0,
+    releases: 0,
     redeliveries: 0,
     lost_acks: 0,
     late_acks: 0,
@@ -44,7 +44,7 @@ pub(super) fn profiles() -> Vec<Profile> {
         for count in [
             &mut faults.crashes,
             &mut faults.stalls,
-            &mut faults.hand_backs,
+            &mut faults.releases,
             &mut faults.redeliveries,
             &mut faults.lost_acks,
             &mut faults.late_acks,
@@ -68,8 +68,8 @@ fn small() -> Vec<Profile> {
         one("late publish, 2 crashes", 2, Faults { late_publishes: 1, crashes: 2, ..NOTHING }),
         one("stall, 2 crashes, given up", 1, Faults { stalls: 1, crashes: 2, ..NOTHING }),
         one("late commit, stall, crash", 2, Faults { late_commits: 1, stalls: 1, crashes: 1, ..NOTHING }),
-        one("late commit, 2 hand-backs", 1, Faults { late_commits: 1, hand_backs: 2, ..NOTHING }),
-        one("hand-back, redelivery, crash", 1, Faults { hand_backs: 1, redeliveries: 1, crashes: 1, ..NOTHING }),
+        one("late commit, 2 releases", 1, Faults { late_commits: 1, releases: 2, ..NOTHING }),
+        one("release, redelivery, crash", 1, Faults { releases: 1, redeliveries: 1, crashes: 1, ..NOTHING }),
         one("timeline lost, late publish, crash", 2, {
             Faults { timeline_losses: 1, late_publishes: 1, crashes: 1, ..NOTHING }
         }),
@@ -86,7 +86,7 @@ fn small() -> Vec<Profile> {
         two("jobs lost", 2, Faults { job_losses: 1, ..NOTHING }),
         two("timeline lost", 2, Faults { timeline_losses: 1, ..NOTHING }),
         two("redelivery, lost ack", 2, Faults { redeliveries: 1, lost_acks: 1, ..NOTHING }),
-        two("hand-back", 1, Faults { hand_backs: 1, ..NOTHING }),
+        two("release", 1, Faults { releases: 1, ..NOTHING }),
         two("crash", 2, Faults { crashes: 1, ..NOTHING }),
         two("crash, given up", 1, Faults { crashes: 1, ..NOTHING }),
         two("jobs lost, late ack", 2, Faults { job_losses: 1, late_acks: 1, ..NOTHING }),
@@ -106,10 +106,10 @@ pub(super) fn fate(rule: Rule) -> (&'static str, Bounds) {
         Rule::ClaimWaits => (ONLY_DEATHS, bounds(1, 1, Faults { redeliveries: 1, ..NOTHING })),
         Rule::Fence => (ONE_WRITER, bounds(1, 2, Faults { stalls: 1, ..NOTHING })),
         Rule::AtomicNumbers => (NO_GAP, bounds(1, 2, Faults { late_commits: 1, ..NOTHING })),
-        Rule::HandBackEndsEpoch => {
-            (HANDED_BACK_IS_FREE, bounds(1, 2, Faults { hand_backs: 1, late_commits: 1, ..NOTHING }))
+        Rule::ReleaseEndsEpoch => {
+            (HANDED_BACK_IS_FREE, bounds(1, 2, Faults { releases: 1, late_commits: 1, ..NOTHING }))
         }
-        Rule::HandBackIsNoAttempt => (ONLY_DEATHS, bounds(1, 1, Faults { hand_backs: 1, ..NOTHING })),
+        Rule::ReleaseIsNoAttempt => (ONLY_DEATHS, bounds(1, 1, Faults { releases: 1, ..NOTHING })),
         Rule::PublishFromTable => (STREAM_IS_COPY, bounds(2, 2, NOTHING)),
         Rule::RefusalIsNoVerdict => (ONLY_DEATHS, bounds(1, 1, Faults { late_publishes: 1, ..NOTHING })),
         Rule::SettleBeforeAck => (JOB_KEPT, bounds(1, 2, crash)),

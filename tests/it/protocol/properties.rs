@@ -13,7 +13,7 @@ pub(super) const ONE_PLACE: &str = "an alert is in one place";
 pub(super) const ONE_OPEN: &str = "a fingerprint has one open investigation";
 pub(super) const NO_LATE_JOIN: &str = "no alert joins an investigation that is being cancelled";
 pub(super) const ONLY_DEATHS: &str = "only deaths use up attempts";
-pub(super) const HANDED_BACK_IS_FREE: &str = "a session that was handed back is free";
+pub(super) const HANDED_BACK_IS_FREE: &str = "a session that was released is free";
 pub(super) const SETTLED_IS_PUBLISHED: &str = "what is settled is published";
 pub(super) const NO_LETTER_LOST: &str = "what is settled owes no dead letter";
 pub(super) const JOB_KEPT: &str = "what is not settled has its job, unless the broker lost it";
@@ -36,7 +36,7 @@ pub(super) fn always() -> Vec<Property<Protocol>> {
         Property::always(NO_LATE_JOIN, |_, state: &State| state.rows.iter().all(|row| !row.joined_too_late)),
         Property::always(ONLY_DEATHS, only_deaths),
         Property::always(HANDED_BACK_IS_FREE, |_, state: &State| {
-            state.rows.iter().all(|row| !(row.handed_back && row.leased))
+            state.rows.iter().all(|row| !(row.released && row.leased))
         }),
         Property::always(SETTLED_IS_PUBLISHED, |model, state: &State| {
             lost_timeline(model, state) || model.alerts().all(|id| !state.row(id).settled || state.published(id))

@@ -2,7 +2,7 @@
 
 use super::state::{Faults, Id};
 
-/// What the protocol relies on. Rules whose absence costs nothing but time (NAK after the hand-back's commit, adoption
+/// What the protocol relies on. Rules whose absence costs nothing but time (NAK after the release's commit, adoption
 /// of a second delivery, settling beside the slots, jitter) are followed by the model, but there is nothing to be seen when they are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
@@ -24,10 +24,10 @@ pub(super) enum Rule {
     Fence,
     /// A refused checkpoint takes no event numbers. `store/sql/checkpoint.sql`
     AtomicNumbers,
-    /// A hand-back takes the right to write away at once. `store/sql/release.sql`
-    HandBackEndsEpoch,
-    /// A hand-back is no attempt. `store/sql/release.sql`
-    HandBackIsNoAttempt,
+    /// A release takes the right to write unavailable at once. `store/sql/release.sql`
+    ReleaseEndsEpoch,
+    /// A release is no attempt. `store/sql/release.sql`
+    ReleaseIsNoAttempt,
     /// What is published is the table's row after the stream's last event. `bus/timeline/publisher.rs`
     PublishFromTable,
     /// A refused publish says nothing about ownership. `bus/timeline/publisher.rs`
@@ -57,8 +57,8 @@ impl Rule {
         Self::ClaimWaits,
         Self::Fence,
         Self::AtomicNumbers,
-        Self::HandBackEndsEpoch,
-        Self::HandBackIsNoAttempt,
+        Self::ReleaseEndsEpoch,
+        Self::ReleaseIsNoAttempt,
         Self::PublishFromTable,
         Self::RefusalIsNoVerdict,
         Self::SettleBeforeAck,

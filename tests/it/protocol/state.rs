@@ -58,7 +58,7 @@ pub(super) struct Row {
     /// `lease_expires_at` has not passed.
     pub(super) leased: bool,
     /// `lease_owner` is null: the last owner gave the session back.
-    pub(super) handed_back: bool,
+    pub(super) released: bool,
     /// Owners at the present checkpoint that did not hand the session back, the present one included.
     pub(super) attempts: u8,
     pub(super) checkpoint: u8,
@@ -80,7 +80,7 @@ impl Row {
         open: false,
         epoch: 0,
         leased: false,
-        handed_back: false,
+        released: false,
         attempts: 0,
         checkpoint: 0,
         stop: None,
@@ -238,7 +238,7 @@ pub(super) struct Faults {
     /// A lease runs out although its owner lives.
     pub(super) stalls: u8,
     /// A worker is told to stop.
-    pub(super) hand_backs: u8,
+    pub(super) releases: u8,
     /// A message comes again although somebody holds it.
     pub(super) redeliveries: u8,
     /// An acknowledgement never arrives.

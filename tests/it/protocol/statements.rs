@@ -85,7 +85,7 @@ impl Protocol {
         }
         row.epoch += 1;
         row.attempts += 1;
-        (row.leased, row.handed_back) = (true, false);
+        (row.leased, row.released) = (true, false);
         row.sequence = sequence.unwrap_or(row.sequence);
         row.events.push((Event::Resumed, row.epoch));
         Some((row.epoch, row.checkpoint, row.stop.is_some() || self.exhausted(row)))
@@ -140,9 +140,9 @@ impl Protocol {
         if let Err(lost) = self.fence(row, epoch) {
             return lost;
         }
-        (row.leased, row.handed_back) = (false, true);
-        row.epoch += u8::from(self.keeps(Rule::HandBackEndsEpoch));
-        row.attempts -= u8::from(self.keeps(Rule::HandBackIsNoAttempt) && row.attempts > 0);
+        (row.leased, row.released) = (false, true);
+        row.epoch += u8::from(self.keeps(Rule::ReleaseEndsEpoch));
+        row.attempts -= u8::from(self.keeps(Rule::ReleaseIsNoAttempt) && row.attempts > 0);
         Written::Committed
     }
 

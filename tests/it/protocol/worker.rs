@@ -72,8 +72,8 @@ impl Protocol {
         if ending || state.row(session).stop.is_some() {
             actions.push(Action::End(worker));
         }
-        if state.left.hand_backs > 0 {
-            actions.push(Action::HandBack(worker));
+        if state.left.releases > 0 {
+            actions.push(Action::Release(worker));
         }
         self.of_publisher(state, worker, session, actions);
         for sequence in (0_u8..).take(SEQUENCES) {
@@ -92,7 +92,7 @@ impl Protocol {
         if !row.settled {
             self.of_publisher(state, worker, alert, actions);
         }
-        // Whoever joins a session pokes its publisher.
+        // Whoever joins a session notifications its publisher.
         if let Place::Joined(target) = row.place {
             self.of_publisher(state, worker, target, actions);
         }
@@ -213,7 +213,7 @@ impl Protocol {
         }
     }
 
-    pub(super) fn hand_back(&self, state: &mut State, worker: usize) {
+    pub(super) fn release_session(&self, state: &mut State, worker: usize) {
         if let Step::Running { sequence, session, epoch, .. } = state.workers[worker].step {
             let written = self.release(state.row_mut(session), epoch);
             let returning = sequence.map_or(Step::Idle, |sequence| Step::Returning { sequence });
@@ -239,7 +239,7 @@ impl Protocol {
     }
 }
 
-/// `None` when the session goes on, or was handed back.
+/// `None` when the session goes on, or was released.
 fn after_write(state: &State, written: Written, (sequence, alert): (Option<u8>, Id)) -> Option<Step> {
     match written {
         // Not a word to the broker.

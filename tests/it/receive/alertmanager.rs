@@ -1,4 +1,4 @@
-//! A real Alertmanager at the door: its alert is investigated, and a broker that is full or away only delays it.
+//! A real Alertmanager at the door: its alert is investigated, and a broker that is full or unavailable only delays it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A queue that is full, and a broker that is away.
+//! A queue that is full, and a broker that is unavailable.
 
 use tarsy::bus::{Bound, TopologySettings};
 
@@ -39,8 +39,8 @@ async fn while_the_broker_is_away_the_door_says_so_and_lives() {
     for _ in 0..2 {
         let answer = door.post("/alert", &[], b"nobody takes it").await;
         assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")));
-        assert_eq!(answer.json()["error"], "the queue is away");
-        assert_eq!(http::get(&door.metrics, "/readyz").await.body, "nats away\n");
+        assert_eq!(answer.json()["error"], "the queue is unavailable");
+        assert_eq!(http::get(&door.metrics, "/readyz").await.body, "nats unavailable\n");
         assert_eq!(http::get(&door.metrics, "/healthz").await.status, 200, "no reason to restart this process");
         door.nats.restart().await;
         door.is_ready(200).await;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
-use tarsy::engine::ports::{Journal, OpenRequest, Opened, Outbox, Place, RunStatus, SessionEnd, Sessions, Standing};
+use tarsy::engine::ports::{
+    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus,
+};
 use tarsy::investigation::alert::{AlertStatus, Severity};
 use tarsy::investigation::ids::SessionId;
 use tarsy::store::{CancelAnswer, ConnectOptions, Store};
@@ -48,10 +50,10 @@ async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() 
     let before = store.events(target, 0, 10).await.unwrap();
     for severity in [Severity::High, Severity::Normal, Severity::Low] {
         let late = new_id();
-        assert_eq!(open(&store, request(late, severity)).await, Opened::Cooling(target));
+        assert_eq!(open(&store, request(late, severity)).await, Opened::CoveredByCooldown(target));
         // Whoever asks again, this delivery or another one, learns the same.
-        assert_eq!(store.open(request(late, severity)).await, Ok(Opened::Cooling(target)));
-        assert_eq!(store.receive(received(late, late.to_string().as_bytes())).await, Ok(Place::Joined(target)));
+        assert_eq!(store.open(request(late, severity)).await, Ok(Opened::CoveredByCooldown(target)));
+        assert_eq!(store.receive(received(late, late.to_string().as_bytes())).await, Ok(Disposition::Joined(target)));
 
         let finished_at = database.text(&format!(
             "SELECT to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
@@ -67,7 +69,7 @@ async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() 
             "members": 1,
         });
         assert_eq!(events[0].metadata, metadata);
-        let standing = Standing { over: true, settled: false, last_seq: 1, owes: None };
+        let standing = SettlementStatus { over: true, settled: false, last_seq: 1, owes: None };
         assert_eq!(store.standing(late).await.unwrap(), standing);
         assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(target));
         store.settled(late).await.unwrap();
@@ -124,13 +126,16 @@ async fn an_investigation_answers_only_for_alerts_whose_members_it_had_all_of() 
         opened
     };
     for numbers in [&[1_u128, 2][..], &[2, 1], &[1], &[2]] {
-        assert_eq!(opened(numbers).await, Opened::Cooling(group), "{numbers:?}");
+        assert_eq!(opened(numbers).await, Opened::CoveredByCooldown(group), "{numbers:?}");
     }
-    assert_eq!(opened(&[7]).await, Opened::Cooling(other));
+    assert_eq!(opened(&[7]).await, Opened::CoveredByCooldown(other));
     for numbers in [&[1_u128, 2, 3][..], &[1, 7], &[9]] {
         assert!(matches!(opened(numbers).await, Opened::Session(_)), "{numbers:?}");
     }
-    assert!(matches!(opened(&[1, 2]).await, Opened::Cooling(newest) if newest != group), "the grown group, by now");
+    assert!(
+        matches!(opened(&[1, 2]).await, Opened::CoveredByCooldown(newest) if newest != group),
+        "the grown group, by now"
+    );
 }
 
 #[tokio::test]
@@ -156,9 +161,9 @@ async fn only_the_newest_investigation_that_came_to_an_analysis_answers() {
     let high = new_id();
     let Opened::Session(claimed) = open(&store, request(high, Severity::High)).await else { panic!("not opened") };
     store.finish(claimed.lease, completed()).await.unwrap();
-    assert_eq!(open(&store, request(new_id(), Severity::High)).await, Opened::Cooling(high));
+    assert_eq!(open(&store, request(new_id(), Severity::High)).await, Opened::CoveredByCooldown(high));
     let low = investigated(&store, "fp", Severity::Low, completed()).await;
-    assert_eq!(open(&store, request(new_id(), Severity::Low)).await, Opened::Cooling(low));
+    assert_eq!(open(&store, request(new_id(), Severity::Low)).await, Opened::CoveredByCooldown(low));
     assert!(matches!(open(&store, request(new_id(), Severity::High)).await, Opened::Session(_)));
 }
 
@@ -228,8 +233,8 @@ async fn a_session_that_changes_while_an_alert_waits_for_it_is_seen_as_it_is_the
         let word = match opened {
             Opened::Session(_) => "session",
             Opened::Joined(session) if session == target => "joined",
-            Opened::Cooling(session) if session == target => "cooling",
-            Opened::Closing(session) if session == target => "closing",
+            Opened::CoveredByCooldown(session) if session == target => "cooling",
+            Opened::TargetCancelling(session) if session == target => "closing",
             _ => "wrong",
         };
         assert_eq!(word, expected, "after {change}");
@@ -290,14 +295,14 @@ async fn an_alert_at_the_end_of_a_session_is_joined_or_answered_and_never_invest
             let right = match place {
                 Opened::Session(_) => true,
                 Opened::Joined(session) => *session == ending || anew.contains(session),
-                Opened::Cooling(session) => *session == ending,
-                Opened::Closing(_) | Opened::NotInvestigated | Opened::Raced => false,
+                Opened::CoveredByCooldown(session) => *session == ending,
+                Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
             };
             assert!(right, "{alert} {place:?}");
         }
         let to_the_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
         joined += to_the_old;
-        cooling += places.iter().filter(|(_, place)| *place == Opened::Cooling(ending)).count();
+        cooling += places.iter().filter(|(_, place)| *place == Opened::CoveredByCooldown(ending)).count();
         assert!(database.holds(&format!(
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
@@ -321,7 +326,7 @@ async fn one_alert_delivered_sixteen_times_at_once_is_answered_once() {
         let alert = new_id();
         let requests = (0..16).map(|_| OpenRequest { token: Uuid::new_v4(), ..request(alert, Severity::High) });
         let places = open_together(&store, requests.collect()).await.join_all().await;
-        assert!(places.iter().all(|(_, place)| *place == Opened::Cooling(target)), "{places:?}");
+        assert!(places.iter().all(|(_, place)| *place == Opened::CoveredByCooldown(target)), "{places:?}");
         assert_eq!(store.events(alert, 0, 10).await.unwrap().len(), 1);
     }
 }

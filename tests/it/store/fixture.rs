@@ -7,8 +7,8 @@ use diesel_migrations::MigrationHarness;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::engine::ports::{
-    Checkpoint, Claim, ClaimRequest, Claimed, ExecutionBegin, Journal, Lease, ModelCallRecord, OpenRequest, Opened,
-    Place, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, ToolCallRecord,
+    Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease, ModelCallRecord,
+    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, ToolCallRecord,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::execution::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
@@ -136,7 +136,7 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
 /// Receives and opens an alert; it must open a session.
 pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint: &str) -> Claimed {
     let body = alert_id.to_string();
-    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Place::Undecided { attempts: 1 }));
+    assert_eq!(store.receive(received(alert_id, body.as_bytes())).await, Ok(Disposition::Undecided { attempts: 1 }));
     match store.open(open_request(alert_id, fingerprint)).await {
         Ok(Opened::Session(claimed)) => claimed,
         other => panic!("not opened: {other:?}"),

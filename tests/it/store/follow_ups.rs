@@ -6,7 +6,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Journal, OpenRequest, Opened, Outbox, Place, SessionEnd, Sessions, Standing, Sweep, Swept, Threads,
+    Disposition, Journal, OpenRequest, Opened, Outbox, SessionEnd, Sessions, SettlementStatus, Sweep, Swept, Threads,
 };
 use tarsy::investigation::alert::Alert;
 use tarsy::investigation::follow_up::{Exchange, PastCall};
@@ -66,12 +66,12 @@ async fn a_question_opens_beside_everything_and_tells_itself_in_its_second_event
     let again = new_id();
     store.receive(received(again, b"again")).await.unwrap();
     let cooled = OpenRequest { cooldown: Duration::from_hours(1), ..open_request(again, "fp") };
-    assert_eq!(store.open(cooled).await, Ok(Opened::Cooling(root)));
+    assert_eq!(store.open(cooled).await, Ok(Opened::CoveredByCooldown(root)));
     store.finish(second.lease, answer("because")).await.unwrap();
     let empty = new_id();
     store.receive(received(empty, b"empty")).await.unwrap();
     assert!(matches!(store.open(open_request(empty, "")).await, Ok(Opened::Session(_))), "an empty fingerprint is one");
-    assert_eq!(store.receive(received(id, id.to_string().as_bytes())).await, Ok(Place::Opened));
+    assert_eq!(store.receive(received(id, id.to_string().as_bytes())).await, Ok(Disposition::Opened));
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn a_question_is_cancelled_swept_ended_and_settled_as_any_session() {
     let swept = store.sweep(sweep).await.unwrap();
     assert!(matches!(swept.as_slice(), [Swept::Idle(idle)] if idle.alert_id == id), "{swept:?}");
     store.finish(lease, answer("because")).await.unwrap();
-    let standing = Standing { over: true, settled: false, last_seq: 3, owes: None };
+    let standing = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None };
     assert_eq!(store.standing(id).await.unwrap(), standing);
     store.settled(id).await.unwrap();
     assert!(database.holds(&format!("SELECT raw IS NULL FROM alerts WHERE alert_id = '{id}'")));

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use tarsy::engine::ports::{
-    DeadLetter, DeadReason, Journal, JournalError, OpenRequest, Opened, Outbox, Place, Refusal, Sessions, Standing,
+    DeadLetter, DeadReason, Disposition, Journal, OpenRequest, Opened, Outbox, Refusal, Sessions, SettlementStatus,
+    StoreError,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus};
 use tarsy::investigation::timeline::TimelineEvent;
@@ -28,9 +29,9 @@ async fn each_delivery_is_counted_and_another_body_under_the_id_is_told() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 1 }));
-    assert_eq!(store.receive(received(id, b"two")).await, Ok(Place::UsedId));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 2 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 1 }));
+    assert_eq!(store.receive(received(id, b"two")).await, Ok(Disposition::UsedId));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 2 }));
     assert!(database.holds("SELECT raw = 'one' AND stream_sequence = 7 FROM alerts"));
 }
 
@@ -39,7 +40,7 @@ async fn an_alert_opens_a_session_and_says_so_ever_after() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 1 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 1 }));
     let request = open_request(id, "fp");
     let Ok(Opened::Session(claimed)) = store.open(request.clone()).await else { panic!("not opened") };
     assert_eq!((claimed.lease.epoch, claimed.lease.token, claimed.attempts), (1, request.token, 0));
@@ -49,7 +50,7 @@ async fn an_alert_opens_a_session_and_says_so_ever_after() {
     let Ok(Opened::Session(again)) = store.open(request).await else { panic!("not found again") };
     assert_eq!(again.lease, claimed.lease);
     assert_eq!(store.open(open_request(id, "fp")).await, Ok(Opened::Raced));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Opened));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Opened));
 
     let events = store.events(id, 0, 10).await.unwrap();
     assert_eq!(told(&events), [(1, "session_started", json!({"worker": "w1"}))]);
@@ -65,7 +66,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
     store.receive(received(late, b"late")).await.unwrap();
     assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Joined(open)));
     assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Joined(open)));
-    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Joined(open)));
+    assert_eq!(store.receive(received(late, b"late")).await, Ok(Disposition::Joined(open)));
     store.receive(received(over, b"over")).await.unwrap();
     assert_eq!(store.open(resolved("fp", open_request(over, "fp"))).await, Ok(Opened::Joined(open)));
 
@@ -75,7 +76,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
     let own = store.events(late, 0, 10).await.unwrap();
     assert_eq!(told(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
     let standing = store.standing(late).await.unwrap();
-    assert_eq!(standing, Standing { over: true, settled: false, last_seq: 1, owes: None });
+    assert_eq!(standing, SettlementStatus { over: true, settled: false, last_seq: 1, owes: None });
     assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(open));
 }
 
@@ -123,7 +124,7 @@ async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
     let request = resolved("fp", open_request(id, "fp"));
     assert_eq!(store.open(request.clone()).await, Ok(Opened::NotInvestigated));
     assert_eq!(store.open(request).await, Ok(Opened::NotInvestigated));
-    assert_eq!(store.receive(received(id, b"over")).await, Ok(Place::Ended));
+    assert_eq!(store.receive(received(id, b"over")).await, Ok(Disposition::Ended));
     let events = store.events(id, 0, 10).await.unwrap();
     let end = json!({"stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high"});
     assert_eq!(told(&events), [(1, "session_completed", end)], "whoever watches it sees what it was about");
@@ -138,8 +139,8 @@ async fn nobody_joins_a_session_that_is_being_cancelled() {
     let lease = open_session(&store, open, "fp").await.lease;
     assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Asked);
     store.receive(received(late, b"late")).await.unwrap();
-    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Closing(open)));
-    assert_eq!(store.receive(received(late, b"late")).await, Ok(Place::Undecided { attempts: 2 }));
+    assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::TargetCancelling(open)));
+    assert_eq!(store.receive(received(late, b"late")).await, Ok(Disposition::Undecided { attempts: 2 }));
     assert!(database.holds("SELECT count(*) = 1 AND max(event_seq) = 1 FROM alert_sessions, timeline_events"));
     store.finish(lease, completed()).await.unwrap();
     assert!(matches!(store.open(open_request(late, "fp")).await, Ok(Opened::Session(_))));
@@ -151,10 +152,10 @@ async fn a_buried_alert_owes_its_dead_letter_until_it_is_settled() {
     let store = database.store();
     let id = new_id();
     store.receive(received(id, b"\xff\0")).await.unwrap();
-    assert!(matches!(store.settled(id).await, Err(JournalError::Conflict(_))));
-    store.bury(id, refusal(DeadReason::Undecodable)).await.unwrap();
-    store.bury(id, refusal(DeadReason::Undecodable)).await.unwrap();
-    assert_eq!(store.receive(received(id, b"\xff\0")).await, Ok(Place::Dead(DeadReason::Undecodable)));
+    assert!(matches!(store.settled(id).await, Err(StoreError::Conflict(_))));
+    store.give_up(id, refusal(DeadReason::Undecodable)).await.unwrap();
+    store.give_up(id, refusal(DeadReason::Undecodable)).await.unwrap();
+    assert_eq!(store.receive(received(id, b"\xff\0")).await, Ok(Disposition::Dead(DeadReason::Undecodable)));
     let owed = DeadLetter {
         alert_id: id,
         reason: DeadReason::Undecodable,
@@ -166,14 +167,14 @@ async fn a_buried_alert_owes_its_dead_letter_until_it_is_settled() {
         deliveries: 2,
     };
     let standing = store.standing(id).await.unwrap();
-    assert_eq!(standing, Standing { over: true, settled: false, last_seq: 1, owes: Some(owed) });
+    assert_eq!(standing, SettlementStatus { over: true, settled: false, last_seq: 1, owes: Some(owed) });
     let events = store.events(id, 0, 10).await.unwrap();
     assert_eq!(told(&events), [(1, "session_failed", json!({"dead_letter": "undecodable"}))]);
 
     store.settled(id).await.unwrap();
     store.settled(id).await.unwrap();
     let standing = store.standing(id).await.unwrap();
-    assert_eq!(standing, Standing { over: true, settled: true, last_seq: 1, owes: None });
+    assert_eq!(standing, SettlementStatus { over: true, settled: true, last_seq: 1, owes: None });
     assert!(database.holds("SELECT raw IS NULL AND settled_at IS NOT NULL FROM alerts"));
 }
 
@@ -183,8 +184,8 @@ async fn an_alert_that_is_somewhere_cannot_be_buried() {
     let store = database.store();
     let id = new_id();
     open_session(&store, id, "fp").await;
-    assert!(matches!(store.bury(id, refusal(DeadReason::Empty)).await, Err(JournalError::Conflict(_))));
-    assert!(matches!(store.bury(new_id(), refusal(DeadReason::Empty)).await, Err(JournalError::Conflict(_))));
+    assert!(matches!(store.give_up(id, refusal(DeadReason::Empty)).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store.give_up(new_id(), refusal(DeadReason::Empty)).await, Err(StoreError::Conflict(_))));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Who owns a session: claims, renewals, hand-backs, and writes of those who own it no more.
+//! Who owns a session: claims, renewals, releases, and writes of those who own it no more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,8 @@ use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Claim, ClaimRequest, DeadReason, Journal, JournalError, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep,
-    Sessions, Standing,
+    Claim, ClaimRequest, DeadReason, Journal, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep, Sessions,
+    SettlementStatus, StoreError,
 };
 use tarsy::store::CancelAnswer;
 use uuid::Uuid;
@@ -37,9 +37,9 @@ async fn a_claim_takes_what_is_free_and_nothing_else() {
     assert_eq!(events[0].metadata, metadata);
 
     store.finish(second.lease, completed()).await.unwrap();
-    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Over { settled: false }));
+    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: false }));
     store.settled(id).await.unwrap();
-    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Over { settled: true }));
+    assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: true }));
 }
 
 #[tokio::test]
@@ -67,12 +67,12 @@ async fn a_session_of_a_newer_version_is_left_alone() {
     let lease = open_session(&store, id, "fp").await.lease;
     store.release(lease).await.unwrap();
     database.execute("UPDATE session_plans SET format_version = format_version + 1");
-    assert_eq!(store.claim(id, claim_request("w2")).await, Ok(Claim::TooNew));
+    assert_eq!(store.claim(id, claim_request("w2")).await, Ok(Claim::Incompatible));
     assert!(database.holds("SELECT lease_epoch = 2 AND event_seq = 1 FROM alert_sessions"));
 }
 
 #[tokio::test]
-async fn a_session_that_was_handed_back_is_free_at_once_and_no_attempt_is_counted() {
+async fn a_session_that_was_released_is_free_at_once_and_no_attempt_is_counted() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -83,8 +83,8 @@ async fn a_session_that_was_handed_back_is_free_at_once_and_no_attempt_is_counte
     let Ok(Claim::Taken(claimed)) = store.claim(id, claim_request("w2")).await else { panic!("not free") };
     assert_eq!((claimed.lease.epoch, claimed.attempts), (3, 0));
     let resumed = store.events(id, 1, 10).await.unwrap().remove(0);
-    assert_eq!((resumed.content.as_str(), &resumed.metadata["reason"]), ("handed over by w1", &json!("handed_back")));
-    assert_eq!(store.release(lease).await, Err(JournalError::LeaseLost { held: 1, current: 3 }));
+    assert_eq!((resumed.content.as_str(), &resumed.metadata["reason"]), ("released by w1", &json!("released")));
+    assert_eq!(store.release(lease).await, Err(StoreError::LeaseLost { held: 1, current: 3 }));
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_lease_that_ran_out_while_nobody_could_renew_it_is_no_death() {
     let expired = format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '10 s' WHERE session_id = '{id}'"
     );
-    for (excuse, attempts, reason) in [(60, 1, "store_away"), (9, 2, "lease_expired")] {
+    for (excuse, attempts, reason) in [(60, 1, "store_unavailable"), (9, 2, "lease_expired")] {
         database.execute(&expired);
         let request = ClaimRequest { excuse: Duration::from_secs(excuse), ..claim_request("w3") };
         let Ok(Claim::Taken(claimed)) = store.claim(id, request).await else { panic!("not taken") };
@@ -150,7 +150,7 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
     let new = steal(&store, &database, old.session_id).await.lease;
     let before = store.events(old.session_id, 0, 100).await.unwrap();
 
-    let refused = JournalError::LeaseLost { held: 1, current: 2 };
+    let refused = StoreError::LeaseLost { held: 1, current: 2 };
     let lost = Err(refused.clone());
     let step = SessionStep { number: 2, at: now(), begin: None, end: None, events: vec![] };
     assert_eq!(store.append(old, checkpoint(executions[0], 1)).await, Err(refused));
@@ -159,7 +159,7 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
     assert_eq!(store.renew(vec![old], LEASE).await, Ok(vec![Renewal::Lost]));
     // The right epoch alone is not enough: a database that was set back gives it twice.
     let forged = Lease { token: Uuid::new_v4(), ..new };
-    let refused = JournalError::LeaseLost { held: 2, current: 2 };
+    let refused = StoreError::LeaseLost { held: 2, current: 2 };
     let lost = Err(refused.clone());
     assert_eq!(store.append(forged, checkpoint(executions[0], 1)).await, Err(refused));
     assert_eq!(store.step(forged, step).await, lost);
@@ -215,7 +215,7 @@ async fn the_end_of_a_session_is_its_last_event_and_ends_what_still_runs() {
     store.finish(lease, end.clone()).await.unwrap();
     // Sent again after a lost reply.
     store.finish(lease, end).await.unwrap();
-    assert_eq!(store.append(lease, checkpoint(executions[0], 2)).await, Err(JournalError::Ended));
+    assert_eq!(store.append(lease, checkpoint(executions[0], 2)).await, Err(StoreError::Ended));
 
     let id = lease.session_id;
     let events = store.events(id, 4, 10).await.unwrap();
@@ -228,18 +228,21 @@ async fn the_end_of_a_session_is_its_last_event_and_ends_what_still_runs() {
     assert_eq!(record.stages[0].status, RunStatus::Failed);
     assert!(record.stages[0].executions.iter().all(|e| e.status == RunStatus::Failed));
 
-    let Standing { over, settled, last_seq, owes } = store.standing(id).await.unwrap();
+    let SettlementStatus { over, settled, last_seq, owes } = store.standing(id).await.unwrap();
     let owes = owes.unwrap();
     assert_eq!((over, settled, last_seq), (true, false, 5));
     assert_eq!((owes.reason, owes.detail.as_str()), (DeadReason::AttemptsExhausted, "too many deaths"));
     assert_eq!(owes.body, id.to_string().into_bytes());
     store.settled(id).await.unwrap();
-    assert_eq!(store.standing(id).await.unwrap(), Standing { over: true, settled: true, last_seq: 5, owes: None });
+    assert_eq!(
+        store.standing(id).await.unwrap(),
+        SettlementStatus { over: true, settled: true, last_seq: 5, owes: None }
+    );
     assert!(database.holds("SELECT raw IS NULL FROM alerts"));
 }
 
 #[tokio::test]
-async fn a_hand_back_that_was_an_attempt_stays_counted() {
+async fn a_release_that_was_an_attempt_stays_counted() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::engine::ports::{OpenRequest, Opened, Outbox, Place, Sessions};
+use tarsy::engine::ports::{Disposition, OpenRequest, Opened, Outbox, Sessions};
 use tarsy::investigation::alert::Severity;
 use tarsy::store::{ConnectOptions, Store};
 
@@ -24,24 +24,24 @@ async fn a_delivery_and_its_sparing_count_once_however_often_they_are_sent() {
     let id = new_id();
     for attempts in 1..=3 {
         relay.swallow_reply_to(id.0);
-        assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts }));
+        assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts }));
     }
     relay.swallow_reply_to(id.0);
-    store.spare(id).await.unwrap();
+    store.refund_attempt(id).await.unwrap();
     assert!(database.holds("SELECT attempts = 2 AND deliveries = 3 FROM alerts"));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 3 }));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 3 }));
     for _ in 0..5 {
-        store.spare(id).await.unwrap();
+        store.refund_attempt(id).await.unwrap();
     }
     assert_eq!(database.number("SELECT attempts::bigint FROM alerts"), 0);
-    assert_eq!(store.receive(received(id, b"another body")).await, Ok(Place::UsedId));
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Undecided { attempts: 1 }));
+    assert_eq!(store.receive(received(id, b"another body")).await, Ok(Disposition::UsedId));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 1 }));
 
     // Decided: a delivery is still counted, an attempt to read it is not.
     store.open(open_request(id, "fp")).await.unwrap();
-    assert_eq!(store.receive(received(id, b"one")).await, Ok(Place::Opened));
-    store.spare(id).await.unwrap();
-    store.spare(new_id()).await.unwrap();
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Opened));
+    store.refund_attempt(id).await.unwrap();
+    store.refund_attempt(new_id()).await.unwrap();
     assert!(database.holds("SELECT attempts = 1 AND deliveries = 6 FROM alerts"));
 }
 
@@ -56,7 +56,7 @@ async fn an_alert_whose_place_was_not_heard_finds_it_again() {
     }
     let request = |id| OpenRequest { cooldown: Duration::from_secs(3600), ..open_request(id, "fp") };
     relay.swallow_reply_to(late.0);
-    assert_eq!(store.open(request(late)).await, Ok(Opened::Cooling(target)));
+    assert_eq!(store.open(request(late)).await, Ok(Opened::CoveredByCooldown(target)));
     relay.swallow_reply_to(forced.0);
     let again = OpenRequest { force: true, ..request(forced) };
     assert!(matches!(store.open(again).await, Ok(Opened::Session(claimed)) if claimed.lease.epoch == 1));

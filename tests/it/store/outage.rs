@@ -1,9 +1,9 @@
-//! The database is away, slow or gone for a moment.
+//! The database is unavailable, slow or gone for a moment.
 
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use tarsy::engine::ports::{Journal, JournalError, Outbox, Sessions, Sweep};
+use tarsy::engine::ports::{Journal, Outbox, Sessions, StoreError, Sweep};
 use tarsy::store::{ConnectOptions, Error, Store, check_schema};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ async fn a_database_that_is_away_is_told_within_the_patience() {
     assert!(!store.reachable().await);
     let began = Instant::now();
     let answer = store.receive(received(new_id(), b"one")).await;
-    assert!(matches!(answer, Err(JournalError::Away(_))), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
@@ -40,7 +40,7 @@ async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_gets_throu
     let mut rival = database.connection();
     rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
     let given_up = impatient.append(lease, checkpoint(executions[0], 1)).await;
-    assert!(matches!(&given_up, Err(JournalError::Away(why)) if why.contains("lock timeout")), "{given_up:?}");
+    assert!(matches!(&given_up, Err(StoreError::Unavailable(why)) if why.contains("lock timeout")), "{given_up:?}");
 
     let writer = store.clone();
     let written = tokio::spawn(async move { writer.append(lease, checkpoint(executions[0], 1)).await });
@@ -74,11 +74,11 @@ async fn what_the_server_refuses_is_named() {
     database.execute("ALTER TABLE alerts RENAME COLUMN attempts TO tries");
     let refused = store.receive(received(new_id(), b"one")).await;
     let why = "column a.attempts does not exist";
-    assert!(matches!(&refused, Err(JournalError::Away(said)) if said.contains(why)), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains(why)), "{refused:?}");
     let sweep = Sweep { interval: Duration::ZERO, patience: Duration::ZERO, limit: 1 };
     database.execute("ALTER TABLE alerts RENAME COLUMN swept_at TO cleaned_at");
     let refused = store.sweep(sweep).await;
-    assert!(matches!(&refused, Err(JournalError::Away(said)) if said.contains("swept_at")), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains("swept_at")), "{refused:?}");
 }
 
 #[tokio::test]
@@ -106,11 +106,11 @@ async fn an_address_that_cannot_be_understood_is_told_at_once_and_without_the_pa
         let began = Instant::now();
         let answer = Store::new(&options).unwrap().receive(received(new_id(), b"one")).await;
         let said = format!("database address (DATABASE_URL): {reason}");
-        assert_eq!(answer, Err(JournalError::Conflict(said)));
+        assert_eq!(answer, Err(StoreError::Conflict(said)));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let away =
+    let unavailable =
         check_schema(&ConnectOptions::new(format!("postgres://u:s3cret@127.0.0.1:{port}/db"))).await.unwrap_err();
-    assert!(matches!(away, Error::Connect(_)) && !away.to_string().contains("s3cret"), "{away}");
+    assert!(matches!(unavailable, Error::Connect(_)) && !unavailable.to_string().contains("s3cret"), "{unavailable}");
 }

@@ -4,7 +4,7 @@
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use tarsy::engine::ports::{Journal, OpenRequest, Opened, Outbox, Place, Sessions};
+use tarsy::engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, Sessions};
 
 use super::fixture::{alert, completed, investigated, new_id, open_request, received};
 use crate::support::postgres::TestDatabase;
@@ -66,10 +66,10 @@ async fn statements_of_the_version_before_run_on_this_schema() {
     // Received and opened by the old one, seen by the new one.
     let (first, second, third) = (new_id(), new_id(), new_id());
     receive_old(first);
-    assert_eq!(store.receive(received(first, b"one")).await, Ok(Place::Undecided { attempts: 2 }));
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Undecided { attempts: 2 }));
     receive_old(first);
     assert_eq!(open_old(first, true), "opened");
-    assert_eq!(store.receive(received(first, b"one")).await, Ok(Place::Opened));
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Opened));
     // And the other way round.
     store.receive(received(second, b"one")).await.unwrap();
     receive_old(second);

@@ -152,10 +152,10 @@ async fn what_runs_what_is_not_settled_and_what_something_younger_belongs_to_sta
     let (joined, dead, undecided) = (new_id(), new_id(), new_id());
     store.receive(received(joined, b"again")).await.unwrap();
     let request = OpenRequest { cooldown: DAY, ..open_request(joined, "fp-answering") };
-    assert_eq!(store.open(request).await, Ok(Opened::Cooling(answering)));
+    assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(answering)));
     store.settled(joined).await.unwrap();
     store.receive(received(dead, b"\xff")).await.unwrap();
-    store.bury(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store.give_up(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
     store.receive(received(undecided, b"x")).await.unwrap();
     let open_for_long = [running.session_id, unsettled, owing, root, answering, dead, undecided];
     age(&database, &open_for_long, 400);
@@ -249,5 +249,5 @@ async fn a_session_that_answers_for_later_alerts_is_kept_for_as_long_as_it_does(
     let later = new_id();
     store.receive(received(later, b"again")).await.unwrap();
     let answered = store.open(OpenRequest { cooldown, ..open_request(later, "fp") }).await;
-    assert_eq!(answered, Ok(Opened::Cooling(over)), "{}", now());
+    assert_eq!(answered, Ok(Opened::CoveredByCooldown(over)), "{}", now());
 }

@@ -94,7 +94,10 @@ async fn an_alert_at_the_end_of_a_session_joins_before_the_end_or_opens_anew() {
             let expected = match place {
                 Opened::Session(_) => true,
                 Opened::Joined(session) => *session == ending || anew.contains(session),
-                Opened::Cooling(_) | Opened::Closing(_) | Opened::NotInvestigated | Opened::Raced => false,
+                Opened::CoveredByCooldown(_)
+                | Opened::TargetCancelling(_)
+                | Opened::NotInvestigated
+                | Opened::Raced => false,
             };
             assert!(expected, "{alert} {place:?}");
         }

@@ -76,22 +76,22 @@ async fn a_session_past_its_deadline_is_found_once_its_lease_has_run_out() {
 async fn an_alert_without_a_place_and_a_session_without_an_owner_are_found_with_all_that_they_came_with() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let (undecided, too_large, expired, handed_back) = (new_id(), new_id(), new_id(), new_id());
+    let (undecided, too_large, expired, released) = (new_id(), new_id(), new_id(), new_id());
     store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
     store.receive(Received { body: None, ..received(too_large, b"large") }).await.unwrap();
     open_session(&store, expired, "fp-expired").await;
-    let lease = open_session(&store, handed_back, "fp-handed-back").await.lease;
+    let lease = open_session(&store, released, "fp-handed-back").await.lease;
     assert_eq!(sweep(&store).await, []);
 
-    // Handed back a moment ago: the broker delivers it again.
+    // Released a moment ago: the broker delivers it again.
     store.release(lease).await.unwrap();
     pass(&database, 14);
     assert_eq!(sweep(&store).await, []);
     let text = |id: SessionId| id.to_string().into_bytes();
     pass(&database, 1);
-    assert_eq!(sweep(&store).await, [idle(handed_back, false, Some(&text(handed_back)))]);
+    assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
     pass(&database, 29);
-    assert_eq!(sweep(&store).await, [idle(handed_back, false, Some(&text(handed_back)))]);
+    assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
     // The lease was for 30 s, and one interval of grace.
     pass(&database, 1);
     assert_eq!(sweep(&store).await, [idle(expired, false, Some(&text(expired)))]);
@@ -102,7 +102,7 @@ async fn an_alert_without_a_place_and_a_session_without_an_owner_are_found_with_
             idle(undecided, true, Some(b"raw \xff\0")),
             idle(too_large, true, None),
             idle(expired, false, Some(&text(expired))),
-            idle(handed_back, false, Some(&text(handed_back))),
+            idle(released, false, Some(&text(released))),
         ]
     );
 
@@ -110,7 +110,7 @@ async fn an_alert_without_a_place_and_a_session_without_an_owner_are_found_with_
     pass(&database, 15);
     store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
     store.requeued(too_large, 8).await.unwrap();
-    store.finish(store_claim(&store, handed_back).await, completed()).await.unwrap();
+    store.finish(store_claim(&store, released).await, completed()).await.unwrap();
     store_claim(&store, expired).await;
     let found = sweep(&store).await;
     let [Swept::Idle(alert)] = found.as_slice() else { panic!("{found:?}") };
@@ -132,9 +132,9 @@ async fn what_is_over_is_found_until_it_is_settled() {
     let (cooling, buried, open, joined) = (new_id(), new_id(), new_id(), new_id());
     store.receive(received(cooling, b"cooling")).await.unwrap();
     let request = OpenRequest { cooldown: Duration::from_secs(60), ..open_request(cooling, "fp") };
-    assert_eq!(store.open(request).await, Ok(Opened::Cooling(over)));
+    assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(over)));
     store.receive(received(buried, b"\xff")).await.unwrap();
-    store.bury(buried, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store.give_up(buried, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
     let lease = open_session(&store, open, "fp").await.lease;
     store.receive(received(joined, b"joined")).await.unwrap();
     assert_eq!(store.open(open_request(joined, "fp")).await, Ok(Opened::Joined(open)));

@@ -1,7 +1,7 @@
 //! What goes in comes out: bytes exactly, text without NUL.
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Journal, JournalError, Outbox};
+use tarsy::engine::ports::{Journal, Outbox, StoreError};
 use tarsy::investigation::execution::entry::Entry;
 use tarsy::investigation::execution::event_refs::Recorded;
 use tarsy::investigation::native::Grounding;
@@ -63,7 +63,7 @@ async fn an_entry_of_a_newer_version_is_a_conflict_not_a_guess() {
     store.append(lease, prompt(executions[0], 1, "hello")).await.unwrap();
     database.execute("UPDATE entries SET kind = 'dreamt'");
     let read = store.entries(lease.session_id, executions[0]).await;
-    assert!(matches!(&read, Err(JournalError::Conflict(why)) if why.contains("dreamt")), "{read:?}");
+    assert!(matches!(&read, Err(StoreError::Conflict(why)) if why.contains("dreamt")), "{read:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    ExecutionRecord, Journal, JournalError, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord,
+    ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord, StoreError,
 };
 use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason};
 use tarsy::investigation::execution::event_refs::Recorded;
@@ -33,7 +33,7 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
     assert_eq!(database.number("SELECT count(*) FROM tool_interactions WHERE state = 'done'"), 2);
 
     let second_writer = checkpoint(executions[0], 2);
-    assert!(matches!(store.append(lease, second_writer).await, Err(JournalError::Conflict(_))));
+    assert!(matches!(store.append(lease, second_writer).await, Err(StoreError::Conflict(_))));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn send(
     store: tarsy::store::Store,
     lease: tarsy::engine::ports::Lease,
     checkpoint: tarsy::engine::ports::Checkpoint,
-) -> Result<Vec<Option<u32>>, JournalError> {
+) -> Result<Vec<Option<u32>>, StoreError> {
     store.append(lease, checkpoint).await
 }
 
@@ -152,7 +152,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     store.step(lease, end.clone()).await.unwrap();
     store.step(lease, end.clone()).await.unwrap();
     let ahead = SessionStep { number: 4, ..end };
-    assert!(matches!(store.step(lease, ahead).await, Err(JournalError::Behind(_))), "step 3 is gone");
+    assert!(matches!(store.step(lease, ahead).await, Err(StoreError::Behind(_))), "step 3 is gone");
 
     let record = SessionRecord {
         plan: plan(),
@@ -191,10 +191,10 @@ async fn what_the_database_cannot_hold_or_forbids_is_refused_at_once() {
     large.events[0].content = noise;
     let began = std::time::Instant::now();
     let refused = store.append(lease, large).await;
-    assert!(matches!(&refused, Err(JournalError::Refused(why)) if why.contains("index row")), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Refused(why)) if why.contains("index row")), "{refused:?}");
 
     database.execute("ALTER TABLE entries ADD CONSTRAINT nothing CHECK (entry_no = 0)");
     let refused = store.append(lease, checkpoint(executions[0], 1)).await;
-    assert!(matches!(&refused, Err(JournalError::Refused(why)) if why.contains("nothing")), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Refused(why)) if why.contains("nothing")), "{refused:?}");
     assert!(began.elapsed() < std::time::Duration::from_secs(10), "it was not sent again");
 }

@@ -90,7 +90,7 @@ impl TestDatabase {
         self.look(sql, |connection| query().get_result(connection))
     }
 
-    /// Keeps the connection for the next look; a second one is made when the server was away since the last look.
+    /// Keeps the connection for the next look; a second one is made when the server was unavailable since the last look.
     fn look<T>(&self, sql: &str, query: impl Fn(&mut PgConnection) -> QueryResult<T>) -> T {
         let mut kept = self.looking.lock().unwrap();
         if let Some(answer) = kept.as_mut().and_then(|connection| query(connection).ok()) {

@@ -16,6 +16,7 @@ use super::gates::Gatekeeper;
 use super::nats::NatsServer;
 use super::postgres::TestDatabase;
 use super::process::{TARSY, Tarsy};
+use super::wait::eventually_within;
 
 /// A dead worker is noticed after this time.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
@@ -244,7 +245,11 @@ impl Stage {
         let numbers: Vec<u32> = seen.iter().map(|event| event.session_seq).collect();
         assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
         assert!(seen.last().unwrap().event_type.is_end());
-        self.assert_rows_whole(&format!("session_id = '{}'", session.0));
+        let row = format!("session_id = '{}'", session.0);
+        // The last event is on the stream before the store knows that it is.
+        let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
+        eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
+        self.assert_rows_whole(&row);
     }
 
     /// The same of the rows of all sessions that a condition picks.

@@ -27,7 +27,7 @@ use crate::bus::queue::pull::{Answer, Inbox};
 /// An answer to "what have you now" that takes longer is lost.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 type Consumers = Vec<(Priority, Consumer<pull::Config>)>;
 
@@ -104,7 +104,7 @@ impl Claimer {
                     self.watchdog.calm();
                     self.unknown_until = Some(Instant::now() + self.parts.settings.expires);
                     let until = Instant::now() + pause;
-                    pause = (2 * pause).min(LONGEST_PAUSE);
+                    pause = (2 * pause).min(MAX_PAUSE);
                     if matches!(self.rest(until).await, Err(Break::Stopped)) {
                         return;
                     }

@@ -23,8 +23,8 @@ pub(super) use job::is_of;
 pub use job::{Fault, Job};
 
 /// Jobs that wait to be taken are bounded by the slots; this bounds the slots.
-const MOST_JOBS: usize = 4096;
-const LONGEST_EXPIRES: Duration = Duration::from_secs(10);
+const MAX_JOBS: usize = 4096;
+const MAX_EXPIRES: Duration = Duration::from_secs(10);
 
 /// How to claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Default for ClaimSettings {
 pub enum Flow {
     /// They are.
     Claim,
-    /// Something they need is away.
+    /// Something they need is unavailable.
     Pause,
 }
 
@@ -71,11 +71,11 @@ pub struct Claims {
 impl Claims {
     /// Starts to claim while `slots` has permits and `flow` says so. Each job holds one permit.
     pub fn start(nats: &Nats, settings: ClaimSettings, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> Self {
-        let (sender, jobs) = mpsc::channel(MOST_JOBS);
+        let (sender, jobs) = mpsc::channel(MAX_JOBS);
         let stop = CancellationToken::new();
         let parts = Parts {
             nats: nats.clone(),
-            settings: ClaimSettings { expires: settings.expires.min(LONGEST_EXPIRES), ..settings },
+            settings: ClaimSettings { expires: settings.expires.min(MAX_EXPIRES), ..settings },
             slots,
             flow,
             jobs: sender,

@@ -5,7 +5,7 @@ use crate::bus::names::Priority;
 /// One slot in so many goes to the lowest priority that has work, so that a flood of critical alerts starves nobody.
 const LOW_TURN_EVERY: u64 = 8;
 
-/// Counts the slots that were given away.
+/// Counts the slots that were given unavailable.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns {
     given: u64,
@@ -31,7 +31,7 @@ impl Turns {
         Turn { order, most: free.min(until_low_turn) }
     }
 
-    /// A slot was given away.
+    /// A slot was given unavailable.
     pub(super) fn gave_one(&mut self) {
         self.given = self.given.wrapping_add(1);
     }

@@ -69,7 +69,9 @@ fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft
     let entries = match reply {
         Ok(answer) => absorb::absorb(&state, answer),
         Err(ModelError::Failed { code, message, timeout }) => absorb::failed(&state, &code, &message, timeout),
-        Err(ModelError::Away(message) | ModelError::Broke(message)) => absorb::failed(&state, "", &message, false),
+        Err(ModelError::Unavailable(message) | ModelError::Broke(message)) => {
+            absorb::failed(&state, "", &message, false)
+        }
     };
     narrate(&state, &entries, &Measured::default())
 }

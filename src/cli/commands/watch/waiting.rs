@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::bus::{Backlog, Nats, Position, Priority};
 use crate::cli::messages::{self, Workers};
 use crate::cli::watch::Waiting;
-use crate::engine::ports::WorkerNews;
+use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 
 /// Before the first look: whoever asks for what has begun already hears nothing of a queue.
@@ -92,7 +92,7 @@ async fn look(nats: &Nats, wanted: Wanted, sender: mpsc::Sender<Waiting>) {
 }
 
 /// Totals of those that were heard of.
-pub(super) fn count(heard: &[WorkerNews]) -> Workers {
+pub(super) fn count(heard: &[WorkerStatus]) -> Workers {
     let of = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     Workers {
         count: of(heard.len()),

@@ -49,8 +49,9 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     let previous = meta.text("previous_worker").unwrap_or_else(|| "its worker".to_owned());
     let reason = meta.text("reason").map(|reason| match reason.as_str() {
         "lease_expired" => format!("lease of {previous} expired"),
-        "store_away" => format!("lease of {previous} expired while the database was away"),
-        "handed_back" => format!("handed back by {previous}"),
+        // The words of versions before this one follow after the bar.
+        "store_unavailable" | "store_away" => format!("lease of {previous} expired while the database was unavailable"),
+        "released" | "handed_back" => format!("released by {previous}"),
         other => format!("{other} ({previous})"),
     });
     let repeats = match (meta.number("repeats_calls"), meta.number("repeats_model")) {

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::engine::delivery::settler::*;
-use crate::engine::ports::{Claim, Opened, Place};
+use crate::engine::ports::{Claim, Disposition, Opened};
 use crate::engine::testing::delivery::{Desk, LEASE, NEW, SETTLED, Told, words};
 use crate::engine::testing::lock;
 
 /// A worker whose next alert opens a session, beside a stream that takes no events.
-fn refused(places: Vec<Place>) -> Desk {
-    let desk = Desk::new(places, vec![], Claim::Over { settled: false }, SETTLED);
+fn refused(places: Vec<Disposition>) -> Desk {
+    let desk = Desk::new(places, vec![], Claim::Ended { settled: false }, SETTLED);
     *lock(&desk.sessions.opened) = vec![Opened::Session(desk.claimed())];
     desk.scene.ports.feed.refuses.store(true, Ordering::Relaxed);
     desk.timeline.send_replace(Timeline::Unavailable("no stream".to_owned()));
@@ -62,7 +62,7 @@ async fn the_delays_between_two_tries_of_a_session_grow_to_half_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redelivery_of_what_waits_is_taken_in_without_a_try_and_is_the_one_that_is_answered() {
-    let mut desk = refused(vec![NEW, Place::Opened]);
+    let mut desk = refused(vec![NEW, Disposition::Opened]);
     desk.handle(b"disk full").await;
     let first = std::mem::take(&mut desk.told);
     tokio::time::sleep(Duration::from_millis(100)).await; // paused time

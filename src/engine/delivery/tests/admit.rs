@@ -18,29 +18,29 @@ fn other() -> SessionId {
     SessionId(Uuid::from_u128(9))
 }
 
-fn desk(places: Vec<Place>, opened: Vec<Opened>) -> Desk {
+fn desk(places: Vec<Disposition>, opened: Vec<Opened>) -> Desk {
     Desk::new(places, opened, Claim::Unknown, SETTLED)
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_killed_everybody_who_read_it_is_buried_unread() {
-    let poison = desk(vec![Place::Undecided { attempts: 6 }], vec![]);
+    let poison = desk(vec![Disposition::Undecided { attempts: 6 }], vec![]);
     poison.deliver(b"panic").await;
-    let asked = words(&["receive 7", "bury 7 attempts_exhausted: 5 workers died while they read it", "settled"]);
+    let asked = words(&["receive 7", "give_up 7 attempts_exhausted: 5 workers died while they read it", "settled"]);
     assert_eq!(poison.outcome(), (asked, words(&["ack"])));
 
-    let suspect = Place::Undecided { attempts: 5 };
+    let suspect = Disposition::Undecided { attempts: 5 };
     let last_chance = desk(vec![suspect.clone(), suspect], vec![Opened::NotInvestigated]);
     last_chance.deliver(b"x").await;
     assert_eq!(
         last_chance.outcome(),
-        (words(&["receive 7", "spare 7", "receive 7", "join", "open", "settled"]), words(&["ack"]))
+        (words(&["receive 7", "refund_attempt 7", "receive 7", "join", "open", "settled"]), words(&["ack"]))
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_for_its_next_death() {
-    let suspect = || vec![Place::Undecided { attempts: 2 }, Place::Undecided { attempts: 2 }];
+    let suspect = || vec![Disposition::Undecided { attempts: 2 }, Disposition::Undecided { attempts: 2 }];
     let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
     control.inherited();
     let beside = |desk: &Desk| Run { lease: desk.scene.lease(), control: control.clone(), delivery: Arc::new(Silent) };
@@ -58,12 +58,15 @@ async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_fo
     let turn = waits.dispatcher.running.beside_others().await;
     waits.deliver(b"x").await;
     let (asked, told) = waits.outcome();
-    assert_eq!((asked, told.last().map(String::as_str)), (words(&["receive 7", "spare 7"]), Some("nak later")));
+    assert_eq!(
+        (asked, told.last().map(String::as_str)),
+        (words(&["receive 7", "refund_attempt 7"]), Some("nak later"))
+    );
     drop(turn);
     let drains = desk(suspect(), vec![]);
     drains.dispatcher.drain.cancel();
     drains.deliver(b"x").await;
-    assert_eq!(drains.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak now"])));
+    assert_eq!(drains.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak now"])));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,32 +84,32 @@ async fn every_way_out_that_is_no_death_is_no_attempt() {
         "receive 7",
         "join",
         "open",
-        "spare 7",
+        "refund_attempt 7",
         "receive 7",
         "join",
         "open",
-        "spare 7",
+        "refund_attempt 7",
         "receive 7",
         "join",
         "open",
-        "spare 7",
+        "refund_attempt 7",
     ]);
-    let once = words(&["receive 7", "join", "open", "spare 7"]);
+    let once = words(&["receive 7", "join", "open", "refund_attempt 7"]);
     let table = [
         ("races", vec![NEW, NEW, NEW], raced(), None, three),
-        ("a session that is being cancelled", vec![NEW], vec![Opened::Closing(other())], None, once.clone()),
-        ("store away", vec![NEW], vec![], Some("open"), once),
+        ("a session that is being cancelled", vec![NEW], vec![Opened::TargetCancelling(other())], None, once.clone()),
+        ("store unavailable", vec![NEW], vec![], Some("open"), once),
     ];
-    for (what, places, opened, away, asked) in table {
+    for (what, places, opened, unavailable, asked) in table {
         let desk = desk(places, opened);
-        *lock(&desk.sessions.away) = away;
+        *lock(&desk.sessions.unavailable) = unavailable;
         desk.deliver(b"x").await;
         assert_eq!(desk.outcome(), (asked, words(&["nak later"])), "{what}");
     }
     let unburied = desk(vec![NEW], vec![]);
-    *lock(&unburied.sessions.away) = Some("bury");
+    *lock(&unburied.sessions.unavailable) = Some("give_up");
     unburied.deliver(&[0xff]).await;
-    let asked = words(&["receive 7", "bury 7 undecodable: no text", "spare 7"]);
+    let asked = words(&["receive 7", "give_up 7 undecodable: no text", "refund_attempt 7"]);
     assert_eq!(unburied.outcome(), (asked, words(&["nak later"])));
 }
 
@@ -118,12 +121,12 @@ async fn a_drain_interrupts_reading_and_gives_the_message_back_at_once() {
         desk.dispatcher.drain.cancel();
     };
     tokio::join!(desk.deliver(b"hang"), signal);
-    assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak now"])));
+    assert_eq!(desk.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak now"])));
 }
 
 #[tokio::test]
 async fn a_draining_worker_claims_nothing_that_is_open() {
-    let desk = desk(vec![Place::Opened], vec![]);
+    let desk = desk(vec![Disposition::Opened], vec![]);
     desk.dispatcher.drain.cancel();
     desk.deliver(b"x").await;
     assert_eq!(desk.outcome(), (words(&["receive 7"]), words(&["nak now"])));
@@ -141,12 +144,12 @@ async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt()
     hangs.deliver(b"hang").await;
     assert_eq!(began.elapsed(), 2 * LEASE);
     let told = words(&["progress", "progress", "progress", "progress", "progress", "nak later"]);
-    assert_eq!(hangs.outcome(), (words(&["receive 7", "spare 7"]), told));
+    assert_eq!(hangs.outcome(), (words(&["receive 7", "refund_attempt 7"]), told));
 }
 
 #[tokio::test]
 async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledged() {
-    let desk = desk(vec![NEW], vec![Opened::Cooling(other())]);
+    let desk = desk(vec![NEW], vec![Opened::CoveredByCooldown(other())]);
     desk.deliver(b"x").await;
     assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
     let requests = lock(&desk.sessions.requests);
@@ -165,8 +168,8 @@ async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
 #[tokio::test]
 async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted() {
     let desk = desk(vec![NEW], vec![]);
-    desk.deliver(b"away").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "spare 7"]), words(&["nak later"])));
+    desk.deliver(b"unavailable").await;
+    assert_eq!(desk.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak later"])));
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +187,7 @@ async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_
     let waits = desk(vec![NEW], vec![]);
     *lock(&waits.sessions.waited) = Duration::from_secs(59);
     waits.deliver(b"toolless").await;
-    let asked = words(&["receive 7", "join", "waited 7", "spare 7"]);
+    let asked = words(&["receive 7", "join", "waited 7", "refund_attempt 7"]);
     assert_eq!(waits.outcome(), (asked, words(&["nak later"])));
     assert!(lock(&waits.told.1)[0] >= Duration::from_secs(5));
 
@@ -202,16 +205,16 @@ async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_re
     first.deliver(b"x").await;
     assert_eq!(first.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
 
-    let third = desk(vec![Place::Undecided { attempts: 3 }; 2], vec![]);
+    let third = desk(vec![Disposition::Undecided { attempts: 3 }; 2], vec![]);
     *lock(&third.sessions.refuses) = Some("open");
     third.deliver(b"x").await;
     let asked = [
         "receive 7",
-        "spare 7",
+        "refund_attempt 7",
         "receive 7",
         "join",
         "open",
-        "bury 7 attempts_exhausted: the store refused it: too long",
+        "give_up 7 attempts_exhausted: the store refused it: too long",
         "settled",
     ];
     assert_eq!(third.outcome(), (words(&asked), words(&["ack"])));

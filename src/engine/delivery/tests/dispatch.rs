@@ -30,7 +30,7 @@ async fn a_new_alert_is_investigated_settled_and_then_acknowledged() {
 #[tokio::test]
 async fn a_lost_race_looks_at_the_place_again() {
     let desk = Desk::new(
-        vec![NEW, Place::Joined(SessionId(Uuid::from_u128(9)))],
+        vec![NEW, Disposition::Joined(SessionId(Uuid::from_u128(9)))],
         vec![Opened::Raced],
         Claim::Unknown,
         SETTLED,
@@ -38,20 +38,20 @@ async fn a_lost_race_looks_at_the_place_again() {
     desk.deliver(b"disk full").await;
     assert_eq!(
         desk.outcome(),
-        (words(&["receive 7", "join", "open", "spare 7", "receive 7", "settled"]), words(&["ack"]))
+        (words(&["receive 7", "join", "open", "refund_attempt 7", "receive 7", "settled"]), words(&["ack"]))
     );
 }
 
 #[tokio::test]
 async fn another_body_under_a_used_id_is_buried_under_the_derived_id() {
-    let desk = Desk::new(vec![Place::UsedId, NEW], vec![], Claim::Unknown, SETTLED);
+    let desk = Desk::new(vec![Disposition::UsedId, NEW], vec![], Claim::Unknown, SETTLED);
     desk.deliver(b"other").await;
     assert_eq!(
         desk.outcome().0,
         words(&[
             "receive 7",
             "receive 8",
-            "bury 8 used_id: id 00000000-0000-0000-0000-000000000007 came before, with another body",
+            "give_up 8 used_id: id 00000000-0000-0000-0000-000000000007 came before, with another body",
             "settled"
         ])
     );
@@ -69,25 +69,25 @@ async fn what_is_no_text_is_buried_and_terminated_with_its_reason() {
         stream_sequence: 1,
         deliveries: 1,
     };
-    let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, Standing { owes: Some(letter), ..SETTLED });
+    let desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SettlementStatus { owes: Some(letter), ..SETTLED });
     desk.deliver(&[0xff]).await;
-    let asked = words(&["receive 7", "bury 7 undecodable: no text", "settled"]);
+    let asked = words(&["receive 7", "give_up 7 undecodable: no text", "settled"]);
     assert_eq!(desk.outcome(), (asked, words(&["term undecodable"])));
 }
 
 #[tokio::test]
 async fn a_live_lease_elsewhere_puts_the_message_back_and_an_ended_session_is_settled_first() {
-    let busy = Desk::new(vec![Place::Opened], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
+    let busy = Desk::new(vec![Disposition::Opened], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
     busy.deliver(b"x").await;
     assert_eq!(busy.outcome(), (words(&["receive 7", "claim"]), words(&["nak later"])));
-    let over = Desk::new(vec![Place::Opened], vec![], Claim::Over { settled: false }, SETTLED);
+    let over = Desk::new(vec![Disposition::Opened], vec![], Claim::Ended { settled: false }, SETTLED);
     over.deliver(b"x").await;
     assert_eq!(over.outcome(), (words(&["receive 7", "claim", "settled"]), words(&["ack"])));
 }
 
 #[tokio::test]
 async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
-    let desk = Desk::new(vec![Place::Opened], vec![], Claim::Unknown, SETTLED);
+    let desk = Desk::new(vec![Disposition::Opened], vec![], Claim::Unknown, SETTLED);
     let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
     let first = Arc::new(Told::default());
     let entered =
@@ -108,13 +108,13 @@ async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() 
 }
 
 #[tokio::test]
-async fn a_hand_back_of_a_session_that_is_over_or_lost_does_not_give_the_message_back() {
-    let lost = JournalError::LeaseLost { held: 1, current: 2 };
+async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_back() {
+    let lost = StoreError::LeaseLost { held: 1, current: 2 };
     let table = [
         (lost, words(&["receive 7", "join", "open", "release"]), words(&[])),
-        (JournalError::Ended, words(&["receive 7", "join", "open", "release", "settled"]), words(&["ack"])),
+        (StoreError::Ended, words(&["receive 7", "join", "open", "release", "settled"]), words(&["ack"])),
         (
-            JournalError::Away("gone".to_owned()),
+            StoreError::Unavailable("gone".to_owned()),
             words(&["receive 7", "join", "open", "release"]),
             words(&["nak later"]),
         ),
@@ -130,7 +130,7 @@ async fn a_hand_back_of_a_session_that_is_over_or_lost_does_not_give_the_message
 }
 
 #[tokio::test]
-async fn an_execution_that_panics_is_a_death_and_not_a_hand_back() {
+async fn an_execution_that_panics_is_a_death_and_not_a_release() {
     let mut desk = Desk::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
     desk.dispatcher.ports.model = Arc::new(FakeModel {
         turns: vec![Turn::Panics],
@@ -166,7 +166,7 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_was_answered_too_late_begins_nothing() {
     let lease = Desk::new(vec![], vec![], Claim::Unknown, SETTLED).claimed();
-    let desk = Desk::new(vec![Place::Opened], vec![], Claim::Taken(lease), SETTLED);
+    let desk = Desk::new(vec![Disposition::Opened], vec![], Claim::Taken(lease), SETTLED);
     *lock(&desk.sessions.claim_takes) = Duration::from_secs(25);
     desk.deliver(b"x").await;
     assert_eq!(desk.outcome(), (words(&["receive 7", "claim", "release"]), words(&["nak later"])));
@@ -190,7 +190,7 @@ async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once(
         ),
     ];
     for (claimed, reason) in table {
-        let desk = Desk::new(vec![Place::Opened], vec![], Claim::Taken(claimed), SETTLED);
+        let desk = Desk::new(vec![Disposition::Opened], vec![], Claim::Taken(claimed), SETTLED);
         desk.deliver(b"x").await;
         let end = desk.scene.disk().end.clone().unwrap();
         assert_eq!(end.reason, reason);
@@ -214,9 +214,9 @@ fn calling(turns: Vec<Turn>) -> Desk {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_attempt() {
-    let desk = calling(vec![Turn::Away]);
+    let desk = calling(vec![Turn::Unavailable]);
     for _ in 0..5 {
-        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.places) = vec![Disposition::Opened];
         *lock(&desk.sessions.claim) = Claim::Taken(desk.claimed());
         desk.deliver(b"x").await;
     }
@@ -230,9 +230,9 @@ async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_new_one() {
-    let desk = calling(vec![Turn::Away]);
+    let desk = calling(vec![Turn::Unavailable]);
     for cancel_requested in [false, false, false, true, false] {
-        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.places) = vec![Disposition::Opened];
         *lock(&desk.sessions.claim) = Claim::Taken(Claimed { cancel_requested, ..desk.claimed() });
         desk.deliver(b"x").await;
     }
@@ -320,7 +320,7 @@ async fn a_session_whose_call_breaks_the_llm_service_is_given_up_when_its_return
     let desk = calling(vec![Turn::Breaks]);
     let mut deaths = 0;
     for _ in 0..7 {
-        *lock(&desk.sessions.places) = vec![Place::Opened];
+        *lock(&desk.sessions.places) = vec![Disposition::Opened];
         *lock(&desk.sessions.claim) = Claim::Taken(Claimed { attempts: deaths, ..desk.claimed() });
         desk.deliver(b"x").await;
         deaths += u32::from(desk.sessions.asked().last().is_some_and(|asked| asked == "release counted"));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::ports::{RunStatus, SessionEnd};
-use crate::engine::run::control::{Broken, Control, HandBack, Stop};
+use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
 use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
@@ -54,7 +54,7 @@ fn draining(drain: CancellationToken) -> Control {
     Control::new(Instant::now(), Duration::from_hours(24), drain)
 }
 
-async fn run(scene: &Scene, control: Control) -> Result<(), Broken> {
+async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
     investigate(scene.ports.clone(), scene.lease(), control).await
 }
 
@@ -229,7 +229,7 @@ async fn a_drain_lets_each_agent_finish_its_own_call_and_hands_the_session_back_
         drain.cancel();
     };
     let (ended, ()) = tokio::join!(run(&scene, draining(drain.clone())), begin);
-    assert_eq!(ended, Err(Broken::HandBack(HandBack::Drain)));
+    assert_eq!(ended, Err(Interrupted::Release(ReleaseReason::Drain)));
     for agent_no in [1, 2] {
         let answers = journal(&scene, 1, agent_no).iter().filter(|entry| matches!(entry, Entry::Answer(_))).count();
         assert_eq!(answers, 1, "the answer of agent {agent_no} is written");
@@ -251,20 +251,22 @@ async fn a_lost_lease_ends_every_agent_and_nobody_writes_any_more() {
         scene.disk().writes
     };
     let (ended, writes) = tokio::join!(investigate(scene.ports.clone(), scene.lease(), control.clone()), lose);
-    assert_eq!((ended, scene.disk().writes), (Err(Broken::LeaseLost), writes));
+    assert_eq!((ended, scene.disk().writes), (Err(Interrupted::LeaseLost), writes));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_beside_an_agent_that_is_handed_back_counts_as_a_death() {
-    let scene = team(SuccessPolicy::Any, vec![Turn::Away], vec![Turn::Slowly(5, "", calls(&["a"])), Turn::Panics]);
-    assert_eq!(run(&scene, control()).await, Err(Broken::Panicked));
+async fn a_panic_beside_an_agent_that_is_released_counts_as_a_death() {
+    let scene =
+        team(SuccessPolicy::Any, vec![Turn::Unavailable], vec![Turn::Slowly(5, "", calls(&["a"])), Turn::Panics]);
+    assert_eq!(run(&scene, control()).await, Err(Interrupted::Panicked));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_whose_model_is_away_does_not_stop_the_one_beside_it() {
-    let scene = team(SuccessPolicy::Any, vec![Turn::Away], vec![Turn::Slowly(5, "", calls(&["a"])), says("Cause: x")]);
-    let away = HandBack::ModelAway("nobody answers".to_owned());
-    assert_eq!(run(&scene, control()).await, Err(Broken::HandBack(away)));
+    let scene =
+        team(SuccessPolicy::Any, vec![Turn::Unavailable], vec![Turn::Slowly(5, "", calls(&["a"])), says("Cause: x")]);
+    let unavailable = ReleaseReason::ModelUnavailable("nobody answers".to_owned());
+    assert_eq!(run(&scene, control()).await, Err(Interrupted::Release(unavailable)));
     let Some(Entry::Ended { outcome: Outcome::Completed { .. } }) = journal(&scene, 1, 2).pop() else {
         panic!("the other agent ran to its end")
     };

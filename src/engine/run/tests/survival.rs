@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::ports::RunStatus;
-use crate::engine::run::control::{Broken, Control, HandBack, Stop};
+use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
 use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall};
@@ -18,7 +18,7 @@ fn control() -> Control {
     Control::new(Instant::now(), Duration::from_hours(24), CancellationToken::new())
 }
 
-async fn run(scene: &Scene, control: Control) -> Result<(), Broken> {
+async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
     investigate(scene.ports.clone(), scene.lease(), control).await
 }
 
@@ -187,7 +187,7 @@ async fn a_superseded_worker_ends_without_a_write() {
     let stale = scene.lease();
     scene.disk().epoch = 2;
     let ended = investigate(scene.ports.clone(), stale, control()).await;
-    assert_eq!(ended, Err(Broken::LeaseLost));
+    assert_eq!(ended, Err(Interrupted::LeaseLost));
     assert_eq!(scene.disk().writes, 0);
 }
 
@@ -230,7 +230,7 @@ async fn a_draining_worker_finishes_its_call_and_begins_no_other() {
     let drain = CancellationToken::new();
     let control = Control::new(Instant::now(), Duration::from_hours(24), drain.clone());
     drain.cancel();
-    assert_eq!(run(&scene, control).await, Err(Broken::HandBack(HandBack::Drain)));
+    assert_eq!(run(&scene, control).await, Err(Interrupted::Release(ReleaseReason::Drain)));
     assert_eq!(*lock(&scene.ports.model.calls), 0);
     assert!(scene.journal().len() == 2, "the opening prompt is committed");
 }
@@ -276,8 +276,8 @@ async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long_since_
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", calls)]);
         *lock(&scene.ports.tools.away_for) = Duration::from_secs(25);
         let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
-        let late = HandBack::StoreAway("no renewal for 25 s".to_owned());
-        assert_eq!(run(&scene, control).await, Err(Broken::HandBack(late)));
+        let late = ReleaseReason::StoreUnavailable("no renewal for 25 s".to_owned());
+        assert_eq!(run(&scene, control).await, Err(Interrupted::Release(late)));
         lock(&scene.ports.tools.calls).values().sum::<u32>()
     };
     assert_eq!(sent(vec![("w", "k8s.restart")]).await, 1, "what could not be sent is not tried again");

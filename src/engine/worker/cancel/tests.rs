@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::engine::ports::{BrokerAway, Claim};
+use crate::engine::ports::{BrokerUnavailable, Claim};
 use crate::engine::run::control::Control;
 use crate::engine::run::registry::Entered;
 use crate::engine::testing::delivery::{Desk, FakeSessions, LEASE, SETTLED, Told, until, words};
@@ -37,11 +37,11 @@ impl Requests for FakeRequests {
         }
     }
 
-    async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerAway> {
+    async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
         *lock(&self.reads) += 1;
         match self.broker {
             Broker::Answers => Ok(lock(&self.stored).contains(&session)),
-            Broker::Refuses => Err(BrokerAway("no servers".to_owned())),
+            Broker::Refuses => Err(BrokerUnavailable("no servers".to_owned())),
             Broker::Silent => std::future::pending().await,
         }
     }
@@ -151,7 +151,7 @@ async fn a_request_that_nobody_heard_of_is_read_with_the_next_renewal() {
 async fn a_broker_or_store_that_is_away_holds_up_neither_runs_nor_requests() {
     for broker in [Broker::Refuses, Broker::Silent] {
         let hearing = Hearing::begin(broker);
-        *lock(&hearing.desk.sessions.away) = Some("cancel");
+        *lock(&hearing.desk.sessions.unavailable) = Some("cancel");
         let (control, entered) = hearing.open();
         until(|| hearing.reads() > 2).await;
         assert_eq!(control.stop_reason(), None);

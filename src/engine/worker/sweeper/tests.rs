@@ -4,32 +4,32 @@ use std::sync::Mutex;
 
 use serde_json::json;
 
-use crate::engine::ports::{BrokerAway, Pruned, Standing};
+use crate::engine::ports::{BrokerUnavailable, Pruned, SettlementStatus};
 use crate::engine::run::control::Control;
 use crate::engine::run::registry::Run;
 use crate::engine::testing::delivery::{Desk, SETTLED, Told, until, words};
 use crate::engine::testing::{Fakes, lock};
 use crate::engine::worker::sweeper::*;
 
-/// A stream of alerts that has the job, or not, or is away.
+/// A stream of alerts that has the job, or not, or is unavailable.
 #[derive(Debug)]
 struct FakeQueue {
-    holds: Result<bool, BrokerAway>,
+    holds: Result<bool, BrokerUnavailable>,
     requeued: Mutex<Vec<SessionId>>,
 }
 
 impl FakeQueue {
-    fn that(holds: Result<bool, BrokerAway>) -> Self {
+    fn that(holds: Result<bool, BrokerUnavailable>) -> Self {
         Self { holds, requeued: Mutex::default() }
     }
 }
 
 impl Queue for FakeQueue {
-    async fn holds(&self, _alert: SessionId, _stream_sequence: u64) -> Result<bool, BrokerAway> {
+    async fn holds(&self, _alert: SessionId, _stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
         self.holds.clone()
     }
 
-    async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerAway> {
+    async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
         lock(&self.requeued).push(alert.alert_id);
         Ok(42)
     }
@@ -78,8 +78,8 @@ fn idle(desk: &Desk) -> IdleAlert {
     }
 }
 
-const HELD: Result<bool, BrokerAway> = Ok(true);
-const GONE: Result<bool, BrokerAway> = Ok(false);
+const HELD: Result<bool, BrokerUnavailable> = Ok(true);
+const GONE: Result<bool, BrokerUnavailable> = Ok(false);
 
 #[tokio::test]
 async fn a_session_past_its_deadline_is_ended_and_settled_without_a_job() {
@@ -99,11 +99,11 @@ async fn a_sweep_takes_nothing_from_whoever_is_faster() {
     let found = vec![Swept::Overdue(busy.scene.session)];
     assert_eq!(swept(&busy, FakeQueue::that(HELD), found).await.0, words(&["claim 7 without a job"]));
 
-    let over = desk(Claim::Over { settled: false });
+    let over = desk(Claim::Ended { settled: false });
     let found = vec![Swept::Overdue(over.scene.session)];
     assert_eq!(swept(&over, FakeQueue::that(HELD), found).await.0, words(&["claim 7 without a job", "settled"]));
 
-    let standing = Standing { over: false, ..SETTLED };
+    let standing = SettlementStatus { over: false, ..SETTLED };
     let early = Desk::new(vec![], vec![], Claim::Taken(any().claimed()), standing);
     let found = vec![Swept::Overdue(early.scene.session)];
     assert_eq!(swept(&early, FakeQueue::that(HELD), found).await.0, words(&["claim 7 without a job", "release"]));
@@ -134,11 +134,11 @@ async fn a_session_that_runs_here_is_not_queued_again() {
 #[tokio::test]
 async fn an_alert_that_the_bus_found_faulty_is_buried_where_its_worker_left_it() {
     let chosen = "019f0000-0000-7000-8000-000000000001";
-    let used = format!("bury 7 used_id: id {chosen} came before, with another body");
+    let used = format!("give_up 7 used_id: id {chosen} came before, with another body");
     let cases = [
         (json!({SESSION_ID: chosen}), Some(b"x".to_vec()), used.as_str()),
-        (json!({SESSION_ID: "42"}), Some(b"x".to_vec()), "bury 7 invalid_id: Tarsy-Session-Id holds no UUIDv7: 42"),
-        (json!({}), None, "bury 7 too_large: the body is larger than what is taken"),
+        (json!({SESSION_ID: "42"}), Some(b"x".to_vec()), "give_up 7 invalid_id: Tarsy-Session-Id holds no UUIDv7: 42"),
+        (json!({}), None, "give_up 7 too_large: the body is larger than what is taken"),
     ];
     for (headers, body, buried) in cases {
         let desk = any();
@@ -172,7 +172,7 @@ async fn an_end_that_nobody_settled_is_settled_and_twice_does_no_harm() {
 #[tokio::test]
 async fn one_trouble_keeps_a_sweep_from_nothing_else() {
     let desk = any();
-    let broker = FakeQueue::that(Err(BrokerAway("no servers".to_owned())));
+    let broker = FakeQueue::that(Err(BrokerUnavailable("no servers".to_owned())));
     let found = vec![Swept::Idle(idle(&desk)), Swept::Unsettled(desk.scene.session)];
     assert_eq!(swept(&desk, broker, found).await, (words(&["settled"]), 0));
 }
@@ -180,11 +180,11 @@ async fn one_trouble_keeps_a_sweep_from_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn sweeps_go_on_after_the_store_was_away_and_end_when_they_are_told() {
     let desk = any();
-    *lock(&desk.sessions.away) = Some("sweep");
+    *lock(&desk.sessions.unavailable) = Some("sweep");
     let end = CancellationToken::new();
     let sweeping = tokio::spawn(sweeper(&desk, FakeQueue::that(HELD)).run(end.clone()));
     until(|| desk.sessions.asked().len() == 3).await;
-    *lock(&desk.sessions.away) = None;
+    *lock(&desk.sessions.unavailable) = None;
     *lock(&desk.sessions.swept) = vec![vec![Swept::Unsettled(desk.scene.session)]];
     until(|| desk.sessions.asked().contains(&"settled".to_owned())).await;
     let began = tokio::time::Instant::now();
@@ -213,7 +213,7 @@ async fn what_is_old_is_deleted_in_batches_and_only_when_an_age_is_configured() 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_refuses_to_delete_is_swept_all_the_same() {
     let desk = any();
-    *lock(&desk.sessions.away) = Some("prune");
+    *lock(&desk.sessions.unavailable) = Some("prune");
     let end = CancellationToken::new();
     let retention = Retention::of_all(Duration::from_hours(1));
     let sweeping = tokio::spawn(Sweeper { retention, ..sweeper(&desk, FakeQueue::that(HELD)) }.run(end.clone()));

@@ -79,7 +79,7 @@ fn a_mask_that_fails_hides_the_text() {
     assert_eq!(mask.apply("user=bob"), HIDDEN);
     assert_eq!(mask.json(&serde_json::json!({"user": "bob"})), serde_json::json!(HIDDEN));
     assert_eq!(Mask::default().apply(HIDDEN), HIDDEN);
-    assert_eq!(Mask::default().apply(&" ".repeat(LONGEST_BYTES + 1)), HIDDEN);
+    assert_eq!(Mask::default().apply(&" ".repeat(MAX_BYTES + 1)), HIDDEN);
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub struct SessionReport {
     pub chain: String,
     /// Its worker's name, the last one's when it is over.
     pub worker: String,
-    /// How often it was claimed or handed back.
+    /// How often it was claimed or released.
     pub epoch: i32,
     /// Number of its last event.
     pub last_seq: i32,

@@ -140,7 +140,7 @@ impl Store {
     /// All about an alert or session; `None` if nobody has seen the id.
     ///
     /// # Errors
-    /// When the database is away.
+    /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
         self.run(move |connection| {
             // One snapshot: the parts agree with each other while the session runs on.

@@ -1,4 +1,4 @@
-//! Commands while database or broker are away: they say so within seconds, what to do, and no password.
+//! Commands while database or broker are unavailable: they say so within seconds, what to do, and no password.
 
 use std::time::Duration;
 
