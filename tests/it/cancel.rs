@@ -6,7 +6,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 
 use crate::support::process::Tarsy;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 /// So long that no renewal brings a request within a test.
@@ -16,126 +16,126 @@ const SHORT: Duration = Duration::from_secs(3);
 /// For a request to reach a run, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(4);
 
-async fn stage(watched: &[&str], lease: Duration) -> Stage {
-    Stage::set_up(Setup { watched, lease, ..Setup::default() }).await
+async fn start_system(watched: &[&str], lease: Duration) -> TestSystem {
+    TestSystem::start_with(Setup { watched, lease, ..Setup::default() }).await
 }
 
 /// `tarsy sessions cancel`; what it says.
-async fn cancel(stage: &Stage, session: SessionId) -> String {
-    let mut command = stage.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
+async fn cancel(system: &TestSystem, session: SessionId) -> String {
+    let mut command = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
     let (code, said) = command.finished().await;
     assert_eq!(code, 0, "{said} {}", command.log());
     said
 }
 
 /// The end of a session, and everything about it in order.
-async fn assert_cancelled(stage: &Stage, session: SessionId) {
-    let mut timeline = stage.follow(session).await;
+async fn assert_cancelled(system: &TestSystem, session: SessionId) {
+    let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionCancelled, &"cancelled".into()));
-    settled(stage).await;
-    stage.queue_is_empty().await;
-    let stored = tarsy::engine::ports::Outbox::events(&stage.database.store(), session, 0, 1000).await.unwrap();
+    settled(system).await;
+    system.queue_is_empty().await;
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
     assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
     let sql = format!("SELECT status FROM alert_sessions WHERE session_id = '{}'", session.0);
-    assert_eq!(stage.database.text(&sql), "cancelled");
-    assert_eq!(stage.database.number("SELECT count(*) FROM agent_executions WHERE status = 'running'"), 0);
+    assert_eq!(system.database.text(&sql), "cancelled");
+    assert_eq!(system.database.number("SELECT count(*) FROM agent_executions WHERE status = 'running'"), 0);
 }
 
-async fn settled(stage: &Stage) {
+async fn settled(system: &TestSystem) {
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("everything is settled", async || stage.database.number(left) == 0).await;
+    eventually("everything is settled", async || system.database.number(left) == 0).await;
 }
 
 /// A worker that waits for its second answer.
-async fn at_work(stage: &mut Stage) -> (Tarsy, SessionId, crate::support::gates::Arrived) {
-    let (worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let held = stage.gates.next().await;
+async fn at_work(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::gates::Arrived) {
+    let (worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
     (worker, session, held)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_investigation_is_cancelled_in_the_middle_of_a_call_without_waiting_for_a_renewal() {
-    let mut stage = stage(&["answer-1-middle"], LONG).await;
-    let (_worker, session, held) = at_work(&mut stage).await;
-    let mut timeline = stage.follow(session).await;
+    let mut system = start_system(&["answer-1-middle"], LONG).await;
+    let (_worker, session, held) = at_work(&mut system).await;
+    let mut timeline = system.follow(session).await;
     let asked = Instant::now();
-    cancel(&stage, session).await;
+    cancel(&system, session).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCancelled);
     let took = asked.elapsed();
     println!("cancelled after {took:?}");
     assert!(took < AT_ONCE, "{took:?}");
-    assert_cancelled(&stage, session).await;
+    assert_cancelled(&system, session).await;
     drop(held);
     // The worker goes on with others.
-    stage.gates.open_all();
-    let next = stage.publish().await;
-    assert_eq!(stage.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
+    system.gates.open_all();
+    let next = system.publish().await;
+    assert_eq!(system.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queued_alert_is_cancelled_when_it_is_opened_without_a_model_call() {
-    let stage = stage(&[], LONG).await;
-    let session = stage.publish().await;
-    let said = cancel(&stage, session).await;
+    let system = start_system(&[], LONG).await;
+    let session = system.publish().await;
+    let said = cancel(&system, session).await;
     assert!(said.contains("request is stored"), "{said}");
-    let (_worker, _) = stage.worker("w1").await;
-    assert_cancelled(&stage, session).await;
-    assert_eq!(stage.model_calls().len(), 0);
+    let (_worker, _) = system.worker("w1").await;
+    assert_cancelled(&system, session).await;
+    assert_eq!(system.model_calls().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_whose_worker_was_killed_is_cancelled_by_the_next_one() {
-    let mut stage = stage(&["answer-1-middle"], SHORT).await;
-    let (mut worker, session, held) = at_work(&mut stage).await;
+    let mut system = start_system(&["answer-1-middle"], SHORT).await;
+    let (mut worker, session, held) = at_work(&mut system).await;
     worker.kill().await;
     drop(held);
-    cancel(&stage, session).await;
-    let paid = stage.model_calls();
-    let (_next, _) = stage.worker("w2").await;
-    assert_cancelled(&stage, session).await;
-    assert_eq!(stage.model_calls(), paid, "nothing is asked of a model any more");
+    cancel(&system, session).await;
+    let paid = system.model_calls();
+    let (_next, _) = system.worker("w2").await;
+    assert_cancelled(&system, session).await;
+    assert_eq!(system.model_calls(), paid, "nothing is asked of a model any more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_in_the_database_reaches_the_run_while_the_broker_is_away() {
-    let mut stage = stage(&["answer-1-middle"], SHORT).await;
-    let (worker, session, held) = at_work(&mut stage).await;
-    stage.nats.kill();
+    let mut system = start_system(&["answer-1-middle"], SHORT).await;
+    let (worker, session, held) = at_work(&mut system).await;
+    system.nats.kill();
     worker.logged("nats is unavailable").await;
-    cancel(&stage, session).await;
+    cancel(&system, session).await;
     let status =
         format!("SELECT count(*) FROM alert_sessions WHERE status = 'cancelled' AND session_id = '{}'", session.0);
-    eventually("the session is cancelled", async || stage.database.number(&status) == 1).await;
+    eventually("the session is cancelled", async || system.database.number(&status) == 1).await;
     drop(held);
-    stage.nats.restart().await;
-    assert_cancelled(&stage, session).await;
+    system.nats.restart().await;
+    assert_cancelled(&system, session).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_comes_while_its_investigation_is_being_cancelled_is_investigated_after_it() {
-    let mut stage = stage(&["answer-1-middle"], SHORT).await;
-    let (mut worker, session, held) = at_work(&mut stage).await;
+    let mut system = start_system(&["answer-1-middle"], SHORT).await;
+    let (mut worker, session, held) = at_work(&mut system).await;
     worker.kill().await;
     drop(held);
     // Nobody can end it before its lease has run out; the flag closes it for others.
-    cancel(&stage, session).await;
+    cancel(&system, session).await;
     let lease = format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() + interval '6 s' WHERE session_id = '{}'",
         session.0
     );
-    stage.database.execute(&lease);
-    stage.gates.open_all();
-    let later = stage.publish().await;
-    let (_next, _) = stage.worker("w2").await;
+    system.database.execute(&lease);
+    system.gates.open_all();
+    let later = system.publish().await;
+    let (_next, _) = system.worker("w2").await;
     let waits = format!("SELECT deliveries::bigint FROM alerts WHERE place = 'undecided' AND alert_id = '{}'", later.0);
-    eventually("the alert comes again", async || stage.database.number(&format!("SELECT coalesce(({waits}), 0)")) >= 2)
+    eventually("the alert comes again", async || system.database.number(&format!("SELECT coalesce(({waits}), 0)")) >= 2)
         .await;
-    let mut timeline = stage.follow(later).await;
+    let mut timeline = system.follow(later).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    assert_cancelled(&stage, session).await;
-    stage.assert_whole(later, &timeline.seen).await;
+    assert_cancelled(&system, session).await;
+    system.assert_whole(later, &timeline.seen).await;
     let counted = format!("SELECT attempts::bigint FROM alerts WHERE alert_id = '{}'", later.0);
-    assert_eq!(stage.database.number(&counted), 1, "waiting is no attempt");
+    assert_eq!(system.database.number(&counted), 1, "waiting is no attempt");
 }

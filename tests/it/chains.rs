@@ -6,7 +6,7 @@ use tarsy::engine::ports::RunStatus;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
-use crate::support::stage::{Setup, Stage, Timeline};
+use crate::support::system::{Setup, TestSystem, Timeline};
 use crate::survive::settled;
 
 /// Two agents at the same time; the synthesis that follows is the built-in one.
@@ -27,14 +27,14 @@ fn transcripts() -> [String; 3] {
     ]
 }
 
-async fn team(watched: &[&str]) -> (Stage, SessionId, Timeline) {
+async fn team(watched: &[&str]) -> (TestSystem, SessionId, Timeline) {
     let transcripts = transcripts();
     let transcripts = transcripts.each_ref().map(String::as_str);
     let setup = Setup { watched, sections: TEAM, transcripts: &transcripts, ..Setup::default() };
-    let stage = Stage::set_up(setup).await;
-    let session = stage.publish().await;
-    let timeline = stage.follow(session).await;
-    (stage, session, timeline)
+    let system = TestSystem::start_with(setup).await;
+    let session = system.publish().await;
+    let timeline = system.follow(session).await;
+    (system, session, timeline)
 }
 
 /// The numbers of each execution's events.
@@ -48,8 +48,8 @@ fn numbers(seen: &[TimelineEvent]) -> Vec<Vec<u32>> {
     numbers.into_values().collect()
 }
 
-fn status_of(stage: &Stage, table: &str, session: SessionId) -> String {
-    stage.database.text(&format!(
+fn status_of(system: &TestSystem, table: &str, session: SessionId) -> String {
+    system.database.text(&format!(
         "SELECT coalesce(string_agg(status, ' '), '') FROM (SELECT status FROM {table} WHERE session_id = '{}') x",
         session.0
     ))
@@ -57,22 +57,22 @@ fn status_of(stage: &Stage, table: &str, session: SessionId) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_beside_a_completed_agent_repeats_only_what_was_unfinished() {
-    let (mut stage, session, mut timeline) = team(&["slow-thinks"]).await;
-    let (mut first, _) = stage.worker("w1").await;
-    let waiting = stage.gates.next().await;
+    let (mut system, session, mut timeline) = team(&["slow-thinks"]).await;
+    let (mut first, _) = system.worker("w1").await;
+    let waiting = system.gates.next().await;
     let found = timeline.until(EventType::FinalAnalysis).await;
     assert_eq!(found.agent.as_deref(), Some("fast"));
     first.kill().await;
-    stage.gates.open_all();
+    system.gates.open_all();
     waiting.open().await;
 
-    let (_second, _) = stage.worker("w2").await;
+    let (_second, _) = system.worker("w2").await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let seen = std::mem::take(&mut timeline.seen);
-    settled(&stage, session).await;
-    stage.assert_whole(session, &seen).await;
+    settled(&system, session).await;
+    system.assert_whole(session, &seen).await;
 
-    let calls = |stage_no, agent_no| stage.model_calls_of(ExecutionId::derive(session, stage_no, agent_no));
+    let calls = |stage_no, agent_no| system.model_calls_of(ExecutionId::derive(session, stage_no, agent_no));
     assert_eq!(calls(1, 1), [1, 1], "the agent that had completed is not asked again");
     assert_eq!(calls(1, 2), [1, 2], "the call in flight is");
     assert_eq!(calls(2, 1), [1]);
@@ -90,25 +90,25 @@ async fn a_kill_beside_a_completed_agent_repeats_only_what_was_unfinished() {
     );
     let context =
         "<!-- STAGE_CONTEXT_START -->\n### fast\n\nCause: limit\n\n### slow\n\nCause: heap\n<!-- STAGE_CONTEXT_END -->";
-    assert!(stage.database.text(&prompt).contains(context));
+    assert!(system.database.text(&prompt).contains(context));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_ends_two_agents_in_their_calls_their_stage_and_the_session() {
-    let (mut stage, session, mut timeline) = team(&["slow-thinks", "fast-thinks"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let both = [stage.gates.next().await, stage.gates.next().await];
-    let mut cancel = stage.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
+    let (mut system, session, mut timeline) = team(&["slow-thinks", "fast-thinks"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let both = [system.gates.next().await, system.gates.next().await];
+    let mut cancel = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
     assert_eq!(cancel.finished().await.0, 0, "{}", cancel.log());
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCancelled);
-    stage.gates.open_all();
+    system.gates.open_all();
     for waiting in both {
         waiting.open().await;
     }
     let cancelled = RunStatus::Cancelled.as_str();
-    assert_eq!(status_of(&stage, "agent_executions", session), format!("{cancelled} {cancelled}"));
-    assert_eq!(status_of(&stage, "stages", session), cancelled);
-    assert_eq!(status_of(&stage, "alert_sessions", session), cancelled);
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
+    assert_eq!(status_of(&system, "agent_executions", session), format!("{cancelled} {cancelled}"));
+    assert_eq!(status_of(&system, "stages", session), cancelled);
+    assert_eq!(status_of(&system, "alert_sessions", session), cancelled);
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
 }

@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use crate::support::process::TARSY;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -71,13 +71,13 @@ async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     }
 }
 
-/// Runs a command on a stage.
-async fn run(stage: &Stage, args: &[&str]) -> Ran {
-    let (nats, config) = (stage.nats.url(), stage.file("tarsy.yaml"));
+/// Runs a command on a system.
+async fn run(system: &TestSystem, args: &[&str]) -> Ran {
+    let (nats, config) = (system.nats.url(), system.file("tarsy.yaml"));
     let env = [
         ("NATS_URL", nats.as_str()),
-        ("DATABASE_URL", stage.database.url()),
-        ("TARSY_LLM_ADDR", stage.llm_addr()),
+        ("DATABASE_URL", system.database.url()),
+        ("TARSY_LLM_ADDR", system.llm_addr()),
         ("TARSY_CONFIG", config.to_str().unwrap()),
     ];
     run_with(&env, args, b"").await

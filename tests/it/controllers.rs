@@ -6,7 +6,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 
 const MARK: &str = "InteractionDrill";
 const LOOK: &str =
@@ -29,13 +29,13 @@ fn transcript() -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands() {
-    let stage = Stage::set_up(Setup { transcript: Some(transcript()), ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
+    let system = TestSystem::start_with(Setup { transcript: Some(transcript()), ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
-    stage.connect().await.publish_alert(alert).await.unwrap();
-    let mut timeline = stage.follow(session).await;
+    system.connect().await.publish_alert(alert).await.unwrap();
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
     let end = timeline.seen.last().unwrap();
     assert_eq!(
@@ -43,7 +43,7 @@ async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands
         (&EventType::SessionCompleted, &json!("repeated_calls"))
     );
 
-    let report = stage.database.store().report(session).await.unwrap().unwrap().session.unwrap();
+    let report = system.database.store().report(session).await.unwrap().unwrap().session.unwrap();
     let told: Vec<Value> = report
         .model_calls
         .iter()
@@ -75,11 +75,11 @@ async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands
 
     let kinds = "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries";
     assert_eq!(
-        stage.database.text(kinds),
+        system.database.text(kinds),
         "prompt prompt answer feedback failed feedback answer tool_result answer tool_result answer tool_result feedback \
          answer tool_result concluding feedback answer feedback answer ended"
     );
-    let (code, shown) = stage.tarsy("show", &["sessions", "show", &session.to_string(), "--json"]).finished().await;
+    let (code, shown) = system.tarsy("show", &["sessions", "show", &session.to_string(), "--json"]).finished().await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!((code, &shown["session"]["model_calls"]), (0, &json!(report.model_calls)));
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -26,107 +26,107 @@ fn webhook(status: &str, severity: &str) -> String {
 }
 
 /// `tarsy submit`; the id of the alert.
-async fn submit(stage: &Stage, (status, severity): (&str, &str), more: &[&str]) -> SessionId {
-    let file = stage.file("alert.json");
+async fn submit(system: &TestSystem, (status, severity): (&str, &str), more: &[&str]) -> SessionId {
+    let file = system.file("alert.json");
     std::fs::write(&file, webhook(status, severity)).unwrap();
-    let mut command = stage.tarsy("submit", &[&["submit", file.to_str().unwrap()], more].concat());
+    let mut command = system.tarsy("submit", &[&["submit", file.to_str().unwrap()], more].concat());
     let (code, id) = command.finished().await;
     assert_eq!(code, 0, "{}", command.log());
     SessionId::parse(id.trim()).unwrap()
 }
 
-async fn end_of(stage: &Stage, session: SessionId) -> TimelineEvent {
-    stage.follow(session).await.finish().await
+async fn end_of(system: &TestSystem, session: SessionId) -> TimelineEvent {
+    system.follow(session).await.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completed_investigation_answers_for_an_hour_unless_forced_or_outdone() {
-    let stage = Stage::set_up(Setup { cooldown: HOUR, ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let first = submit(&stage, ("firing", "warning"), &[]).await;
-    assert_eq!(end_of(&stage, first).await.event_type, EventType::SessionCompleted);
-    let paid = stage.model_calls();
+    let system = TestSystem::start_with(Setup { cooldown: HOUR, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let first = submit(&system, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&system, first).await.event_type, EventType::SessionCompleted);
+    let paid = system.model_calls();
 
-    let second = submit(&stage, ("firing", "warning"), &[]).await;
-    let joined = end_of(&stage, second).await;
+    let second = submit(&system, ("firing", "warning"), &[]).await;
+    let joined = end_of(&system, second).await;
     assert_eq!((joined.event_type.clone(), joined.session_seq), (EventType::Joined, 1));
     assert_eq!(
         (&joined.metadata["joined_session_id"], &joined.metadata["reason"]),
         (&json!(first), &json!("cooldown"))
     );
-    let mut watch = stage.tarsy("watch", &["watch", &second.to_string(), "--json"]);
+    let mut watch = system.tarsy("watch", &["watch", &second.to_string(), "--json"]);
     let (code, shown) = watch.finished().await;
     assert_eq!(code, 0, "{}", watch.log());
     let shown: Vec<TimelineEvent> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let stored = tarsy::engine::ports::Outbox::events(&stage.database.store(), first, 0, 1000).await.unwrap();
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), first, 0, 1000).await.unwrap();
     assert_eq!(shown, [vec![joined], stored].concat(), "the watcher is led to the finished session");
-    assert_eq!(stage.model_calls(), paid, "the cooldown costs nothing");
+    assert_eq!(system.model_calls(), paid, "the cooldown costs nothing");
 
-    let forced = submit(&stage, ("firing", "warning"), &["--force"]).await;
-    assert_eq!(end_of(&stage, forced).await.event_type, EventType::SessionCompleted);
-    let worse = submit(&stage, ("firing", "critical"), &[]).await;
-    assert_eq!(end_of(&stage, worse).await.event_type, EventType::SessionCompleted);
+    let forced = submit(&system, ("firing", "warning"), &["--force"]).await;
+    assert_eq!(end_of(&system, forced).await.event_type, EventType::SessionCompleted);
+    let worse = submit(&system, ("firing", "critical"), &[]).await;
+    assert_eq!(end_of(&system, worse).await.event_type, EventType::SessionCompleted);
     // Now the worse one answers for both.
-    let last = submit(&stage, ("firing", "warning"), &[]).await;
-    assert_eq!(end_of(&stage, last).await.metadata["joined_session_id"], json!(worse));
+    let last = submit(&system, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&system, last).await.metadata["joined_session_id"], json!(worse));
     let sessions = "SELECT string_agg(session_id::text, ' ' ORDER BY created_at) FROM alert_sessions";
-    assert_eq!(stage.database.text(sessions), format!("{first} {forced} {worse}"));
+    assert_eq!(system.database.text(sessions), format!("{first} {forced} {worse}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resolved_alert_joins_the_open_investigation_and_starts_none_after_its_end() {
     let watched = &["answer-0-middle"];
-    let mut stage = Stage::set_up(Setup { watched, cooldown: HOUR, ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let first = submit(&stage, ("firing", "warning"), &[]).await;
-    let held = stage.gates.next().await;
-    let mut timeline = stage.follow(first).await;
-    let resolved = submit(&stage, ("resolved", "warning"), &[]).await;
+    let mut system = TestSystem::start_with(Setup { watched, cooldown: HOUR, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let first = submit(&system, ("firing", "warning"), &[]).await;
+    let held = system.gates.next().await;
+    let mut timeline = system.follow(first).await;
+    let resolved = submit(&system, ("resolved", "warning"), &[]).await;
     let told = timeline.until(EventType::AlertResolved).await;
     assert_eq!(told.metadata["alert_id"], json!(resolved));
-    let joined = end_of(&stage, resolved).await;
+    let joined = end_of(&system, resolved).await;
     assert_eq!((joined.event_type, &joined.metadata["joined_session_id"]), (EventType::Joined, &json!(first)));
-    stage.gates.open_all();
+    system.gates.open_all();
     held.open().await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    let paid = stage.model_calls();
+    let paid = system.model_calls();
 
-    let late = submit(&stage, ("resolved", "warning"), &[]).await;
-    let end = end_of(&stage, late).await;
+    let late = submit(&system, ("resolved", "warning"), &[]).await;
+    let end = end_of(&system, late).await;
     assert_eq!((end.event_type, end.session_seq), (EventType::SessionCompleted, 1));
     assert_eq!(end.metadata["stop_reason"], "not_investigated");
-    let mut watch = stage.tarsy("watch", &["watch", &late.to_string()]);
+    let mut watch = system.tarsy("watch", &["watch", &late.to_string()]);
     assert_eq!(watch.finished().await.0, 0, "{}", watch.log());
-    assert_eq!(stage.model_calls(), paid);
-    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), 1);
+    assert_eq!(system.model_calls(), paid);
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_joins_no_investigation_and_answers_for_no_alert() {
-    let mut stage = Stage::set_up(Setup { cooldown: HOUR, ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let first = submit(&stage, ("firing", "warning"), &[]).await;
-    assert_eq!(end_of(&stage, first).await.event_type, EventType::SessionCompleted);
+    let mut system = TestSystem::start_with(Setup { cooldown: HOUR, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let first = submit(&system, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&system, first).await.event_type, EventType::SessionCompleted);
     // Another one of its fingerprint is open all the while.
-    stage.gates.watch("answer-0-start");
-    let open = submit(&stage, ("firing", "warning"), &["--force"]).await;
-    let held = stage.gates.next().await;
-    stage.gates.open_all();
-    let mut ask = stage.tarsy("ask", &["ask", &first.to_string(), "Is it over?", "--no-watch"]);
+    system.gates.watch("answer-0-start");
+    let open = submit(&system, ("firing", "warning"), &["--force"]).await;
+    let held = system.gates.next().await;
+    system.gates.open_all();
+    let mut ask = system.tarsy("ask", &["ask", &first.to_string(), "Is it over?", "--no-watch"]);
     let (code, question) = ask.finished().await;
     assert_eq!(code, 0, "{}", ask.log());
     let question = SessionId::parse(question.trim()).unwrap();
-    assert_eq!(end_of(&stage, question).await.event_type, EventType::SessionCompleted);
-    let joined = submit(&stage, ("firing", "warning"), &[]).await;
-    assert_eq!(end_of(&stage, joined).await.metadata["joined_session_id"], json!(open));
+    assert_eq!(end_of(&system, question).await.event_type, EventType::SessionCompleted);
+    let joined = submit(&system, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&system, joined).await.metadata["joined_session_id"], json!(open));
     held.open().await;
-    assert_eq!(end_of(&stage, open).await.event_type, EventType::SessionCompleted);
+    assert_eq!(end_of(&system, open).await.event_type, EventType::SessionCompleted);
 
-    let mut ask = stage.tarsy("ask", &["ask", &first.to_string(), "Is it over now?", "--no-watch"]);
+    let mut ask = system.tarsy("ask", &["ask", &first.to_string(), "Is it over now?", "--no-watch"]);
     let (code, last) = ask.finished().await;
     assert_eq!(code, 0, "{}", ask.log());
     let last = SessionId::parse(last.trim()).unwrap();
-    assert_eq!(end_of(&stage, last).await.event_type, EventType::SessionCompleted);
-    let cooled = submit(&stage, ("firing", "warning"), &[]).await;
-    assert_eq!(end_of(&stage, cooled).await.metadata["joined_session_id"], json!(open), "not the newer question");
+    assert_eq!(end_of(&system, last).await.event_type, EventType::SessionCompleted);
+    let cooled = submit(&system, ("firing", "warning"), &[]).await;
+    assert_eq!(end_of(&system, cooled).await.metadata["joined_session_id"], json!(open), "not the newer question");
 }

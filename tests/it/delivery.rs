@@ -13,7 +13,7 @@ use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use crate::support::process::metric_is;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -29,8 +29,8 @@ struct Producer {
 }
 
 impl Producer {
-    async fn connect(stage: &Stage) -> Self {
-        Self { jetstream: jetstream::new(async_nats::connect(stage.nats.url()).await.unwrap()) }
+    async fn connect(system: &TestSystem) -> Self {
+        Self { jetstream: jetstream::new(async_nats::connect(system.nats.url()).await.unwrap()) }
     }
 
     /// Publishes; returns the id that the alert has without a header.
@@ -63,32 +63,32 @@ impl Producer {
     }
 }
 
-async fn investigated(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
-    let mut timeline = stage.follow(session).await;
+async fn investigated(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
     timeline.seen
 }
 
-fn prompt_of(stage: &Stage, session: SessionId) -> String {
+fn prompt_of(system: &TestSystem, session: SessionId) -> String {
     let sql =
         format!("SELECT content FROM entries WHERE session_id = '{}' AND kind = 'prompt' AND role = 'user'", session.0);
-    stage.database.text(&sql)
+    system.database.text(&sql)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one_costs_no_model_call() {
-    let stage = Stage::set(&[]).await;
-    let producer = Producer::connect(&stage).await;
+    let system = TestSystem::start(&[]).await;
+    let producer = Producer::connect(&system).await;
     // Published before anybody can take it, so that its derived id can be read.
     let firing =
         producer.publish("tarsy.alerts.critical", &[], fixture("01_alertmanager_v4_firing_truncated.json")).await;
-    let (worker, _) = stage.worker("w1").await;
+    let (worker, _) = system.worker("w1").await;
 
-    let seen = investigated(&stage, firing).await;
+    let seen = investigated(&system, firing).await;
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     assert_eq!(seen[0].metadata["alert_type"], "TargetDown");
     assert_eq!(seen[0].metadata["severity"], "critical");
-    let prompt = prompt_of(&stage, firing);
+    let prompt = prompt_of(&system, firing);
     for port in 39_201..=39_205 {
         assert!(prompt.contains(&format!("127.0.0.1:{port}")), "{prompt}");
     }
@@ -100,10 +100,10 @@ async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one
     let mixed =
         producer.publish("tarsy.alerts.high", &[], fixture("02_alertmanager_v4_mixed_firing_resolved.json")).await;
     let resolved = producer.publish("tarsy.alerts.low.any", &[], fixture("03_alertmanager_v4_resolved.json")).await;
-    let (_worker, _) = stage.worker("w2").await;
-    let seen = investigated(&stage, mixed).await;
+    let (_worker, _) = system.worker("w2").await;
+    let seen = investigated(&system, mixed).await;
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
-    let prompt = prompt_of(&stage, mixed);
+    let prompt = prompt_of(&system, mixed);
     let body: Value = serde_json::from_slice(&fixture("02_alertmanager_v4_mixed_firing_resolved.json")).unwrap();
     let at = |status: &str| {
         let alerts = body["alerts"].as_array().unwrap().iter().filter(|alert| alert["status"] == status);
@@ -111,9 +111,9 @@ async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one
     };
     assert!(at("firing").iter().max() < at("resolved").iter().min(), "firing first, resolved as context:\n{prompt}");
 
-    let paid: u32 = stage.model_calls().values().sum();
-    let seen = investigated(&stage, resolved).await;
-    assert_eq!(stage.model_calls().values().sum::<u32>(), paid, "a resolved alert costs no model call");
+    let paid: u32 = system.model_calls().values().sum();
+    let seen = investigated(&system, resolved).await;
+    assert_eq!(system.model_calls().values().sum::<u32>(), paid, "a resolved alert costs no model call");
     let last = seen.last().unwrap();
     match last.event_type {
         EventType::SessionCompleted => assert_eq!(last.metadata["stop_reason"], "not_investigated"),
@@ -125,13 +125,13 @@ async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_dead_letter_arrives_with_its_reason_is_counted_and_the_next_alert_is_handled() {
-    let stage = Stage::set(&[]).await;
-    let (_worker, metrics) = stage.worker("w1").await;
-    let producer = Producer::connect(&stage).await;
+    let system = TestSystem::start(&[]).await;
+    let (_worker, metrics) = system.worker("w1").await;
+    let producer = Producer::connect(&system).await;
     let used = SessionId(Uuid::now_v7()).to_string();
     let id = [("Tarsy-Session-Id", used.as_str())];
     producer.publish("tarsy.alerts.normal", &id, b"first of this id".to_vec()).await;
-    investigated(&stage, SessionId::parse(&used).unwrap()).await;
+    investigated(&system, SessionId::parse(&used).unwrap()).await;
 
     let chain = [("Tarsy-Chain", "no-such-chain")];
     let no_id = [("Tarsy-Session-Id", "42")];
@@ -159,52 +159,52 @@ async fn each_dead_letter_arrives_with_its_reason_is_counted_and_the_next_alert_
         let next = SessionId(Uuid::now_v7()).to_string();
         let text = format!("alert after {}", reason.as_str()).into_bytes();
         producer.publish("tarsy.alerts.normal", &[("Tarsy-Session-Id", &next)], text).await;
-        let seen = investigated(&stage, SessionId::parse(&next).unwrap()).await;
+        let seen = investigated(&system, SessionId::parse(&next).unwrap()).await;
         assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_alert_of_a_fingerprint_joins_and_whoever_watches_it_follows_the_first() {
-    let mut stage = Stage::set(&["answer-0-middle"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let first = stage.publish().await;
-    let waiting = stage.gates.next().await;
-    let second = stage.publish().await;
-    let mut watch = stage.tarsy("watch", &["watch", &second.to_string(), "--json"]);
+    let mut system = TestSystem::start(&["answer-0-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let first = system.publish().await;
+    let waiting = system.gates.next().await;
+    let second = system.publish().await;
+    let mut watch = system.tarsy("watch", &["watch", &second.to_string(), "--json"]);
     let joined: TimelineEvent = serde_json::from_str(&watch.line_with("\"joined\"").await).unwrap();
     assert_eq!(joined.metadata["joined_session_id"], first.to_string());
     assert_eq!((joined.session_id, joined.session_seq), (second, 1));
-    stage.gates.open_all();
+    system.gates.open_all();
     waiting.open().await;
     let (code, rest) = watch.finished().await;
     assert_eq!(code, 0);
     let events: Vec<TimelineEvent> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let stored = stage.database.store().events(first, 0, 1000).await.unwrap();
+    let stored = system.database.store().events(first, 0, 1000).await.unwrap();
     assert_eq!(events, stored, "watch --json is the table, event by event");
     let joins = events.iter().filter(|event| event.event_type == EventType::AlertJoined);
     assert_eq!(joins.map(|event| event.metadata["alert_id"].clone()).collect::<Vec<_>>(), [second.to_string()]);
-    assert_eq!(stage.model_calls().values().sum::<u32>(), 4, "one investigation");
+    assert_eq!(system.model_calls().values().sum::<u32>(), 4, "one investigation");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn submit_and_watch_from_a_shell_end_with_the_investigation() {
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let alert = stage.file("disk.txt");
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let alert = system.file("disk.txt");
     std::fs::write(&alert, "disk /data of db-1 is 97 % full").unwrap();
-    let mut submit = stage.tarsy("submit", &["submit", alert.to_str().unwrap(), "--watch"]);
+    let mut submit = system.tarsy("submit", &["submit", alert.to_str().unwrap(), "--watch"]);
     let (code, shown) = submit.finished().await;
     assert_eq!(code, 0, "{}", submit.log());
     assert!(shown.contains("Cause:") && shown.contains("disk /data of db-1"), "{shown}");
     assert!(submit.log().contains("published to tarsy.alerts.normal"), "{}", submit.log());
 
-    let mut detached = stage.tarsy("submit", &["submit", alert.to_str().unwrap()]);
+    let mut detached = system.tarsy("submit", &["submit", alert.to_str().unwrap()]);
     let (code, id) = detached.finished().await;
     assert_eq!(code, 0);
     let session = SessionId::parse(&id).unwrap();
-    investigated(&stage, session).await;
-    let mut watch = stage.tarsy("watch", &["watch", &session.short()]);
+    investigated(&system, session).await;
+    let mut watch = system.tarsy("watch", &["watch", &session.short()]);
     let (code, again) = watch.finished().await;
     assert_eq!(code, 0, "{}", watch.log());
     assert!(again.contains("Cause:"), "{again}");
@@ -212,31 +212,31 @@ async fn submit_and_watch_from_a_shell_end_with_the_investigation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_refuses_streams_and_a_schema_that_do_not_fit() {
-    let stage = Stage::set(&[]).await;
-    let producer = Producer::connect(&stage).await;
+    let system = TestSystem::start(&[]).await;
+    let producer = Producer::connect(&system).await;
     let stream = producer.jetstream.get_stream("TARSY_ALERTS").await.unwrap();
     let mut config = stream.cached_info().config.clone();
     config.max_bytes = 1024;
     producer.jetstream.update_stream(config).await.unwrap();
-    let mut worker = stage.tarsy("w1", &["worker"]);
+    let mut worker = system.tarsy("w1", &["worker"]);
     assert_eq!(worker.finished().await.0, 1);
     assert!(worker.log().contains("TARSY_ALERTS: max_bytes is"), "{}", worker.log());
-    let mut migrate = stage.tarsy("migrate", &["migrate"]);
+    let mut migrate = system.tarsy("migrate", &["migrate"]);
     assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
 
-    stage.database.execute(
+    system.database.execute(
         "DELETE FROM __diesel_schema_migrations WHERE version = (SELECT max(version) FROM __diesel_schema_migrations)",
     );
-    let mut worker = stage.tarsy("w1", &["worker"]);
+    let mut worker = system.tarsy("w1", &["worker"]);
     assert_eq!(worker.finished().await.0, 1);
     assert!(worker.log().contains("tarsy migrate"), "{}", worker.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
-    let mut stage = Stage::set(&[]).await;
-    let (mut worker, _metrics) = stage.worker("w1").await;
-    stage.nats.kill();
+    let mut system = TestSystem::start(&[]).await;
+    let (mut worker, _metrics) = system.worker("w1").await;
+    system.nats.kill();
     worker.logged("nats is unavailable").await;
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
@@ -245,25 +245,25 @@ async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_in_an_alert_is_seen_by_nobody_and_its_raw_body_is_forgotten() {
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let producer = Producer::connect(&stage).await;
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let producer = Producer::connect(&system).await;
     let session = SessionId(Uuid::now_v7()).to_string();
     let body = b"login to db-3 failed with password=hunter2-and-more".to_vec();
     producer.publish("tarsy.alerts.normal", &[("Tarsy-Session-Id", &session)], body).await;
-    let seen = investigated(&stage, SessionId::parse(&session).unwrap()).await;
+    let seen = investigated(&system, SessionId::parse(&session).unwrap()).await;
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let told = serde_json::to_string(&seen).unwrap();
     assert!(told.contains("db-3") && !told.contains("hunter2"), "{told}");
     for (table, text) in [("alerts", "body || title"), ("entries", "content"), ("session_plans", "plan::text")] {
-        let rows = stage.database.number(&format!("SELECT count(*) FROM {table}"));
-        let leaks = stage.database.number(&format!("SELECT count(*) FROM {table} WHERE {text} LIKE '%hunter2%'"));
+        let rows = system.database.number(&format!("SELECT count(*) FROM {table}"));
+        let leaks = system.database.number(&format!("SELECT count(*) FROM {table} WHERE {text} LIKE '%hunter2%'"));
         assert!(rows > 0 && leaks == 0, "{leaks} of {rows} rows of {table}");
     }
     // The raw body goes when the alert is settled, just after the end is on the stream.
     let raw = "SELECT count(*) FROM alerts WHERE raw IS NOT NULL";
     let forgotten = async {
-        while stage.database.number(raw) > 0 {
+        while system.database.number(raw) > 0 {
             tokio::task::yield_now().await;
         }
     };

@@ -5,7 +5,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const MARK: &str = "RestartDrill";
@@ -21,96 +21,96 @@ fn transcript() -> String {
     )
 }
 
-async fn stage(watched: &[&str], allow: &[&str]) -> Stage {
-    Stage::set_up(Setup { watched, allow, transcript: Some(transcript()), ..Setup::default() }).await
+async fn start_system(watched: &[&str], allow: &[&str]) -> TestSystem {
+    TestSystem::start_with(Setup { watched, allow, transcript: Some(transcript()), ..Setup::default() }).await
 }
 
-async fn publish(stage: &Stage) -> SessionId {
+async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
-fn journal(stage: &Stage) -> String {
-    stage.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
+fn journal(system: &TestSystem) -> String {
+    system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
 }
 
 /// What the model was told of the call, and how often it was sent.
-fn told(stage: &Stage) -> (String, u32) {
-    let told = stage.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
-    (told, stage.tool_calls().values().sum())
+fn told(system: &TestSystem) -> (String, u32) {
+    let told = system.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
+    (told, system.tool_calls().values().sum())
 }
 
-async fn assert_completed(stage: &Stage, session: SessionId, seen: &[TimelineEvent]) {
+async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || stage.database.number(left) == 0).await;
-    stage.assert_whole(session, seen).await;
+    eventually("it is settled", async || system.database.number(left) == 0).await;
+    system.assert_whole(session, seen).await;
 }
 
 /// The call was sent once, and everybody knows that nobody knows what became of it.
-async fn assert_lost(stage: &Stage, session: SessionId, seen: &[TimelineEvent]) {
-    assert_completed(stage, session, seen).await;
-    assert_eq!(journal(stage), "prompt prompt answer started lost tool_result answer ended");
-    let (told, sent) = told(stage);
+async fn assert_lost(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
+    assert_completed(system, session, seen).await;
+    assert_eq!(journal(system), "prompt prompt answer started lost tool_result answer ended");
+    let (told, sent) = told(system);
     assert_eq!(sent, 1, "{told}");
     assert!(told.contains("Its outcome is unknown"), "{told}");
     let results: Vec<_> = seen.iter().filter(|event| event.event_type == EventType::ToolResult).collect();
     assert_eq!(results.len(), 1, "{results:#?}");
     assert_eq!(results[0].metadata["is_error"], true);
-    assert_eq!(stage.model_calls().values().sum::<u32>(), 2, "the model answers to what it was told");
+    assert_eq!(system.model_calls().values().sum::<u32>(), 2, "the model answers to what it was told");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_killed_during_a_call_that_changes_something_leaves_it_lost_and_nobody_sends_it_again() {
     for place in ["start", "end"] {
         let gate = format!("tool-{TOOL}-{place}");
-        let mut stage = stage(&[&gate], ALLOWED).await;
-        let (mut worker, _) = stage.worker("w1").await;
-        let session = publish(&stage).await;
-        let mut timeline = stage.follow(session).await;
-        let held = stage.gates.next().await;
-        assert_eq!(journal(&stage), "prompt prompt answer started", "written down before it is sent");
+        let mut system = start_system(&[&gate], ALLOWED).await;
+        let (mut worker, _) = system.worker("w1").await;
+        let session = publish(&system).await;
+        let mut timeline = system.follow(session).await;
+        let held = system.gates.next().await;
+        assert_eq!(journal(&system), "prompt prompt answer started", "written down before it is sent");
         worker.kill().await;
-        stage.gates.open_all();
+        system.gates.open_all();
         drop(held);
-        let (_next, _) = stage.worker("w2").await;
+        let (_next, _) = system.worker("w2").await;
         timeline.finish().await;
-        assert_lost(&stage, session, &timeline.seen).await;
+        assert_lost(&system, session, &timeline.seen).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_worker_does_not_bring_a_result_after_another_one_has_called_it_lost() {
     let gate = format!("tool-{TOOL}-end");
-    let mut stage = stage(&[&gate], ALLOWED).await;
-    let (first, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let held = stage.gates.next().await;
+    let mut system = start_system(&[&gate], ALLOWED).await;
+    let (first, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let held = system.gates.next().await;
     first.stop();
-    let (_second, _) = stage.worker("w2").await;
+    let (_second, _) = system.worker("w2").await;
     timeline.finish().await;
     held.open().await;
     first.cont();
     first.logged("lease lost").await;
-    assert_lost(&stage, session, &timeline.seen).await;
+    assert_lost(&system, session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_killed_during_a_call_that_changes_something_is_not_asked_again() {
     let gate = format!("tool-{TOOL}-start");
-    let mut stage = stage(&[&gate], ALLOWED).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let held = stage.gates.next().await;
+    let mut system = start_system(&[&gate], ALLOWED).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let held = system.gates.next().await;
     // The gate's answer makes the server exit in the middle of the call.
     held.fail().await;
     timeline.finish().await;
-    assert_lost(&stage, session, &timeline.seen).await;
+    assert_lost(&system, session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -119,13 +119,13 @@ async fn a_call_that_changes_something_is_sent_where_the_configuration_allows_it
         (ALLOWED, 1, "prompt prompt answer started tool_result answer ended"),
         (&[], 0, "prompt prompt answer tool_result answer ended"),
     ] {
-        let stage = stage(&[], allow).await;
-        let (_worker, _) = stage.worker("w1").await;
-        let session = publish(&stage).await;
-        let mut timeline = stage.follow(session).await;
+        let system = start_system(&[], allow).await;
+        let (_worker, _) = system.worker("w1").await;
+        let session = publish(&system).await;
+        let mut timeline = system.follow(session).await;
         timeline.finish().await;
-        assert_completed(&stage, session, &timeline.seen).await;
-        let (told, sent) = told(&stage);
-        assert_eq!((journal(&stage).as_str(), sent), (kinds, calls), "{told}");
+        assert_completed(&system, session, &timeline.seen).await;
+        let (told, sent) = told(&system);
+        assert_eq!((journal(&system).as_str(), sent), (kinds, calls), "{told}");
     }
 }

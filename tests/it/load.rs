@@ -18,7 +18,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
 /// What the alerts of these tests contain; the recording that answers them looks for it.
@@ -59,8 +59,8 @@ impl Default for Alert<'_> {
 }
 
 /// Publishes `count` different alerts and returns when the stream has acknowledged all of them.
-async fn publish_many(stage: &Stage, count: usize) -> Published {
-    let jetstream = stage.jetstream().await;
+async fn publish_many(system: &TestSystem, count: usize) -> Published {
+    let jetstream = system.jetstream().await;
     let publishing = stream::iter(0..count).map(|_| publish(&jetstream, Alert::default()));
     publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect().await
 }
@@ -80,15 +80,15 @@ async fn publish(jetstream: &Context, alert: Alert<'_>) -> (SessionId, DateTime<
 }
 
 /// Returns when this many sessions have ended.
-async fn ended(stage: &Stage, count: usize) {
+async fn ended(system: &TestSystem, count: usize) {
     let sql = "SELECT count(*) FROM alert_sessions WHERE status <> 'running' AND settled_at IS NOT NULL";
     let count = i64::try_from(count).unwrap();
-    eventually(&format!("{count} sessions have ended"), async || stage.database.number(sql) >= count).await;
+    eventually(&format!("{count} sessions have ended"), async || system.database.number(sql) >= count).await;
 }
 
 /// Sessions that did not complete, model calls that failed, attempts that were counted.
-fn assert_all_completed(stage: &Stage, count: usize) {
-    let number = |sql: &str| stage.database.number(sql);
+fn assert_all_completed(system: &TestSystem, count: usize) {
+    let number = |sql: &str| system.database.number(sql);
     let completed = number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'");
     assert_eq!(completed, i64::try_from(count).unwrap(), "completed of {count}");
     assert_eq!(number("SELECT count(*) FROM alert_sessions WHERE status <> 'completed'"), 0);

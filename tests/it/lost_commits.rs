@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::store::fixture::received;
 use crate::support::postgres::TestDatabase;
-use crate::support::stage::{Setup, Stage, Timeline};
+use crate::support::system::{Setup, TestSystem, Timeline};
 use crate::support::wait::eventually;
 
 const MARK: &str = "RestartDrill";
@@ -26,17 +26,17 @@ fn transcript() -> String {
     )
 }
 
-async fn stage(watched: &[&str]) -> Stage {
+async fn start_system(watched: &[&str]) -> TestSystem {
     let transcript = Some(transcript());
     let sweep = std::time::Duration::from_secs(1);
-    Stage::set_up(Setup { watched, allow: &[TOOL], transcript, sweep, ..Setup::default() }).await
+    TestSystem::start_with(Setup { watched, allow: &[TOOL], transcript, sweep, ..Setup::default() }).await
 }
 
-async fn publish(stage: &Stage) -> SessionId {
+async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
@@ -62,103 +62,103 @@ fn told_of_losses(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
 }
 
 /// One end, in one order, the same on the stream and in the table; the call was sent once.
-async fn assert_recovered(stage: &Stage, session: SessionId, timeline: &mut Timeline) {
+async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mut Timeline) {
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || stage.database.number(left) == 0).await;
-    assert_eq!(stage.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
-    stage.assert_whole(session, &timeline.seen).await;
+    eventually("it is settled", async || system.database.number(left) == 0).await;
+    assert_eq!(system.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
+    system.assert_whole(session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_lost_under_a_call_are_noticed_at_the_next_write_and_the_call_is_not_sent_again() {
-    let mut stage = stage(&["answer-0-start", START]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let asked = stage.gates.next().await;
-    back_up(&stage.database);
+    let mut system = start_system(&["answer-0-start", START]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let asked = system.gates.next().await;
+    back_up(&system.database);
     asked.open().await;
-    let called = stage.gates.next().await;
+    let called = system.gates.next().await;
     let lost_call = timeline.until(EventType::LlmToolCall).await;
-    restore(&stage.database);
-    stage.gates.open_all();
+    restore(&system.database);
+    system.gates.open_all();
     called.open().await;
-    assert_recovered(&stage, session, &mut timeline).await;
+    assert_recovered(&system, session, &mut timeline).await;
     let told = told_of_losses(&timeline.seen);
     assert_eq!(told.len(), 1, "{:#?}", timeline.seen);
     assert_eq!(told[0].metadata["restored"], lost_call.session_seq);
     assert_eq!(told[0].metadata["calls_not_sent_again"], serde_json::json!([format!("drill.{TOOL}")]));
-    let journal = stage.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
+    let journal = system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
     assert_eq!(journal, "prompt prompt sent_before feedback answer lost tool_result answer ended");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_lost_with_their_worker_are_noticed_at_the_claim() {
-    let mut stage = stage(&["answer-0-start", START]).await;
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let asked = stage.gates.next().await;
-    back_up(&stage.database);
+    let mut system = start_system(&["answer-0-start", START]).await;
+    let (mut worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let asked = system.gates.next().await;
+    back_up(&system.database);
     asked.open().await;
-    let called = stage.gates.next().await;
+    let called = system.gates.next().await;
     timeline.until(EventType::LlmToolCall).await;
     worker.kill().await;
-    restore(&stage.database);
-    stage.gates.open_all();
+    restore(&system.database);
+    system.gates.open_all();
     drop(called);
-    let (_next, _) = stage.worker("w2").await;
-    assert_recovered(&stage, session, &mut timeline).await;
+    let (_next, _) = system.worker("w2").await;
+    assert_recovered(&system, session, &mut timeline).await;
     assert_eq!(told_of_losses(&timeline.seen).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_whose_rows_are_lost_comes_back_from_its_message_and_its_calls_are_still_known() {
-    let mut stage = stage(&[START]).await;
-    back_up(&stage.database);
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let called = stage.gates.next().await;
+    let mut system = start_system(&[START]).await;
+    back_up(&system.database);
+    let (mut worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let called = system.gates.next().await;
     timeline.until(EventType::LlmToolCall).await;
     worker.kill().await;
-    restore(&stage.database);
-    assert_eq!(stage.database.number("SELECT count(*) FROM alerts"), 0);
-    stage.gates.open_all();
+    restore(&system.database);
+    assert_eq!(system.database.number("SELECT count(*) FROM alerts"), 0);
+    system.gates.open_all();
     drop(called);
-    let (_next, _) = stage.worker("w2").await;
-    assert_recovered(&stage, session, &mut timeline).await;
+    let (_next, _) = system.worker("w2").await;
+    assert_recovered(&system, session, &mut timeline).await;
     assert_eq!(told_of_losses(&timeline.seen)[0].metadata["kept"], 0);
     let numbers = "SELECT count(*) FROM (SELECT execution_id FROM timeline_events WHERE execution_id IS NOT NULL \
         GROUP BY execution_id HAVING count(*) <> max(sequence_number) OR count(*) <> count(DISTINCT sequence_number)) x";
-    assert_eq!(stage.database.number(numbers), 0, "an execution's own numbers have no gap and no repetition");
+    assert_eq!(system.database.number(numbers), 0, "an execution's own numbers have no gap and no repetition");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_that_the_database_has_lost_is_taken_back_and_there_is_no_second_one() {
-    let mut stage = stage(&["answer-1-start"]).await;
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let mut timeline = stage.follow(session).await;
-    let asked = stage.gates.next().await;
-    back_up(&stage.database);
-    stage.gates.open_all();
+    let mut system = start_system(&["answer-1-start"]).await;
+    let (mut worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    let asked = system.gates.next().await;
+    back_up(&system.database);
+    system.gates.open_all();
     asked.open().await;
     timeline.finish().await;
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || stage.database.number(left) == 0).await;
+    eventually("it is settled", async || system.database.number(left) == 0).await;
     worker.kill().await;
-    restore(&stage.database);
-    let asked = stage.model_calls();
-    let (_next, _) = stage.worker("w2").await;
-    eventually("it is settled again", async || stage.database.number(left) == 0).await;
-    assert_eq!(stage.model_calls(), asked, "nothing is paid again");
-    let stored = Outbox::events(&stage.database.store(), session, 0, 1000).await.unwrap();
+    restore(&system.database);
+    let asked = system.model_calls();
+    let (_next, _) = system.worker("w2").await;
+    eventually("it is settled again", async || system.database.number(left) == 0).await;
+    assert_eq!(system.model_calls(), asked, "nothing is paid again");
+    let stored = Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
     assert_eq!(stored, timeline.seen, "the table is a copy of the stream again");
-    let stored = stage.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
+    let stored = system.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
     assert_eq!(stored, "completed Cause: a drill. The end.");
-    let mut again = stage.follow(session).await;
+    let mut again = system.follow(session).await;
     again.finish().await;
     assert_eq!(again.seen, timeline.seen);
 }
@@ -180,8 +180,8 @@ async fn a_confirmed_write_is_on_disk_also_where_the_servers_default_is_not_to_w
 }
 
 /// What somebody who may publish on the timeline's subjects says: an analysis and an end that no worker has written.
-async fn forge(stage: &Stage, session: SessionId, from: u32) {
-    let client = async_nats::connect(stage.nats.url()).await.unwrap();
+async fn forge(system: &TestSystem, session: SessionId, from: u32) {
+    let client = async_nats::connect(system.nats.url()).await.unwrap();
     let forged = |number: u32, event_type: &str, content: &str| {
         serde_json::json!({
             "session_id": session, "session_seq": number, "execution_id": null, "sequence_number": null, "stage": null,
@@ -197,25 +197,25 @@ async fn forge(stage: &Stage, session: SessionId, from: u32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
-    let mut stage = stage(&["answer-0-start", "answer-1-start"]).await;
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = publish(&stage).await;
-    let store = Arc::new(stage.database.store());
-    let mut watcher = Follower::start(&stage.connect().await, session, 0, Some(Arc::clone(&store)));
-    let asked = stage.gates.next().await;
-    let number = u32::try_from(stage.database.number("SELECT event_seq::bigint FROM alert_sessions")).unwrap();
-    let mut published = stage.follow(session).await;
+    let mut system = start_system(&["answer-0-start", "answer-1-start"]).await;
+    let (mut worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let store = Arc::new(system.database.store());
+    let mut watcher = Follower::start(&system.connect().await, session, 0, Some(Arc::clone(&store)));
+    let asked = system.gates.next().await;
+    let number = u32::try_from(system.database.number("SELECT event_seq::bigint FROM alert_sessions")).unwrap();
+    let mut published = system.follow(session).await;
     while published.seen.len() < number as usize {
         published.next().await;
     }
-    forge(&stage, session, number + 1).await;
+    forge(&system, session, number + 1).await;
     asked.open().await;
     // The next owner compares store and stream.
-    let asked = stage.gates.next().await;
+    let asked = system.gates.next().await;
     worker.kill().await;
-    stage.gates.open_all();
+    system.gates.open_all();
     drop(asked);
-    let (_next, _) = stage.worker("w2").await;
+    let (_next, _) = system.worker("w2").await;
     let mut seen = Vec::new();
     while let Some(item) = watcher.next().await {
         if let Followed::Event(event) = item {
@@ -224,7 +224,7 @@ async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
     }
     assert!(seen.iter().all(|event| !event.content.contains("FORGED")), "{seen:#?}");
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || stage.database.number(left) == 0).await;
+    eventually("it is settled", async || system.database.number(left) == 0).await;
     assert_eq!(told_of_losses(&seen), Vec::<&TimelineEvent>::new());
-    stage.assert_whole(session, &seen).await;
+    system.assert_whole(session, &seen).await;
 }

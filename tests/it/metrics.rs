@@ -15,13 +15,13 @@ use crate::receive::metrics_of;
 use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric, metric_is};
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A stage with every role, and where each shows its metrics.
+/// A system with every role, and where each shows its metrics.
 struct Fleet {
-    stage: Stage,
+    system: TestSystem,
     _processes: [Tarsy; 2],
     door: String,
     worker: String,
@@ -31,12 +31,12 @@ struct Fleet {
 
 impl Fleet {
     async fn start() -> Self {
-        let mut stage = Stage::set(&[]).await;
-        let llm_service = metrics_of(&mut stage.llm).await;
-        let (process, worker) = stage.worker("w1").await;
-        let mut door = stage.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
+        let mut system = TestSystem::start(&[]).await;
+        let llm_service = metrics_of(&mut system.llm).await;
+        let (process, worker) = system.worker("w1").await;
+        let mut door = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
         let (address, receive) = (door.ready().await, metrics_of(&mut door).await);
-        let fleet = Self { stage, _processes: [process, door], door: address, worker, llm_service, receive };
+        let fleet = Self { system, _processes: [process, door], door: address, worker, llm_service, receive };
         for role in fleet.roles() {
             status_is(role, "/readyz", 200).await;
         }
@@ -53,7 +53,7 @@ impl Fleet {
         let answer = http::post(&self.door, "/alert?priority=critical", &[], alert.as_bytes()).await;
         assert_eq!(answer.status, 202, "{answer:?}");
         let session = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).unwrap();
-        let mut timeline = self.stage.follow(session).await;
+        let mut timeline = self.system.follow(session).await;
         assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     }
 }
@@ -111,8 +111,8 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     }
 
     // Neighbours that are unavailable are a reason to take no work, and no reason to be restarted.
-    fleet.stage.nats.kill();
-    fleet.stage.llm.kill().await;
+    fleet.system.nats.kill();
+    fleet.system.llm.kill().await;
     for address in [&fleet.worker, &fleet.receive] {
         status_is(address, "/readyz", 503).await;
         assert_eq!(http::get(address, "/healthz").await.status, 200);
@@ -121,12 +121,12 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_shows_the_queue_before_it_takes_from_it() {
-    let mut stage = Stage::set(&[]).await;
-    stage.llm.kill().await;
+    let mut system = TestSystem::start(&[]).await;
+    system.llm.kill().await;
     for _ in 0..3 {
-        stage.publish().await;
+        system.publish().await;
     }
-    let (_worker, metrics) = stage.worker("w1").await;
+    let (_worker, metrics) = system.worker("w1").await;
     metric_is(&metrics, "tarsy_queue_pending", "priority=\"critical\"", 3.0).await;
     metric_is(&metrics, "tarsy_queue_pending", "", 3.0).await;
     metric_is(&metrics, "tarsy_queue_in_progress", "", 0.0).await;
@@ -146,7 +146,7 @@ async fn a_real_prometheus_scrapes_every_role_and_finds_no_fault_in_its_metrics(
         let text = http::get(role, "/metrics").await.body;
         assert_eq!(checked(&promtool, &["check", "metrics"], &text), "", "{text}");
     }
-    let config = fleet.stage.file("prometheus.yml");
+    let config = fleet.system.file("prometheus.yml");
     let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
     let jobs =
         json!([job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)]);
@@ -155,7 +155,7 @@ async fn a_real_prometheus_scrapes_every_role_and_finds_no_fault_in_its_metrics(
     assert!(checked(&promtool, &["check", "config", config.to_str().unwrap()], "").contains("SUCCESS"));
     let flags = [
         flag("config.file", &config),
-        flag("storage.tsdb.path", fleet.stage.file("prometheus")),
+        flag("storage.tsdb.path", fleet.system.file("prometheus")),
         flag("web.listen-address", "127.0.0.1:0"),
     ];
     let server = Server::start(&prometheus, &flags).await;

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::support::process::Tarsy;
-use crate::support::stage::{Env, Setup, Stage};
+use crate::support::system::{Env, Setup, TestSystem};
 use crate::support::wait::eventually;
 
 /// Whoever reads an alert with this word in it dies.
@@ -83,10 +83,10 @@ struct Fleet {
 }
 
 impl Fleet {
-    async fn start(stage: &Stage, size: usize) -> Self {
+    async fn start(system: &TestSystem, size: usize) -> Self {
         let fleet = Self { deaths: Arc::default(), end: CancellationToken::new(), members: TaskTracker::new() };
         for number in 1..=size {
-            let env = stage.env(stage.database.url());
+            let env = system.env(system.database.url());
             let mut first = member(&env, number);
             first.ready().await;
             let (deaths, end) = (Arc::clone(&fleet.deaths), fleet.end.clone());
@@ -128,18 +128,18 @@ pub(crate) fn mortal_worker(name: &str, env: &[(&str, &str)]) -> Tarsy {
 }
 
 /// Publishes an alert that differs from every other one.
-async fn publish(stage: &Stage, body: &str) -> SessionId {
+async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
     let body = format!("{body} {session}").into_bytes();
     let alert = NewAlert { priority: Priority::Normal, suffix: Some("ci".to_owned()), body, headers };
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
 /// Headers and body of the only dead letter.
-async fn the_dead_letter(stage: &Stage, session: SessionId) -> (HeaderMap, Vec<u8>) {
-    let jetstream = stage.jetstream().await;
+async fn the_dead_letter(system: &TestSystem, session: SessionId) -> (HeaderMap, Vec<u8>) {
+    let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
     assert_eq!(stream.info().await.unwrap().state.messages, 1, "one dead letter");
     let subject = format!("tarsy.dead.attempts_exhausted.{session}");
@@ -147,37 +147,37 @@ async fn the_dead_letter(stage: &Stage, session: SessionId) -> (HeaderMap, Vec<u
     (letter.headers, letter.payload.to_vec())
 }
 
-async fn settled(stage: &Stage, alerts: i64) {
+async fn settled(system: &TestSystem, alerts: i64) {
     let sql = "SELECT count(*) FROM alerts WHERE settled_at IS NOT NULL";
-    eventually("every alert is settled", async || stage.database.number(sql) == alerts).await;
+    eventually("every alert is settled", async || system.database.number(sql) == alerts).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_kills_whoever_reads_it_is_a_dead_letter_and_the_fleet_lives() {
-    let stage = Stage::set_up(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
     // Queued together: the poison is taken by a worker that has read nothing yet.
-    let mut good = vec![publish(&stage, "disk full").await, publish(&stage, "disk full").await];
-    let poison = publish(&stage, std::str::from_utf8(POISON).unwrap()).await;
-    good.push(publish(&stage, "disk full").await);
-    let mut timeline = stage.follow(poison).await;
-    let fleet = Fleet::start(&stage, 2).await;
+    let mut good = vec![publish(&system, "disk full").await, publish(&system, "disk full").await];
+    let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
+    good.push(publish(&system, "disk full").await);
+    let mut timeline = system.follow(poison).await;
+    let fleet = Fleet::start(&system, 2).await;
     eventually("somebody dies", async || fleet.deaths() > 0).await;
-    good.push(publish(&stage, "disk full").await);
+    good.push(publish(&system, "disk full").await);
 
     let end = timeline.finish().await;
     assert_eq!((end.event_type.clone(), end.session_seq, timeline.seen.len()), (EventType::SessionFailed, 1, 1));
     assert_eq!(end.metadata["dead_letter"], "attempts_exhausted");
     assert_eq!(fleet.deaths(), ATTEMPTS);
-    good.push(publish(&stage, "disk full").await);
+    good.push(publish(&system, "disk full").await);
     for session in &good {
-        assert_eq!(stage.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+        assert_eq!(system.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
     }
-    settled(&stage, 6).await;
-    stage.queue_is_empty().await;
-    stage.assert_all_whole().await;
+    settled(&system, 6).await;
+    system.queue_is_empty().await;
+    system.assert_all_whole().await;
     assert_eq!(fleet.deaths(), ATTEMPTS, "nobody dies any more");
 
-    let (headers, body) = the_dead_letter(&stage, poison).await;
+    let (headers, body) = the_dead_letter(&system, poison).await;
     let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
     assert_eq!(header("Tarsy-Dead-Reason").as_deref(), Some("attempts_exhausted"));
     assert_eq!(header("Tarsy-Dead-Detail").as_deref(), Some("3 workers died while they read it"));
@@ -186,8 +186,8 @@ async fn an_alert_that_kills_whoever_reads_it_is_a_dead_letter_and_the_fleet_liv
     assert_eq!(body, format!("poison-for-its-reader {poison}").into_bytes());
     let places = "SELECT string_agg(place || ' ' || count, ', ' ORDER BY place) FROM \
                   (SELECT place, count(*) FROM alerts GROUP BY place) x";
-    assert_eq!(stage.database.text(places), "dead 1, opened 5");
-    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 5);
+    assert_eq!(system.database.text(places), "dead 1, opened 5");
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 5);
     fleet.stop().await;
 }
 
@@ -196,49 +196,49 @@ async fn what_a_single_worker_does_beside_a_poison_alert_is_not_given_up_with_it
     let transcript =
         Some(format!("name: long\nmatch: {LONG}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
     let setup = Setup { lease: LEASE, attempts: ATTEMPTS, slots: 8, transcript, ..Setup::default() };
-    let stage = Stage::set_up(setup).await;
-    let mut good = vec![publish(&stage, LONG).await, publish(&stage, "disk full").await];
-    let poison = publish(&stage, std::str::from_utf8(POISON).unwrap()).await;
-    good.extend([publish(&stage, LONG).await, publish(&stage, "disk full").await]);
-    let fleet = Fleet::start(&stage, 1).await;
-    assert_eq!(stage.follow(poison).await.finish().await.event_type, EventType::SessionFailed);
+    let system = TestSystem::start_with(setup).await;
+    let mut good = vec![publish(&system, LONG).await, publish(&system, "disk full").await];
+    let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
+    good.extend([publish(&system, LONG).await, publish(&system, "disk full").await]);
+    let fleet = Fleet::start(&system, 1).await;
+    assert_eq!(system.follow(poison).await.finish().await.event_type, EventType::SessionFailed);
     for session in &good {
-        assert_eq!(stage.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
+        assert_eq!(system.follow(*session).await.finish().await.event_type, EventType::SessionCompleted, "{session}");
     }
     assert_eq!(fleet.deaths(), ATTEMPTS);
-    settled(&stage, 5).await;
-    stage.queue_is_empty().await;
-    stage.assert_all_whole().await;
-    the_dead_letter(&stage, poison).await;
+    settled(&system, 5).await;
+    system.queue_is_empty().await;
+    system.assert_all_whole().await;
+    the_dead_letter(&system, poison).await;
     fleet.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_that_kills_its_workers_at_one_place_fails_with_a_dead_letter() {
     let watched = &["answer-1-start"];
-    let mut stage = Stage::set_up(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let mut system = TestSystem::start_with(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
     for number in 1..=ATTEMPTS {
-        let (mut worker, _) = stage.worker(&format!("w{number}")).await;
-        let held = stage.gates.next().await;
+        let (mut worker, _) = system.worker(&format!("w{number}")).await;
+        let held = system.gates.next().await;
         worker.kill().await;
         drop(held);
     }
-    let (_survivor, _) = stage.worker("survivor").await;
+    let (_survivor, _) = system.worker("survivor").await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionFailed);
     assert_eq!(end.metadata["stop_reason"], "attempts_exhausted");
-    settled(&stage, 1).await;
-    stage.queue_is_empty().await;
+    settled(&system, 1).await;
+    system.queue_is_empty().await;
     let whole = "SELECT status || ' ' || stop_reason || ' ' || dead_letter FROM alert_sessions";
-    assert_eq!(stage.database.text(whole), "failed attempts_exhausted attempts_exhausted");
-    let stored = tarsy::engine::ports::Outbox::events(&stage.database.store(), session, 0, 1000).await.unwrap();
+    assert_eq!(system.database.text(whole), "failed attempts_exhausted attempts_exhausted");
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
     assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
-    let (headers, body) = the_dead_letter(&stage, session).await;
+    let (headers, body) = the_dead_letter(&system, session).await;
     assert_eq!(headers.get("Tarsy-Dead-Subject").unwrap().as_str(), "tarsy.alerts.critical");
     assert_eq!(body, tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes());
-    let next = publish(&stage, "disk full").await;
-    stage.gates.open_all();
-    assert_eq!(stage.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
+    let next = publish(&system, "disk full").await;
+    system.gates.open_all();
+    assert_eq!(system.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
 }

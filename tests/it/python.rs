@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// "maximum bytes exceeded"
@@ -102,9 +102,9 @@ fn assert_whole(events: &[Value]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_joins_with_nats_py_early_in_the_middle_or_late_sees_the_same_timeline() {
     let Some(python) = interpreter("whoever_joins") else { return };
-    let mut stage = Stage::set(&["answer-0-middle"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let url = stage.nats.url();
+    let mut system = TestSystem::start(&["answer-0-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let url = system.nats.url();
     let id = ask(&python, &["id"], b"").await;
     let session = id.as_str().unwrap();
 
@@ -112,14 +112,14 @@ async fn whoever_joins_with_nats_py_early_in_the_middle_or_late_sees_the_same_ti
     let alert = fixture("01_alertmanager_v4_firing_truncated.json");
     let ack = ask(&python, &["publish", &url, "tarsy.alerts.normal.python", session], &alert).await;
     assert_eq!(ack, json!({"stream": "TARSY_ALERTS", "seq": 1}));
-    let middle = stage.gates.next().await;
+    let middle = system.gates.next().await;
     while early.deltas == 0 {
         assert!(early.step().await, "half of an answer was written, and nothing of it was live");
     }
 
     let mut joined = Reader::join(&python, &url, session).await;
     assert!(joined.step().await, "there is a history");
-    stage.gates.open_all();
+    system.gates.open_all();
     middle.open().await;
     let early = early.all().await;
     assert_whole(&early);
@@ -130,10 +130,10 @@ async fn whoever_joins_with_nats_py_early_in_the_middle_or_late_sees_the_same_ti
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
     let Some(python) = interpreter("who_asks") else { return };
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let (url, root) = (stage.nats.url(), stage.publish().await);
-    stage.follow(root).await.finish().await;
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let (url, root) = (system.nats.url(), system.publish().await);
+    system.follow(root).await.finish().await;
     for (subject, end) in
         [("tarsy.questions.high.python", "session_completed"), ("tarsy.alerts.high.python", "session_failed")]
     {
@@ -149,9 +149,9 @@ async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_producer_with_nats_py_needs_no_id_and_hears_that_the_queue_is_full() {
     let Some(python) = interpreter("a_producer") else { return };
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let url = stage.nats.url();
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let url = system.nats.url();
     let publish = ["publish", &url, "tarsy.alerts.normal.python"];
     let ack = ask(&python, &publish, &fixture("04_grafana_unified_firing.json")).await;
     assert_eq!(ack, json!({"stream": "TARSY_ALERTS", "seq": 1}));

@@ -8,7 +8,7 @@ use tarsy::investigation::timeline::EventType;
 use crate::start::is_ready;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::metric;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 use crate::support::wait::eventually_within;
 
 /// Every connection from now on may only read, or may write again; those that are open are closed.
@@ -27,37 +27,37 @@ fn set_read_only(database: &TestDatabase, read_only: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt() {
-    let mut stage = Stage::set(&["answer-1-middle"]).await;
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
     // Any server will do: only the probe can see that this one takes no writes.
-    let joint = if stage.database.url().contains('?') { '&' } else { '?' };
-    let url = format!("{}{joint}target_session_attrs=any", stage.database.url());
-    let (_worker, probes) = stage.worker_on("w1", &url).await;
+    let joint = if system.database.url().contains('?') { '&' } else { '?' };
+    let url = format!("{}{joint}target_session_attrs=any", system.database.url());
+    let (_worker, probes) = system.worker_on("w1", &url).await;
     is_ready(&probes, (200, "ok")).await;
-    let first = stage.publish().await;
-    let gate = stage.gates.next().await;
+    let first = system.publish().await;
+    let gate = system.gates.next().await;
 
-    set_read_only(&stage.database, true);
+    set_read_only(&system.database, true);
     is_ready(&probes, (503, "database unavailable")).await;
-    let second = stage.publish().await;
+    let second = system.publish().await;
     let expired = format!("SELECT lease_expires_at < now() FROM alert_sessions WHERE session_id = '{first}'");
-    eventually_within(Duration::from_secs(20), "the lease has run out", async || stage.database.holds(&expired)).await;
+    eventually_within(Duration::from_secs(20), "the lease has run out", async || system.database.holds(&expired)).await;
     // A request that waited in the broker when the pause began may still bring something, once.
     let received = metric(&probes, "tarsy_alerts_received_total", "").await;
 
     is_ready(&probes, (503, "database unavailable")).await;
     assert!(received <= 2.0, "alerts go round and round: {received}");
-    set_read_only(&stage.database, false);
+    set_read_only(&system.database, false);
     is_ready(&probes, (200, "ok")).await;
     gate.open().await;
-    stage.gates.open_all();
+    system.gates.open_all();
     let mut resumed = Vec::new();
     for session in [first, second] {
-        let mut timeline = stage.follow(session).await;
+        let mut timeline = system.follow(session).await;
         timeline.finish().await;
-        stage.assert_whole(session, &timeline.seen).await;
+        system.assert_whole(session, &timeline.seen).await;
         let events = timeline.seen.iter().filter(|event| event.event_type == EventType::SessionResumed);
         resumed.extend(events.map(|event| event.metadata["reason"].as_str().unwrap().to_owned()));
     }
     assert!(!resumed.contains(&"lease_expired".to_owned()), "a death that nobody died: {resumed:?}");
-    assert_eq!(stage.database.number("SELECT max(attempts)::bigint FROM alerts"), 1, "a reading that nobody did");
+    assert_eq!(system.database.number("SELECT max(attempts)::bigint FROM alerts"), 1, "a reading that nobody did");
 }

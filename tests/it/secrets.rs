@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::support::http;
 use crate::support::process::{TARSY, Tarsy};
 use crate::support::seeds::{Seed, seeds};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::tap::Tap;
 use crate::support::wait::eventually;
 
@@ -94,8 +94,8 @@ fn evidence(folder: &std::path::Path, seeds: &[Seed]) {
     std::fs::write(folder.join("result"), json!({"samples": texts(seeds)}).to_string()).unwrap();
 }
 
-fn config(stage: &Stage) -> String {
-    let (folder, calls) = (stage.file("leaking"), stage.file("tool_calls"));
+fn config(system: &TestSystem) -> String {
+    let (folder, calls) = (system.file("leaking"), system.file("tool_calls"));
     json!({
         "mcp_servers": {"leak": {
             "command": TARSY, "args": ["evidence-server", folder], "env": {"TARSY_TOOL_CALLS_FILE": calls, "LEAK": "${LEAK}"},
@@ -139,21 +139,21 @@ fn excerpt(text: &str, secret: &str) -> Option<String> {
 }
 
 /// Every row of every table.
-fn dump(stage: &Stage) -> String {
-    let tables = stage.database.text(
+fn dump(system: &TestSystem) -> String {
+    let tables = system.database.text(
         "SELECT string_agg(table_name, ' ') FROM information_schema.tables WHERE table_schema = 'public' AND \
          table_type = 'BASE TABLE'",
     );
     assert!(tables.split(' ').count() > 8, "{tables}");
     let rows = |table: &str| {
-        stage.database.text(&format!("SELECT coalesce(string_agg(to_jsonb(t)::text, E'\\n'), '') FROM {table} t"))
+        system.database.text(&format!("SELECT coalesce(string_agg(to_jsonb(t)::text, E'\\n'), '') FROM {table} t"))
     };
     tables.split(' ').map(rows).collect()
 }
 
 /// All of a stream: subjects, headers if asked for, bodies.
-async fn stream(stage: &Stage, name: &str) -> Vec<async_nats::jetstream::message::StreamMessage> {
-    let jetstream = stage.jetstream().await;
+async fn stream(system: &TestSystem, name: &str) -> Vec<async_nats::jetstream::message::StreamMessage> {
+    let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream(name).await.unwrap();
     let state = stream.info().await.unwrap().state.clone();
     let mut all = Vec::new();
@@ -165,12 +165,12 @@ async fn stream(stage: &Stage, name: &str) -> Vec<async_nats::jetstream::message
     all
 }
 
-async fn publish(stage: &Stage, headers: Value, body: &str) -> SessionId {
+async fn publish(system: &TestSystem, headers: Value, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let mut all = json!({SESSION_ID: session.to_string()});
     all.as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: body.as_bytes().to_vec(), headers: all };
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
@@ -179,12 +179,12 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
     let seeds = known_seeds();
     let in_headers = of_headers(&seeds);
     assert!(seeds.len() >= 300 && in_headers.len() >= 100, "{} {}", seeds.len(), in_headers.len());
-    let stage = Stage::set_up(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
-    std::fs::create_dir(stage.file("leaking")).unwrap();
-    evidence(&stage.file("leaking"), &seeds);
-    std::fs::write(stage.file("tarsy.yaml"), config(&stage)).unwrap();
-    let tap = Tap::before(stage.llm_addr()).await;
-    let environment = stage.env(stage.database.url());
+    let system = TestSystem::start_with(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
+    std::fs::create_dir(system.file("leaking")).unwrap();
+    evidence(&system.file("leaking"), &seeds);
+    std::fs::write(system.file("tarsy.yaml"), config(&system)).unwrap();
+    let tap = Tap::before(system.llm_addr()).await;
+    let environment = system.env(system.database.url());
     let mut environment = environment.each().to_vec();
     environment.extend([("TARSY_LLM_ADDR", tap.address()), ("LEAK", KNOWN), ("OPERATOR_PASSWORD", KNOWN)]);
     let mut worker = Tarsy::spawn("worker", &["worker", "--log-level", "trace"], &environment);
@@ -195,8 +195,8 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
         "annotations": {"runbook_url": format!("https://u:{}@h/r", "w0rd-0f-the-runb00k")},
     });
     let headers = json!({"Tarsy-Title": in_headers[0].text, "traceparent": in_headers[1].text});
-    let session = publish(&stage, headers, &body.to_string()).await;
-    let mut timeline = stage.follow(session).await;
+    let session = publish(&system, headers, &body.to_string()).await;
+    let mut timeline = system.follow(session).await;
     let mut live = String::new();
     while let Some(item) = timeline.next().await {
         if let Followed::Delta(delta) = item {
@@ -210,29 +210,29 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
             "Tarsy-Chain": named, "Tarsy-Title": seed.text, "Tarsy-Fingerprint": seed.text, "traceparent": seed.text,
             "Tarsy-Runbook-Url": format!("https://h/?x={}", seed.text), "Tarsy-Alert-Type": seed.text,
         });
-        publish(&stage, headers, &seed.text).await;
+        publish(&system, headers, &seed.text).await;
     }
-    stage.queue_is_empty().await;
+    system.queue_is_empty().await;
     let unsettled = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("every alert is settled", async || stage.database.number(unsettled) == 0).await;
+    eventually("every alert is settled", async || system.database.number(unsettled) == 0).await;
 
-    let letters = stream(&stage, "TARSY_DEAD_LETTERS").await;
+    let letters = stream(&system, "TARSY_DEAD_LETTERS").await;
     assert_eq!(letters.len(), in_headers.len());
     let is_raw = |seed: &&&Seed| letters.iter().any(|letter| letter.payload == seed.text);
     assert_eq!(in_headers.iter().filter(is_raw).count(), letters.len(), "a dead letter is queued again as it came");
     let details = letters.iter().map(|letter| letter.headers.get("Tarsy-Dead-Detail").unwrap().as_str());
-    let events = stream(&stage, "TARSY_TIMELINE").await.into_iter();
+    let events = stream(&system, "TARSY_TIMELINE").await.into_iter();
     let list = ["dead-letters", "list", "--json", "--limit", "1000"];
     let listed = Tarsy::spawn("letters", &list, &environment).finished().await;
     assert_eq!((listed.0, listed.1.lines().count()), (0, in_headers.len()));
     let traces = Traces(vec![
-        ("dump", dump(&stage)),
+        ("dump", dump(&system)),
         ("timeline", events.map(|event| String::from_utf8_lossy(&event.payload).into_owned()).collect()),
         ("live text", live),
         ("dead letters' details", details.collect::<Vec<_>>().join("\n")),
         ("dead letters' list", listed.1),
         ("log of the worker", worker.log()),
-        ("log of the llm-service", stage.llm.log()),
+        ("log of the llm-service", system.llm.log()),
         ("prompts", tap.sent()),
         ("metrics", http::get(&metrics, "/metrics").await.body),
     ]);
@@ -245,7 +245,7 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
     let all: Vec<&Seed> = seeds.iter().collect();
     assert_eq!(traces.of(&all), BTreeSet::new());
     assert!(!traces.0.iter().any(|(_, text)| text.contains("w0rd-0f-the-runb00k")));
-    let sent = std::fs::read_to_string(stage.file("tool_calls")).unwrap();
+    let sent = std::fs::read_to_string(system.file("tool_calls")).unwrap();
     assert!(sent.contains(KNOWN), "a tool is sent what the model wrote");
-    assert_eq!(stage.database.number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"), 0);
+    assert_eq!(system.database.number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"), 0);
 }

@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use crate::support::http;
 use crate::support::process::{metric, metric_is};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const ALERTS: usize = 40;
 
 /// Alerts of as many fingerprints.
-async fn publish(stage: &Stage, count: usize, what: &str) -> Vec<SessionId> {
-    let nats = stage.connect().await;
+async fn publish(system: &TestSystem, count: usize, what: &str) -> Vec<SessionId> {
+    let nats = system.connect().await;
     let mut sessions = Vec::new();
     for number in 0..count {
         let session = SessionId(Uuid::now_v7());
@@ -27,14 +27,14 @@ async fn publish(stage: &Stage, count: usize, what: &str) -> Vec<SessionId> {
     sessions
 }
 
-async fn jetstream(stage: &Stage) -> Context {
-    jetstream::new(async_nats::connect(stage.nats.url()).await.unwrap())
+async fn jetstream(system: &TestSystem) -> Context {
+    jetstream::new(async_nats::connect(system.nats.url()).await.unwrap())
 }
 
-async fn completed(stage: &Stage, count: usize) {
+async fn completed(system: &TestSystem, count: usize) {
     let sql = "SELECT count(*) FROM alert_sessions WHERE status = 'completed'";
     let count = i64::try_from(count).unwrap();
-    eventually("every alert is investigated", async || stage.database.number(sql) == count).await;
+    eventually("every alert is investigated", async || system.database.number(sql) == count).await;
 }
 
 /// The worker is ready, and says this.
@@ -46,50 +46,50 @@ async fn says_ready(address: &str, words: &str) {
     eventually(words, said).await;
 }
 
-async fn all_settled(stage: &Stage, sessions: &[SessionId]) {
+async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
     let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NULL";
-    eventually("everything is settled", async || stage.database.number(sql) == 0).await;
+    eventually("everything is settled", async || system.database.number(sql) == 0).await;
     for session in sessions {
-        let mut timeline = stage.follow(*session).await;
+        let mut timeline = system.follow(*session).await;
         timeline.finish().await;
-        stage.assert_whole(*session, &timeline.seen).await;
+        system.assert_whole(*session, &timeline.seen).await;
     }
-    stage.queue_is_empty().await;
+    system.queue_is_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_timeline_stream_every_alert_is_investigated_and_all_are_settled_when_it_is_back() {
-    let stage = Stage::set_up(Setup { slots: 4, ..Setup::default() }).await;
-    let (_worker, address) = stage.worker("w1").await;
+    let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
+    let (_worker, address) = system.worker("w1").await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
-    jetstream(&stage).await.delete_stream("TARSY_TIMELINE").await.unwrap();
+    jetstream(&system).await.delete_stream("TARSY_TIMELINE").await.unwrap();
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
     says_ready(&address, "ok, but the timeline stream is unavailable\n").await;
 
-    let sessions = publish(&stage, ALERTS, "no stream").await;
-    completed(&stage, ALERTS).await;
-    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL"), 0);
+    let sessions = publish(&system, ALERTS, "no stream").await;
+    completed(&system, ALERTS).await;
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL"), 0);
     assert!((metric(&address, "tarsy_settling", "").await - 40.0).abs() < f64::EPSILON);
     assert!((metric(&address, "tarsy_sessions_running", "").await).abs() < f64::EPSILON);
 
-    stage.migrate().await;
-    all_settled(&stage, &sessions).await;
+    system.migrate().await;
+    all_settled(&system, &sessions).await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
     says_ready(&address, "ok\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timeline_stream_that_is_full_holds_up_no_investigation_either() {
-    let stage = Stage::set_up(Setup { slots: 4, ..Setup::default() }).await;
-    let (mut worker, address) = stage.worker("w1").await;
-    let jetstream = jetstream(&stage).await;
+    let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
+    let (mut worker, address) = system.worker("w1").await;
+    let jetstream = jetstream(&system).await;
     let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let config = stream.info().await.unwrap().config.clone();
     let full =
         jetstream::stream::Config { max_messages: 1, discard: jetstream::stream::DiscardPolicy::New, ..config.clone() };
     jetstream.update_stream(full).await.unwrap();
-    let sessions = publish(&stage, 12, "full").await;
-    completed(&stage, 12).await;
+    let sessions = publish(&system, 12, "full").await;
+    completed(&system, 12).await;
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
     worker.logged("timeline stream unavailable").await;
 
@@ -97,6 +97,6 @@ async fn a_timeline_stream_that_is_full_holds_up_no_investigation_either() {
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
     jetstream.update_stream(config).await.unwrap();
-    let (_next, _) = stage.worker("w2").await;
-    all_settled(&stage, &sessions).await;
+    let (_next, _) = system.worker("w2").await;
+    all_settled(&system, &sessions).await;
 }

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::store::rights::Role;
 use crate::support::process::Tarsy;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody listens there.
@@ -77,45 +77,45 @@ async fn an_address_that_cannot_be_read_ends_a_worker_at_once_and_shows_no_secre
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_refuses_a_worker_ends_it_with_a_sentence_and_no_secret() {
-    let stage = Stage::set(&[]).await;
-    let (server, _) = stage.database.url().rsplit_once('/').unwrap();
+    let system = TestSystem::start(&[]).await;
+    let (server, _) = system.database.url().rsplit_once('/').unwrap();
     let (_, host) = server.split_once('@').unwrap();
-    let role = Role::create(&stage.database, "SELECT");
+    let role = Role::create(&system.database, "SELECT");
     let nowhere = format!("postgres://tarsy:s3cret@{host}/tarsy_nowhere");
     let cases = [
         (nowhere.as_str(), 78, "database refuses the connection: there is no such role"),
         (role.url.as_str(), 1, "database role lacks INSERT on agent_executions"),
     ];
     for (url, expected, said) in cases {
-        let mut worker = Tarsy::spawn("w1", &["worker"], &stage.env(url).each());
+        let mut worker = Tarsy::spawn("w1", &["worker"], &system.env(url).each());
         let (code, _) = worker.finished().await;
         let log = worker.log();
         assert_eq!(code, expected, "{log}");
         assert!(log.contains(said) && !log.contains("s3cret"), "{log}");
     }
-    a_role_that_may_only_write_rows_works(&stage).await;
+    a_role_that_may_only_write_rows_works(&system).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_starts_on_a_newer_schema_that_lets_it_and_ends_on_one_that_does_not() {
-    let stage = Stage::set(&[]).await;
-    stage.database.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')");
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    stage.follow(session).await.finish().await;
+    let system = TestSystem::start(&[]).await;
+    system.database.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')");
+    let (mut worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    system.follow(session).await.finish().await;
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
-    let mut migrate = stage.tarsy("migrate", &["migrate"]);
+    let mut migrate = system.tarsy("migrate", &["migrate"]);
     let (code, out) = migrate.finished().await;
     assert!(code == 0 && out.contains("0 migrations applied (its schema 20991231000000 is newer"), "{out}");
-    let mut doctor = stage.tarsy("doctor", &["doctor"]);
+    let mut doctor = system.tarsy("doctor", &["doctor"]);
     let (_, out) = doctor.finished().await;
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("schema 20991231000000 (newer, and may be used with this tarsy)"), "{out}");
 
-    stage.database.execute("UPDATE schema_compatibility SET oldest_program = '20991231000000'");
+    system.database.execute("UPDATE schema_compatibility SET oldest_program = '20991231000000'");
     for command in ["worker", "migrate"] {
-        let mut refused = stage.tarsy(command, &[command]);
+        let mut refused = system.tarsy(command, &[command]);
         let (code, _) = refused.finished().await;
         assert_eq!(code, 1, "{}", refused.log());
         assert!(
@@ -126,20 +126,20 @@ async fn a_worker_starts_on_a_newer_schema_that_lets_it_and_ends_on_one_that_doe
     }
 }
 
-async fn a_role_that_may_only_write_rows_works(stage: &Stage) {
-    let role = Role::create(&stage.database, "SELECT, INSERT, UPDATE, DELETE");
-    let (mut worker, _) = stage.worker_on("least", &role.url).await;
-    let session = stage.publish().await;
-    stage.follow(session).await.finish().await;
+async fn a_role_that_may_only_write_rows_works(system: &TestSystem) {
+    let role = Role::create(&system.database, "SELECT, INSERT, UPDATE, DELETE");
+    let (mut worker, _) = system.worker_on("least", &role.url).await;
+    let session = system.publish().await;
+    system.follow(session).await.finish().await;
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_waits_for_what_is_away_and_says_for_what() {
-    let mut stage = Stage::set(&[]).await;
-    stage.nats.kill();
-    let (listen, nats, llm) = (free_address(), stage.nats.url(), stage.llm_addr().to_owned());
+    let mut system = TestSystem::start(&[]).await;
+    system.nats.kill();
+    let (listen, nats, llm) = (free_address(), system.nats.url(), system.llm_addr().to_owned());
     let nowhere = format!("postgres://tarsy:s3cret@{NOWHERE}/tarsy");
     let alone = [("NATS_URL", nats.as_str()), ("DATABASE_URL", nowhere.as_str())];
     let mut lonely = Tarsy::spawn("lonely", &["worker", "--listen", &listen], &alone);
@@ -151,8 +151,8 @@ async fn a_worker_waits_for_what_is_away_and_says_for_what() {
     lonely.terminate();
     assert_eq!(lonely.finished().await.0, 0, "{}", lonely.log());
 
-    let (listen, url) = (free_address(), stage.database.url().to_owned());
-    let config = stage.file("tarsy.yaml").display().to_string();
+    let (listen, url) = (free_address(), system.database.url().to_owned());
+    let config = system.file("tarsy.yaml").display().to_string();
     let env = [
         ("NATS_URL", nats.as_str()),
         ("DATABASE_URL", url.as_str()),
@@ -161,38 +161,38 @@ async fn a_worker_waits_for_what_is_away_and_says_for_what() {
     ];
     let mut worker = Tarsy::spawn("w1", &["worker", "--listen", &listen], &env);
     is_ready(&listen, (503, "waiting for nats")).await;
-    stage.nats.restart().await;
+    system.nats.restart().await;
     assert_eq!(worker.ready().await, listen);
     is_ready(&listen, (200, "ok")).await;
-    stage.nats.kill();
+    system.nats.kill();
     is_ready(&listen, (503, "nats unavailable")).await;
-    stage.nats.restart().await;
+    system.nats.restart().await;
     is_ready(&listen, (200, "ok")).await;
-    let session = stage.publish().await;
-    stage.follow(session).await.finish().await;
+    let session = system.publish().await;
+    system.follow(session).await.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_hands_back_in_the_middle_of_a_call_and_the_exit_code_is_0() {
-    let mut stage = Stage::set(&["answer-1-middle"]).await;
-    let (mut first, probes) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let waiting = stage.gates.next().await;
-    let (_second, _) = stage.worker("w2").await;
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (mut first, probes) = system.worker("w1").await;
+    let session = system.publish().await;
+    let waiting = system.gates.next().await;
+    let (_second, _) = system.worker("w2").await;
     first.terminate();
     is_ready(&probes, (503, "draining")).await;
     // The call of the first worker stays where it is.
-    stage.gates.open_all();
+    system.gates.open_all();
     let began = Instant::now();
     first.terminate();
     let (code, _) = first.finished().await;
     assert_eq!(code, 0, "{}", first.log());
     assert!(began.elapsed() < Duration::from_secs(20), "the drain timeout is 45 s: {:?}", began.elapsed());
     assert!(first.log().contains("session released: draining"), "{}", first.log());
-    let mut timeline = stage.follow(session).await;
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
     waiting.open().await;
-    stage.assert_whole(session, &timeline.seen).await;
+    system.assert_whole(session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use tarsy::investigation::timeline::EventType;
 
 use crate::support::process::{Tarsy, metric};
 use crate::support::proxy::{PostgresProxy, Side};
-use crate::support::stage::{LEASE, Stage};
+use crate::support::system::{LEASE, TestSystem};
 
 /// Writes of the drill: open, stage begins, eight checkpoints, stage ends, finish, settled.
 const WRITES: u32 = 13;
@@ -63,12 +63,12 @@ async fn a_worker_killed_at_any_gate_is_survived_by_its_investigation() {
 
 async fn kill_at(place: Place) -> Row {
     let watched: Vec<&str> = if let Place::Gate(gate) = &place { vec![gate.as_str()] } else { vec![] };
-    let mut stage = Stage::set(&watched).await;
+    let mut system = TestSystem::start(&watched).await;
     let hold = if let Place::Write(n, side) = &place { Some((*n, *side)) } else { None };
-    let mut proxy = PostgresProxy::start(stage.database.url(), hold).await;
-    let (mut first, _) = stage.worker_on("w1", &proxy.url()).await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let mut proxy = PostgresProxy::start(system.database.url(), hold).await;
+    let (mut first, _) = system.worker_on("w1", &proxy.url()).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
 
     let name = match &place {
         Place::Write(n, side) => {
@@ -76,9 +76,9 @@ async fn kill_at(place: Place) -> Row {
             format!("{side:?} write {n}, {}", held.statement).to_lowercase()
         }
         Place::Gate(gate) => {
-            let arrived = stage.gates.next().await;
+            let arrived = system.gates.next().await;
             assert_eq!(&arrived.gate, gate);
-            stage.gates.open_all();
+            system.gates.open_all();
             first.kill().await;
             arrived.open().await;
             gate.clone()
@@ -87,9 +87,9 @@ async fn kill_at(place: Place) -> Row {
     first.kill().await;
     // What was held is lost for ever: the statement never arrived, or its answer did not.
     proxy.cut();
-    stage.gates.open_all();
+    system.gates.open_all();
     let killed = Instant::now();
-    let _second = stage.worker("w2").await;
+    let _second = system.worker("w2").await;
 
     let mut resumed_after = None;
     while let Some(item) = timeline.next().await {
@@ -100,13 +100,13 @@ async fn kill_at(place: Place) -> Row {
     let seen = std::mem::take(&mut timeline.seen);
     let end = seen.last().expect("an end");
     assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
-    settled(&stage, session).await;
-    stage.assert_whole(session, &seen).await;
-    assert_eq!(stage.database.text(&journal_of(session)), JOURNAL, "{name}");
+    settled(&system, session).await;
+    system.assert_whole(session, &seen).await;
+    assert_eq!(system.database.text(&journal_of(session)), JOURNAL, "{name}");
     let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
     assert_eq!(faults, Vec::<String>::new(), "{name}");
     let again = |counts: std::collections::BTreeMap<String, u32>| counts.values().map(|count| count - 1).sum();
-    let (models, tools) = (stage.model_calls(), stage.tool_calls());
+    let (models, tools) = (system.model_calls(), system.tool_calls());
     assert_eq!((models.len(), tools.len()), (MODEL_CALLS, TOOLS.len()), "{name}");
     assert!(tools.values().all(|count| *count <= 2), "{name}: {tools:?}");
     Row {
@@ -123,8 +123,8 @@ fn journal_of(session: SessionId) -> String {
 }
 
 /// The end is on the stream before the session is settled.
-pub(crate) async fn settled(stage: &Stage, session: SessionId) {
-    let store = stage.database.store();
+pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
+    let store = system.database.store();
     let patience = Instant::now();
     while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {
         assert!(patience.elapsed() < Duration::from_secs(20), "never settled");
@@ -134,29 +134,29 @@ pub(crate) async fn settled(stage: &Stage, session: SessionId) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
-    let mut stage = Stage::set(&[]).await;
+    let mut system = TestSystem::start(&[]).await;
     // The fifth write is checkpoint B of the first iteration: held until another worker owns the session and runs the
     // same tools, so that only the fence stands between the old worker and a row.
-    let mut proxy = PostgresProxy::start(stage.database.url(), Some((5, Side::Before))).await;
-    let (first, metrics) = stage.worker_on("w1", &proxy.url()).await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let mut proxy = PostgresProxy::start(system.database.url(), Some((5, Side::Before))).await;
+    let (first, metrics) = system.worker_on("w1", &proxy.url()).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
     let held = proxy.held().await;
     first.stop();
-    stage.gates.watch("tool-describe_pod-end");
+    system.gates.watch("tool-describe_pod-end");
 
-    let (_second, _) = stage.worker("w2").await;
+    let (_second, _) = system.worker("w2").await;
     let resumed = timeline.until(EventType::SessionResumed).await;
     assert_eq!(resumed.metadata["epoch"], 2);
-    let waiting = stage.gates.next().await;
+    let waiting = system.gates.next().await;
     let epoch = format!("SELECT lease_epoch::bigint FROM alert_sessions WHERE session_id = '{}'", session.0);
-    assert_eq!(stage.database.number(&epoch), 2);
+    assert_eq!(system.database.number(&epoch), 2);
     held.release();
     first.cont();
     first.logged("lease lost").await;
     let refused = metric(&metrics, "tarsy_writes_refused_total", "").await;
     assert!(refused >= 1.0, "{refused} refused writes are counted");
-    stage.gates.open_all();
+    system.gates.open_all();
     waiting.open().await;
 
     let mut epochs = Vec::new();
@@ -166,28 +166,28 @@ async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
         }
     }
     assert!(epochs.iter().all(|epoch| *epoch == 2), "{epochs:?}");
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
     let stale = format!(
         "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND lease_epoch = 1 AND session_seq >= {}",
         session.0, resumed.session_seq
     );
-    assert_eq!(stage.database.number(&stale), 0);
+    assert_eq!(system.database.number(&stale), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_back() {
-    let mut stage = Stage::set(&["answer-1-middle"]).await;
-    let (first, metrics) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
-    let stale = stage.gates.next().await;
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (first, metrics) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let stale = system.gates.next().await;
     first.stop();
-    let (_second, _) = stage.worker("w2").await;
+    let (_second, _) = system.worker("w2").await;
     assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
-    let waiting = stage.gates.next().await;
+    let waiting = system.gates.next().await;
     // The rest of the first worker's answer waits in its socket when it goes on.
-    stage.gates.open_all();
+    system.gates.open_all();
     stale.open().await;
     first.cont();
     first.logged("lease lost").await;
@@ -198,29 +198,29 @@ async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_
             assert_eq!(delta.epoch, 2, "{delta:?}");
         }
     }
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
-    assert_eq!(stage.database.text(&journal_of(session)), JOURNAL);
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
+    assert_eq!(system.database.text(&journal_of(session)), JOURNAL);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_a_sentence_is_shown_while_no_row_of_it_exists() {
-    let mut stage = Stage::set(&["answer-3-middle"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut watch = stage.tarsy("watch", &["watch", &session.to_string(), "--live", "always"]);
-    let waiting = stage.gates.next().await;
+    let mut system = TestSystem::start(&["answer-3-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut watch = system.tarsy("watch", &["watch", &session.to_string(), "--live", "always"]);
+    let waiting = system.gates.next().await;
     let finals = format!(
         "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND event_type = 'final_analysis'",
         session.0
     );
-    assert_eq!(stage.database.number(&finals), 0);
+    assert_eq!(system.database.number(&finals), 0);
     let answers = format!("SELECT count(*) FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
-    assert_eq!(stage.database.number(&answers), 3);
+    assert_eq!(system.database.number(&answers), 3);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said =
         format!("SELECT string_agg(content, ' ') FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
-    let before = words(&stage.database.text(&said));
+    let before = words(&system.database.text(&said));
     // A slow watcher may have seen pieces of an answer before this one, too.
     let shown = loop {
         let line = watch.line_with("writing").await;
@@ -230,33 +230,33 @@ async fn half_a_sentence_is_shown_while_no_row_of_it_exists() {
         }
     };
     waiting.open().await;
-    stage.gates.open_all();
+    system.gates.open_all();
     let (code, rest) = watch.finished().await;
     assert_eq!(code, 0);
     assert!(rest.contains("Cause:"), "{rest}");
     let analysis =
-        stage.database.text(&format!("SELECT final_analysis FROM alert_sessions WHERE session_id = '{}'", session.0));
+        system.database.text(&format!("SELECT final_analysis FROM alert_sessions WHERE session_id = '{}'", session.0));
     assert!(words(&analysis).contains(&shown), "{shown:?} is no part of the analysis");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() {
-    let mut stage = Stage::set(&["answer-1-middle"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
-    let waiting = stage.gates.next().await;
-    stage.gates.open_all();
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let waiting = system.gates.next().await;
+    system.gates.open_all();
     // The worker has a piece of the answer: without one the service would just be unavailable.
     while !matches!(timeline.next().await.expect("a delta"), Followed::Delta(delta) if delta.iteration == 2) {}
-    stage.llm.kill().await;
+    system.llm.kill().await;
     drop(waiting);
-    let address = stage.llm_addr().to_owned();
-    stage.start_llm_service(&address).await;
+    let address = system.llm_addr().to_owned();
+    system.start_llm_service(&address).await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCompleted);
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
     let errors: Vec<_> = timeline.seen.iter().filter(|event| event.event_type == EventType::Error).collect();
     assert_eq!(errors.len(), 1, "the broken stream is told: {errors:#?}");
     assert_eq!(errors[0].metadata["kind"], "model");
@@ -264,67 +264,67 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_mcp_server_killed_in_the_middle_of_a_call_is_started_again() {
-    let mut stage = Stage::set(&["tool-query_range-start"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
-    let waiting = stage.gates.next().await;
-    stage.gates.open_all();
+    let mut system = TestSystem::start(&["tool-query_range-start"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let waiting = system.gates.next().await;
+    system.gates.open_all();
     // The gate's answer makes the server exit in the middle of the call.
     waiting.fail().await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCompleted);
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
     let results = timeline.seen.iter().filter(|event| event.event_type == EventType::ToolResult);
     assert!(results.clone().all(|event| event.metadata["is_error"] == false), "every call has its answer in the end");
     let ranges: u32 =
-        stage.tool_calls().iter().filter(|(call, _)| call.starts_with("query_range")).map(|(_, n)| n).sum();
+        system.tool_calls().iter().filter(|(call, _)| call.starts_with("query_range")).map(|(_, n)| n).sum();
     assert_eq!(ranges, 2, "the read-only call was sent once more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_terminated_worker_hands_its_session_over() {
-    let mut stage = Stage::set(&["answer-1-middle"]).await;
-    let (mut first, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
-    let waiting = stage.gates.next().await;
-    let (_second, _): (Tarsy, String) = stage.worker("w2").await;
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (mut first, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let waiting = system.gates.next().await;
+    let (_second, _): (Tarsy, String) = system.worker("w2").await;
     first.terminate();
     first.logged("SIGTERM").await;
-    stage.gates.open_all();
+    system.gates.open_all();
     waiting.open().await;
     let resumed = timeline.until(EventType::SessionResumed).await;
     assert_eq!(resumed.metadata["reason"], "released");
     let began = Instant::now();
     assert_eq!(first.finished().await.0, 0);
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
-    settled(&stage, session).await;
-    stage.assert_whole(session, &timeline.seen).await;
-    assert_eq!(stage.model_calls().values().sum::<u32>(), 4, "nothing was asked twice");
+    settled(&system, session).await;
+    system.assert_whole(session, &timeline.seen).await;
+    assert_eq!(system.model_calls().values().sum::<u32>(), 4, "nothing was asked twice");
     assert!(began.elapsed() < LEASE * 10);
-    let store = stage.database.store();
+    let store = system.database.store();
     let summary = store.show_session(session).await.unwrap().unwrap();
     assert_eq!((summary.status.as_str(), summary.epoch), (RunStatus::Completed.as_str(), 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deadline_iterations_and_token_totals_survive_a_restart() {
-    let mut stage = Stage::set(&["answer-2-start"]).await;
-    let (mut first, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
-    let waiting = stage.gates.next().await;
+    let mut system = TestSystem::start(&["answer-2-start"]).await;
+    let (mut first, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let waiting = system.gates.next().await;
     let deadline = format!("SELECT deadline_at::text FROM alert_sessions WHERE session_id = '{}'", session.0);
-    let before = stage.database.text(&deadline);
+    let before = system.database.text(&deadline);
     first.kill().await;
-    stage.gates.open_all();
+    system.gates.open_all();
     waiting.open().await;
-    let _second = stage.worker("w2").await;
+    let _second = system.worker("w2").await;
     timeline.until(EventType::SessionResumed).await;
     let end = timeline.finish().await;
-    assert_eq!(stage.database.text(&deadline), before);
+    assert_eq!(system.database.text(&deadline), before);
     // What the recording says its four answers cost: two of them were the first worker's.
     let expected = serde_json::json!({
         "stop_reason": "final_answer", "iterations": 4, "tool_calls": 5,

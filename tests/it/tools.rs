@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::support::process::metric;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/one_at_a_time.sh");
@@ -157,17 +157,17 @@ async fn an_answer_that_is_too_large_fails_at_once_with_that_and_the_next_call_i
 }
 
 /// Publishes an alert; returns the id of its session.
-async fn publish(stage: &Stage, body: &str) -> SessionId {
+async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), "Tarsy-Fingerprint": "one"});
     let body = body.as_bytes().to_vec();
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body, headers };
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 
-async fn timeline(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
-    let mut timeline = stage.follow(session).await;
+async fn timeline(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
     timeline.seen
 }
@@ -176,21 +176,21 @@ async fn timeline(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
 async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_busy() {
     let server = OneAtATime::new(&["wait"]);
     let (servers, transcript) = (server.line(), Some(RECORDING.to_owned()));
-    let stage = Stage::set_up(Setup { servers: &servers, transcript, ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let first = publish(&stage, MARK).await;
+    let system = TestSystem::start_with(Setup { servers: &servers, transcript, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let first = publish(&system, MARK).await;
     eventually("the call has arrived", async || server.requests().contains("\"wait\"")).await;
     let mut joined = Vec::new();
     for _ in 0..20 {
-        joined.push(publish(&stage, MARK).await);
+        joined.push(publish(&system, MARK).await);
     }
     for alert in joined {
-        let seen = timeline(&stage, alert).await;
+        let seen = timeline(&system, alert).await;
         assert_eq!(seen.last().unwrap().event_type, EventType::Joined);
     }
     assert_eq!(server.listed(), 1, "who joins needs no tools");
     server.go_on().await;
-    assert_eq!(timeline(&stage, first).await.last().unwrap().event_type, EventType::SessionCompleted);
+    assert_eq!(timeline(&system, first).await.last().unwrap().event_type, EventType::SessionCompleted);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,31 +198,31 @@ async fn an_unavailable_tool_server_is_waited_for_and_then_told_and_such_a_sessi
     let server = OneAtATime::new(&["change"]);
     std::fs::write(server.file("down"), "").unwrap();
     let (servers, tool_wait, cooldown) = (server.line(), Duration::from_secs(2), Duration::from_secs(3_600));
-    let stage = Stage::set_up(Setup { servers: &servers, tool_wait, cooldown, ..Setup::default() }).await;
-    let (worker, address) = stage.worker("w1").await;
+    let system = TestSystem::start_with(Setup { servers: &servers, tool_wait, cooldown, ..Setup::default() }).await;
+    let (worker, address) = system.worker("w1").await;
     let body = tarsy::drill::builtin("oom-killed").unwrap().alert;
 
-    let first = publish(&stage, body).await;
+    let first = publish(&system, body).await;
     worker.logged("alert waits for its mcp servers: unavailable: slow").await;
-    let seen = timeline(&stage, first).await;
+    let seen = timeline(&system, first).await;
     assert_eq!(seen[0].content, "Investigation started without the tools of slow: unavailable");
     assert!(seen[0].metadata["unavailable_servers"]["slow"].is_string(), "{:?}", seen[0].metadata);
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     assert!(metric(&address, "tarsy_tool_server_waits_total", "").await >= 1.0);
     assert!((metric(&address, "tarsy_sessions_without_tools_total", "").await - 1.0).abs() < f64::EPSILON);
     let sql = format!("SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'", first.0);
-    let told = stage.database.text(&sql);
+    let told = system.database.text(&sql);
     assert!(told.contains("could not be reached, so none of their tools can be called: slow."), "{told}");
-    let mut watch = stage.tarsy("watch", &["watch", &first.to_string()]);
+    let mut watch = system.tarsy("watch", &["watch", &first.to_string()]);
     let (_, shown) = watch.finished().await;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("started without tools of slow, chain default"), "{shown}");
 
     std::fs::remove_file(server.file("down")).unwrap();
-    let second = publish(&stage, body).await;
-    let seen = timeline(&stage, second).await;
+    let second = publish(&system, body).await;
+    let seen = timeline(&system, second).await;
     assert_eq!(seen[0].content, "Investigation started", "the first one does not answer for it");
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
-    let third = publish(&stage, body).await;
-    assert_eq!(timeline(&stage, third).await[0].metadata["joined_session_id"], second.to_string());
+    let third = publish(&system, body).await;
+    assert_eq!(timeline(&system, third).await[0].metadata["joined_session_id"], second.to_string());
 }

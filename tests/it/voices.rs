@@ -6,22 +6,22 @@ mod permissions;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 /// A tool of the drill that changes something.
 const RESTART: &str = "drill.restart_deployment";
 
 /// The drill's investigation, over.
-async fn investigated(stage: &Stage) -> SessionId {
-    let session = stage.publish().await;
-    assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+async fn investigated(system: &TestSystem) -> SessionId {
+    let session = system.publish().await;
+    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
     session
 }
 
 /// Names of the tools that the agents of a session are offered.
-fn offered(stage: &Stage, session: SessionId) -> Vec<String> {
+fn offered(system: &TestSystem, session: SessionId) -> Vec<String> {
     let names =
         "SELECT jsonb_path_query(plan, '$.stages[*].agents[*].tools[*].name') #>> '{}' AS name FROM session_plans";
     let sql = format!("SELECT string_agg(name, ' ') FROM ({names} WHERE session_id = '{session}') t");
-    stage.database.text(&sql).split(' ').map(str::to_owned).collect()
+    system.database.text(&sql).split(' ').map(str::to_owned).collect()
 }

@@ -8,54 +8,54 @@ use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
 
 use super::run;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
 const ENOUGH: &str = "Would a limit of 768Mi be enough?";
 
-async fn stored(stage: &Stage, session: SessionId) -> Vec<TimelineEvent> {
-    stage.database.store().events(session, 0, 1000).await.unwrap()
+async fn stored(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
+    system.database.store().events(session, 0, 1000).await.unwrap()
 }
 
 /// The drill's investigation, over.
-async fn investigated(stage: &Stage) -> SessionId {
-    let session = stage.publish().await;
-    assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+async fn investigated(system: &TestSystem) -> SessionId {
+    let session = system.publish().await;
+    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
     session
 }
 
 /// `tarsy ask --no-watch --json`.
-async fn ask(stage: &Stage, session: &str, question: &str) -> (SessionId, Value) {
-    let asked = run(stage, &["ask", session, question, "--no-watch", "--json"]).await.exits(0).json().remove(0);
+async fn ask(system: &TestSystem, session: &str, question: &str) -> (SessionId, Value) {
+    let asked = run(system, &["ask", session, question, "--no-watch", "--json"]).await.exits(0).json().remove(0);
     (SessionId::parse(asked["session_id"].as_str().unwrap()).unwrap(), asked)
 }
 
 /// The first user message of a session's only agent, as the journal has it.
-fn prompt(stage: &Stage, session: SessionId) -> String {
+fn prompt(system: &TestSystem, session: SessionId) -> String {
     let sql = "SELECT content FROM entries WHERE kind = 'prompt' AND role = 'user'";
-    stage.database.text(&format!("{sql} AND session_id = '{session}' ORDER BY entry_no LIMIT 1"))
+    system.database.text(&format!("{sql} AND session_id = '{session}' ORDER BY entry_no LIMIT 1"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
-    let mut stage = Stage::set(&[]).await;
-    let (mut first, _) = stage.worker("w1").await;
-    let session = investigated(&stage).await;
+    let mut system = TestSystem::start(&[]).await;
+    let (mut first, _) = system.worker("w1").await;
+    let session = investigated(&system).await;
 
     // Its worker dies while the second answer is written, behind the tool call of the first.
-    stage.gates.watch("answer-1-start");
-    let (question, asked) = ask(&stage, &session.short(), ENOUGH).await;
+    system.gates.watch("answer-1-start");
+    let (question, asked) = ask(&system, &session.short(), ENOUGH).await;
     let expected = json!({
         "session_id": question, "parent_id": session, "subject": "tarsy.questions.critical.question",
         "stream_sequence": asked["stream_sequence"],
     });
     assert_eq!(asked, expected);
-    let held = stage.gates.next().await;
-    stage.gates.open_all();
+    let held = system.gates.next().await;
+    system.gates.open_all();
     first.kill().await;
     held.open().await;
-    let (_second, _) = stage.worker("w2").await;
-    let mut timeline = stage.follow(question).await;
+    let (_second, _) = system.worker("w2").await;
+    let mut timeline = system.follow(question).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let types: Vec<&str> = timeline.seen.iter().map(|event| event.event_type.as_str()).collect();
     let expected = "session_started user_question stage_started llm_thinking llm_tool_call tool_result session_resumed \
@@ -68,18 +68,18 @@ async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
     assert_eq!(timeline.seen[0].metadata.get("alert_type"), None, "{:?}", timeline.seen[0]);
     let settled =
         format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{question}' AND settled_at IS NOT NULL");
-    eventually("it is settled", async || stage.database.number(&settled) == 1).await;
-    stage.assert_whole(question, &timeline.seen).await;
-    assert_eq!(stored(&stage, session).await.last().unwrap().event_type, EventType::SessionCompleted);
+    eventually("it is settled", async || system.database.number(&settled) == 1).await;
+    system.assert_whole(question, &timeline.seen).await;
+    assert_eq!(stored(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
 
     // Asking about a question is asking about its investigation.
-    let watched = run(&stage, &["ask", &question.short(), "Should we roll back\nbefore the weekend?"]).await.exits(0);
+    let watched = run(&system, &["ask", &question.short(), "Should we roll back\nbefore the weekend?"]).await.exits(0);
     for part in [&format!("question about session {}", session.short()), "before the weekend?", "Yes: revision 42"] {
         assert!(watched.out.contains(part), "{part}: {watched:?}");
     }
-    let second = stage.database.text("SELECT session_id::text FROM alert_sessions ORDER BY created_at DESC LIMIT 1");
+    let second = system.database.text("SELECT session_id::text FROM alert_sessions ORDER BY created_at DESC LIMIT 1");
     let second = SessionId::parse(&second).unwrap();
-    let prompt = prompt(&stage, second);
+    let prompt = prompt(&system, second);
     for part in [
         "```question\nShould we roll back\nbefore the weekend?\n```".to_owned(),
         format!("Question 1: {ENOUGH}\n\nAnswer 1: For some hours, but not for good."),
@@ -88,56 +88,56 @@ async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
     ] {
         assert!(prompt.contains(&part), "{part}: {prompt}");
     }
-    thread_is_watched(&stage, session, [question, second]).await;
+    thread_is_watched(&system, session, [question, second]).await;
 }
 
-async fn thread_is_watched(stage: &Stage, session: SessionId, [question, second]: [SessionId; 2]) {
-    let all = [stored(stage, session).await, stored(stage, question).await, stored(stage, second).await].concat();
+async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, second]: [SessionId; 2]) {
+    let all = [stored(system, session).await, stored(system, question).await, stored(system, second).await].concat();
     for any in [session, second] {
-        let thread = run(stage, &["watch", &any.short(), "--thread", "--json"]).await.exits(0);
+        let thread = run(system, &["watch", &any.short(), "--thread", "--json"]).await.exits(0);
         let shown: Vec<TimelineEvent> = thread.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(shown, all);
     }
-    let shown = run(stage, &["watch", &question.short(), "--thread"]).await.exits(0);
+    let shown = run(system, &["watch", &question.short(), "--thread"]).await.exits(0);
     let places = [&format!("session {}", session.short()), ENOUGH, "before the weekend?"]
         .map(|part| shown.out.find(part).unwrap_or_else(|| panic!("{part}: {shown:?}")));
     assert!(places.is_sorted(), "{shown:?}");
     let again = format!("Again: tarsy watch {} --thread", session.short());
     assert!(shown.err.starts_with(&again) && shown.err.lines().count() == 1, "one hint, at the end: {shown:?}");
-    let alone = run(stage, &["watch", &question.short(), "--json"]).await.exits(0);
-    assert_eq!(alone.out.lines().count(), stored(stage, question).await.len());
+    let alone = run(system, &["watch", &question.short(), "--json"]).await.exits(0);
+    assert_eq!(alone.out.lines().count(), stored(system, question).await.len());
 
-    let listed = run(stage, &["sessions", "list", "--json"]).await.exits(0).json();
+    let listed = run(system, &["sessions", "list", "--json"]).await.exits(0).json();
     let parents: Vec<_> = listed.iter().map(|line| line["parent_id"].clone()).collect();
     assert_eq!(parents, [json!(session), json!(session), json!(null)]);
-    let shown = run(stage, &["sessions", "show", &session.short()]).await.exits(0).out;
+    let shown = run(system, &["sessions", "show", &session.short()]).await.exits(0).out;
     assert!(shown.contains("2 questions:") && shown.contains("For some hours, but not for good."), "{shown}");
-    let shown = run(stage, &["sessions", "show", &question.short()]).await.exits(0).out;
+    let shown = run(system, &["sessions", "show", &question.short()]).await.exits(0).out;
     assert!(shown.contains(&format!("asks about  session {}", session.short())), "{shown}");
-    let report = run(stage, &["sessions", "show", &session.short(), "--report"]).await.exits(0).out;
+    let report = run(system, &["sessions", "show", &session.short(), "--report"]).await.exits(0).out;
     assert!(report.contains("## Questions") && report.contains("Yes: revision 42"), "{report}");
-    let again = run(stage, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
+    let again = run(system, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
     assert!(again.out.contains(ENOUGH) && again.out.contains("For some hours"), "{again:?}");
     assert!(again.err.contains("tarsy.questions.critical.question"), "it is asked again, not alerted: {again:?}");
-    let thread = stage.database.store().thread_sessions(session).await.unwrap();
+    let thread = system.database.store().thread_sessions(session).await.unwrap();
     assert_eq!((thread.len(), &thread[..3]), (4, &[session, question, second][..]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_of_one_investigation_run_side_by_side_and_a_watcher_waits_for_both() {
-    let mut stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = investigated(&stage).await;
-    stage.gates.watch("answer-0-start");
-    let (first, _) = ask(&stage, &session.to_string(), ENOUGH).await;
-    let held = stage.gates.next().await;
-    let (second, _) = ask(&stage, &session.to_string(), ENOUGH).await;
-    let other = stage.gates.next().await;
+    let mut system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = investigated(&system).await;
+    system.gates.watch("answer-0-start");
+    let (first, _) = ask(&system, &session.to_string(), ENOUGH).await;
+    let held = system.gates.next().await;
+    let (second, _) = ask(&system, &session.to_string(), ENOUGH).await;
+    let other = system.gates.next().await;
     let running = format!("SELECT count(*) FROM alert_sessions WHERE parent_id = '{session}' AND status = 'running'");
-    assert_eq!(stage.database.number(&running), 2);
-    let mut watch = stage.tarsy("watch", &["watch", &session.to_string(), "--thread", "--json"]);
+    assert_eq!(system.database.number(&running), 2);
+    let mut watch = system.tarsy("watch", &["watch", &session.to_string(), "--thread", "--json"]);
     watch.line_with(&format!("{first}\",\"session_seq\":2")).await;
-    stage.gates.open_all();
+    system.gates.open_all();
     held.open().await;
     other.open().await;
     let (code, rest) = watch.finished().await;
@@ -148,35 +148,35 @@ async fn questions_of_one_investigation_run_side_by_side_and_a_watcher_waits_for
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_in_a_question_reaches_neither_the_store_nor_the_model() {
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = investigated(&stage).await;
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = investigated(&system).await;
     let question = "Is password=zebra-crossing-42 right?\u{1b}[2J";
-    let asked = run(&stage, &["ask", &session.short(), question]).await.exits(0);
+    let asked = run(&system, &["ask", &session.short(), question]).await.exits(0);
     assert!(asked.out.contains("password=[masked] right?") && asked.out.contains("this is a recording"), "{asked:?}");
     assert!(!asked.out.contains('\u{1b}'), "{asked:?}");
     eventually("everything is settled", async || {
-        stage.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL") == 0
+        system.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL") == 0
     })
     .await;
     for table in ["alerts", "alert_sessions", "session_plans", "entries", "timeline_events", "llm_interactions"] {
         let sql = format!("SELECT count(*) FROM {table} t WHERE t::text LIKE '%zebra-crossing%'");
-        assert_eq!(stage.database.number(&sql), 0, "{table}");
+        assert_eq!(system.database.number(&sql), 0, "{table}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_asked_is_said_before_anything_is_published() {
-    let mut stage = Stage::set(&["answer-1-start"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let held = stage.gates.next().await;
-    let joined = stage.publish().await;
-    assert_eq!(stage.follow(joined).await.finish().await.event_type, EventType::Joined);
-    let dead = ask_about(&stage, "why?", "no id").await;
-    assert_eq!(stage.follow(dead).await.finish().await.event_type, EventType::SessionFailed);
-    let over = publish_alert(&stage, r#"{"alertname": "Other", "status": "resolved"}"#, json!({})).await;
-    assert_eq!(stage.follow(over).await.finish().await.event_type, EventType::SessionCompleted);
+    let mut system = TestSystem::start(&["answer-1-start"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
+    let joined = system.publish().await;
+    assert_eq!(system.follow(joined).await.finish().await.event_type, EventType::Joined);
+    let dead = ask_about(&system, "why?", "no id").await;
+    assert_eq!(system.follow(dead).await.finish().await.event_type, EventType::SessionFailed);
+    let over = publish_alert(&system, r#"{"alertname": "Other", "status": "resolved"}"#, json!({})).await;
+    assert_eq!(system.follow(over).await.finish().await.event_type, EventType::SessionCompleted);
 
     let long = "a".repeat(16_385);
     let (session, joined) = (session.to_string(), joined.to_string());
@@ -191,22 +191,22 @@ async fn what_cannot_be_asked_is_said_before_anything_is_published() {
         (&session, "-", "the question is empty"),
         (&session, &long, "at most 16384 bytes"),
     ] {
-        let refused = run(&stage, &["ask", id, question]).await.exits(1);
+        let refused = run(&system, &["ask", id, question]).await.exits(1);
         assert!(refused.err.contains(why) && refused.out.is_empty(), "{why}: {refused:?}");
     }
-    run(&stage, &["ask", &session]).await.exits(2);
-    assert_eq!(stage.database.number("SELECT count(*) FROM alerts"), 4);
+    run(&system, &["ask", &session]).await.exits(2);
+    assert_eq!(system.database.number("SELECT count(*) FROM alerts"), 4);
     drop(held);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
-    let mut stage = Stage::set(&["answer-1-start"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let held = stage.gates.next().await;
-    let joined = stage.publish().await;
-    assert_eq!(stage.follow(joined).await.finish().await.event_type, EventType::Joined);
+    let mut system = TestSystem::start(&["answer-1-start"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
+    let joined = system.publish().await;
+    assert_eq!(system.follow(joined).await.finish().await.event_type, EventType::Joined);
     let unknown = Uuid::now_v7().to_string();
     for (parent, why) in [
         ("password=zebra-crossing-42", "which is no session id"),
@@ -215,36 +215,36 @@ async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
         (&joined.to_string(), "there is no such session"),
         (&session.to_string(), "is not over yet"),
     ] {
-        let id = ask_about(&stage, "why?", parent).await;
-        let end = stage.follow(id).await.finish().await;
+        let id = ask_about(&system, "why?", parent).await;
+        let end = system.follow(id).await.finish().await;
         assert_eq!(
             (end.event_type, &end.metadata["dead_letter"]),
             (EventType::SessionFailed, &json!("invalid_parent"))
         );
         assert!(end.content.contains(why) && !end.content.contains("zebra"), "{}", end.content);
     }
-    stage.gates.open_all();
+    system.gates.open_all();
     held.open().await;
-    assert_eq!(stage.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
     for (body, reason) in [(&"a".repeat(20_000), "too_large"), (&" \n".to_owned(), "empty")] {
-        let id = ask_about(&stage, body, &session.to_string()).await;
-        assert_eq!(stage.follow(id).await.finish().await.metadata["dead_letter"], reason);
+        let id = ask_about(&system, body, &session.to_string()).await;
+        assert_eq!(system.follow(id).await.finish().await.metadata["dead_letter"], reason);
     }
     // Who may publish questions may ask, with an ordinary alert's body, too.
-    let id = ask_about(&stage, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
-    assert_eq!(stage.follow(id).await.finish().await.event_type, EventType::SessionCompleted);
-    assert_eq!(stored(&stage, id).await[1].content, r#"{"status": "resolved", "text": "why?"}"#);
+    let id = ask_about(&system, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
+    assert_eq!(system.follow(id).await.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(stored(&system, id).await[1].content, r#"{"status": "resolved", "text": "why?"}"#);
 }
 
-async fn ask_about(stage: &Stage, body: &str, parent: &str) -> SessionId {
+async fn ask_about(system: &TestSystem, body: &str, parent: &str) -> SessionId {
     let (session, question) = message(body, json!({PARENT_ID: parent}));
-    stage.connect().await.publish_question(question).await.unwrap();
+    system.connect().await.publish_question(question).await.unwrap();
     session
 }
 
-async fn publish_alert(stage: &Stage, body: &str, headers: Value) -> SessionId {
+async fn publish_alert(system: &TestSystem, body: &str, headers: Value) -> SessionId {
     let (session, alert) = message(body, headers);
-    stage.connect().await.publish_alert(alert).await.unwrap();
+    system.connect().await.publish_alert(alert).await.unwrap();
     session
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Ran, run, run_with};
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 fn verdicts(ran: &Ran) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -51,8 +51,8 @@ async fn with_everything_absent_every_check_says_so_in_time_and_without_a_passwo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
-    let stage = Stage::set(&[]).await;
-    let ran = run(&stage, &["doctor", "--json"]).await.exits(0);
+    let system = TestSystem::start(&[]).await;
+    let ran = run(&system, &["doctor", "--json"]).await.exits(0);
     let mut found = verdicts(&ran);
     assert_eq!(found.pop().unwrap().0, "workers");
     let expected = ["config", "nats", "streams", "postgres", "llm-service", "mcp drill"].map(|check| (check, "ok"));
@@ -63,15 +63,15 @@ async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
     let model = ran.json()[4]["detail"].as_str().unwrap().to_owned();
     assert!(model.ends_with("; replays recordings, no model is asked"), "{model}");
 
-    let jetstream = async_nats::jetstream::new(async_nats::connect(stage.nats.url()).await.unwrap());
+    let jetstream = async_nats::jetstream::new(async_nats::connect(system.nats.url()).await.unwrap());
     let mut alerts = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     alerts.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
     jetstream.update_stream(&alerts).await.unwrap();
     jetstream.delete_stream("TARSY_CONTROL").await.unwrap();
-    stage.database.execute(
+    system.database.execute(
         "DELETE FROM __diesel_schema_migrations WHERE version = (SELECT max(version) FROM __diesel_schema_migrations)",
     );
-    let ran = run(&stage, &["doctor"]).await.exits(1);
+    let ran = run(&system, &["doctor"]).await.exits(1);
     let out = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "FAIL stream TARSY_ALERTS: discard is \"old\", must be \"new\"",
@@ -85,25 +85,25 @@ async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools_are_listed_with_what_a_model_may_call() {
-    let stage = Stage::set(&[]).await;
-    let ran = run(&stage, &["tools"]).await.exits(0);
+    let system = TestSystem::start(&[]).await;
+    let ran = run(&system, &["tools"]).await.exits(0);
     assert!(ran.out.starts_with("drill: ") && ran.out.contains("yes, read-only"), "{}", ran.out);
-    let all = run(&stage, &["tools", "drill", "--json"]).await.exits(0).json();
+    let all = run(&system, &["tools", "drill", "--json"]).await.exits(0).json();
     assert!(all.iter().any(|tool| tool["offered"] == true && tool["read_only"] == true), "{all:#?}");
     let withheld: Vec<&Value> = all.iter().filter(|tool| tool["offered"] == false).collect();
     assert!(withheld.iter().all(|tool| tool["withheld"] == "it may change something"), "{withheld:?}");
-    let unknown = run(&stage, &["tools", "k8s"]).await.exits(1);
+    let unknown = run(&system, &["tools", "k8s"]).await.exits(1);
     assert!(unknown.err.contains("there is no MCP server \"k8s\"; defined: drill"), "{}", unknown.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denied_tool_is_withheld_and_a_name_that_the_server_does_not_have_is_said() {
-    let stage = Stage::set(&[]).await;
-    let tools = async || run(&stage, &["tools", "drill", "--json"]).await.exits(0);
+    let system = TestSystem::start(&[]).await;
+    let tools = async || run(&system, &["tools", "drill", "--json"]).await.exits(0);
     let name = |tool: &Value| tool["name"].as_str().unwrap().trim_start_matches("drill.").to_owned();
     let before = tools().await.json();
     let read_only: Vec<String> = before.iter().filter(|tool| tool["read_only"] == true).map(name).collect();
-    let file = stage.file("tarsy.yaml");
+    let file = system.file("tarsy.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     let keys = format!("    deny: [{}, pods_exec]\n    read_only: [{}]\n    allow:", read_only[0], read_only[0]);
     std::fs::write(&file, text.replacen("    allow:", &keys, 1)).unwrap();
@@ -115,7 +115,7 @@ async fn a_denied_tool_is_withheld_and_a_name_that_the_server_does_not_have_is_s
     assert_eq!(offered, read_only.len() - 1, "nothing else has changed");
     let unknown = "the server has no tool of these names: deny: pods_exec";
     assert!(ran.err.contains(unknown), "{}", ran.err);
-    let checks = run(&stage, &["doctor", "--json"]).await.json();
+    let checks = run(&system, &["doctor", "--json"]).await.json();
     let check = checks.iter().find(|check| check["check"] == "mcp drill").unwrap();
     assert_eq!(check["verdict"], "warn");
     assert!(check["detail"].as_str().unwrap().contains(unknown), "{check}");

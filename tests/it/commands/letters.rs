@@ -6,13 +6,13 @@ use tarsy::investigation::ids::SessionId;
 use uuid::Uuid;
 
 use super::run;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
-async fn give_up(stage: &Stage, body: &[u8], chain: Option<&str>) -> SessionId {
+async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), CHAIN: chain});
     let alert = NewAlert { priority: Priority::High, suffix: Some("ci".to_owned()), body: body.to_vec(), headers };
-    let nats = stage.connect().await;
+    let nats = system.connect().await;
     let before = nats.dead_letter_count().await.unwrap();
     nats.publish_alert(alert).await.unwrap();
     let stored = async {
@@ -26,22 +26,22 @@ async fn give_up(stage: &Stage, body: &[u8], chain: Option<&str>) -> SessionId {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
-    let stage = Stage::set(&[]).await;
-    let empty = run(&stage, &["dead-letters", "list"]).await.exits(0);
+    let system = TestSystem::start(&[]).await;
+    let empty = run(&system, &["dead-letters", "list"]).await.exits(0);
     assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no dead letter\n"));
 
-    let (_worker, _) = stage.worker("w1").await;
-    let misrouted = give_up(&stage, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;
-    let broken = give_up(&stage, b"\xff\xfe", None).await;
+    let (_worker, _) = system.worker("w1").await;
+    let misrouted = give_up(&system, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;
+    let broken = give_up(&system, b"\xff\xfe", None).await;
     let (first, second) = (misrouted.short(), broken.short());
 
-    let listed = run(&stage, &["dead-letters", "list"]).await.exits(0);
+    let listed = run(&system, &["dead-letters", "list"]).await.exits(0);
     let reasons: Vec<&str> = listed.out.lines().skip(1).map(|line| &line[23..36]).collect();
     assert_eq!(reasons, ["undecodable  ", "unknown_chain"], "{}", listed.out);
-    let listed = run(&stage, &["dead-letters", "list", "--json", "--limit", "1"]).await.exits(0).json();
+    let listed = run(&system, &["dead-letters", "list", "--json", "--limit", "1"]).await.exits(0).json();
     assert_eq!((listed.len(), &listed[0]["alert_id"], &listed[0]["body_bytes"]), (1, &json!(broken), &json!(2)));
 
-    let shown = run(&stage, &["dead-letters", "show", &first]).await.exits(0);
+    let shown = run(&system, &["dead-letters", "show", &first]).await.exits(0);
     for part in [
         "reason unknown_chain",
         "from tarsy.alerts.high.ci, sequence 1, delivery 1",
@@ -51,21 +51,21 @@ async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }
-    let body = run(&stage, &["dead-letters", "show", &first, "--body"]).await.exits(0);
+    let body = run(&system, &["dead-letters", "show", &first, "--body"]).await.exits(0);
     assert_eq!(body.out, "{\"alertname\": \"NodeNotReady\"}");
 
-    let again = run(&stage, &["dead-letters", "retry", &first, "--chain", "default", "--watch"]).await.exits(0);
+    let again = run(&system, &["dead-letters", "retry", &first, "--chain", "default", "--watch"]).await.exits(0);
     assert!(again.err.contains(&format!("does {first} again")) && again.out.contains("completed"), "{again:?}");
-    let gone = run(&stage, &["dead-letters", "retry", &first]).await.exits(1);
+    let gone = run(&system, &["dead-letters", "retry", &first]).await.exits(1);
     assert!(gone.err.contains("no dead letter's alert has"), "{gone:?}");
 
-    let dropped = run(&stage, &["dead-letters", "drop", &second]).await.exits(0);
+    let dropped = run(&system, &["dead-letters", "drop", &second]).await.exits(0);
     assert_eq!(dropped.out, format!("dropped alert {second} (undecodable, from tarsy.alerts.high.ci, 2 B)\n"));
-    run(&stage, &["dead-letters", "show", &second]).await.exits(1);
-    let gone = run(&stage, &["dead-letters", "drop", &broken.to_string()]).await.exits(1);
+    run(&system, &["dead-letters", "show", &second]).await.exits(1);
+    let gone = run(&system, &["dead-letters", "drop", &broken.to_string()]).await.exits(1);
     let words = format!("alert {second} has no dead letter: it was never one, or is retried or dropped");
     assert!(gone.err.contains(&words), "{gone:?}");
-    run(&stage, &["dead-letters", "drop", "@999"]).await.exits(1);
-    let empty = run(&stage, &["dead-letters", "list", "--json"]).await.exits(0);
+    run(&system, &["dead-letters", "drop", "@999"]).await.exits(1);
+    let empty = run(&system, &["dead-letters", "list", "--json"]).await.exits(0);
     assert_eq!(empty.out, "");
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::run;
 use crate::support::process::metric_is;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 
 /// Everything that is settled was so ten days before.
 const AGE: &str = "UPDATE alert_sessions SET settled_at = settled_at - interval '10 d'; \
@@ -12,52 +12,52 @@ const AGE: &str = "UPDATE alert_sessions SET settled_at = settled_at - interval 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle() {
-    let stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
-    stage.assert_whole(session, &timeline.seen).await;
+    system.assert_whole(session, &timeline.seen).await;
 
-    let nothing_said = run(&stage, &["prune"]).await.exits(2);
+    let nothing_said = run(&system, &["prune"]).await.exits(2);
     assert!(nothing_said.err.contains("say --older-than, or configure `retention`"), "{nothing_said:?}");
-    let young = run(&stage, &["prune", "--older-than", "9d"]).await.exits(0);
+    let young = run(&system, &["prune", "--older-than", "9d"]).await.exits(0);
     assert_eq!((young.out.as_str(), young.err.as_str()), ("", "nothing is old enough: no row deleted\n"));
 
-    stage.database.execute(AGE);
-    let counted = run(&stage, &["prune", "--older-than", "9d", "--dry-run", "--json"]).await.exits(0).json().remove(0);
+    system.database.execute(AGE);
+    let counted = run(&system, &["prune", "--older-than", "9d", "--dry-run", "--json"]).await.exits(0).json().remove(0);
     assert_eq!(counted["dry_run"], json!(true));
     assert_eq!((&counted["rows"]["alert_sessions"], &counted["rows"]["alerts"]), (&json!(1), &json!(1)));
-    let told = run(&stage, &["prune", "--older-than", "9d", "--dry-run"]).await.exits(0).out;
+    let told = run(&system, &["prune", "--older-than", "9d", "--dry-run"]).await.exits(0).out;
     assert!(told.contains("1  alert_sessions would be deleted"), "{told}");
-    let pruned = run(&stage, &["prune", "--older-than", "9d", "--json"]).await.exits(0).json().remove(0);
+    let pruned = run(&system, &["prune", "--older-than", "9d", "--json"]).await.exits(0).json().remove(0);
     assert_eq!((&pruned["dry_run"], &pruned["rows"]), (&json!(false), &counted["rows"]));
 
-    let whole = run(&stage, &["sessions", "show", &session.to_string()]).await.exits(1);
+    let whole = run(&system, &["sessions", "show", &session.to_string()]).await.exits(1);
     assert!(whole.err.contains("or be deleted (tarsy prune)"), "{whole:?}");
-    let part = run(&stage, &["sessions", "show", &session.short()]).await.exits(1);
+    let part = run(&system, &["sessions", "show", &session.short()]).await.exits(1);
     assert!(part.err.contains("old ones may be deleted (tarsy prune)"), "{part:?}");
     // The stream has its timeline for three days more.
-    let watched = run(&stage, &["watch", &session.to_string(), "--json"]).await.exits(0);
+    let watched = run(&system, &["watch", &session.to_string(), "--json"]).await.exits(0);
     assert_eq!(watched.json().len(), timeline.seen.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_deletes_what_is_older_than_its_configuration_keeps_and_counts_it() {
     let sections = "retention:\n  sessions: 9d\n  alerts: 9d\ndatabase:\n  pool_size: 2\n";
-    let stage = Stage::set_up(Setup { sections, sweep: std::time::Duration::from_secs(1), ..Setup::default() }).await;
-    let (_worker, metrics) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let system = TestSystem::start_with(Setup { sections, sweep: std::time::Duration::from_secs(1), ..Setup::default() }).await;
+    let (_worker, metrics) = system.worker("w1").await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
     timeline.finish().await;
-    stage.assert_whole(session, &timeline.seen).await;
+    system.assert_whole(session, &timeline.seen).await;
     metric_is(&metrics, "tarsy_rows_pruned_total", "", 0.0).await;
     // The worker's sessions, its renewals, and the test's own look.
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                        AND application_name LIKE 'tarsy worker%'";
-    assert!(stage.database.number(connections) <= 3, "{}", stage.database.number(connections));
-    stage.database.execute(AGE);
+    assert!(system.database.number(connections) <= 3, "{}", system.database.number(connections));
+    system.database.execute(AGE);
     metric_is(&metrics, "tarsy_rows_pruned_total", "table=\"alert_sessions\"", 1.0).await;
     metric_is(&metrics, "tarsy_rows_pruned_total", "table=\"alerts\"", 1.0).await;
-    assert_eq!(stage.database.number("SELECT count(*) FROM timeline_events"), 0);
+    assert_eq!(system.database.number("SELECT count(*) FROM timeline_events"), 0);
 }

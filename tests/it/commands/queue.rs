@@ -10,15 +10,15 @@ use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
 use super::run;
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 fn id() -> SessionId {
     SessionId(Uuid::now_v7())
 }
 
 /// Says again and again that two busy workers are there.
-async fn announce(stage: &Stage) {
-    let presence = WorkerPresence::new(&stage.connect().await);
+async fn announce(system: &TestSystem) {
+    let presence = WorkerPresence::new(&system.connect().await);
     let workers = ["w1", "w2"].map(|name| WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
         name: name.to_owned(),
@@ -36,23 +36,23 @@ async fn announce(stage: &Stage) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works() {
-    let stage = Stage::set(&[]).await;
-    let file = stage.file("alert.txt");
+    let system = TestSystem::start(&[]).await;
+    let file = system.file("alert.txt");
     std::fs::write(&file, "disk full on db-3").unwrap();
     let file = file.to_str().unwrap().to_owned();
-    let first = run(&stage, &["submit", &file, "--json", "--force", "--suffix", "disk"]).await.exits(0);
+    let first = run(&system, &["submit", &file, "--json", "--force", "--suffix", "disk"]).await.exits(0);
     let published = first.json().remove(0);
     assert_eq!((&published["subject"], &published["stream_sequence"]), (&json!("tarsy.alerts.normal.disk"), &json!(1)));
 
-    let alone = run(&stage, &["submit", &file, "--watch", "--timeout", "8s"]).await.exits(3);
+    let alone = run(&system, &["submit", &file, "--watch", "--timeout", "8s"]).await.exits(3);
     let waiting = "queued: 1 alert of priority normal before it; no worker is there: tarsy worker starts one\n";
     assert!(alone.err.contains(waiting), "{}", alone.err);
     let unbegun = published["session_id"].as_str().unwrap().to_owned();
     let submit = ["submit", &file, "--watch", "--timeout", "8s", "--priority", "low"];
     let watch = ["watch", &unbegun, "--timeout", "8s"];
-    let both = async { tokio::join!(run(&stage, &submit), run(&stage, &watch)) };
+    let both = async { tokio::join!(run(&system, &submit), run(&system, &watch)) };
     let (submitted, watched) = tokio::select! {
-        () = announce(&stage) => unreachable!("it goes on for ever"),
+        () = announce(&system) => unreachable!("it goes on for ever"),
         both = both => both,
     };
     let expected = "queued: the next one of priority low; 2 workers, 8 slots, 8 busy\n";
@@ -63,12 +63,12 @@ async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_that_happens_anywhere_is_shown_until_ctrl_c() {
-    let mut stage = Stage::set(&["answer-1-start"]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let held = stage.gates.next().await;
-    let mut people = stage.tarsy("watch", &["watch", "--all"]);
-    let mut programs = stage.tarsy("watch", &["watch", "--all", "--json"]);
+    let mut system = TestSystem::start(&["answer-1-start"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
+    let mut people = system.tarsy("watch", &["watch", "--all"]);
+    let mut programs = system.tarsy("watch", &["watch", "--all", "--json"]);
     let running = people.line_with("running for").await;
     assert!(running.contains(&session.short()) && running.contains("on w1"), "{running}");
     let listed = programs.line_with("\"status\":\"running\"").await;

@@ -17,7 +17,7 @@ use tonic_health::ServingStatus;
 
 use super::harness::{ask, failed, request};
 use crate::support::process::Tarsy;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 
 /// Answers every request with this chunk, again and again.
 #[derive(Debug)]
@@ -75,16 +75,16 @@ fn most_memory(process: &Tarsy) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_whose_model_never_stops_ends_the_investigation_in_bounded_memory() {
     let setup = Setup { sections: "defaults: {max_iterations: 3, iteration_timeout: 30s}\n", ..Setup::default() };
-    let stage = Stage::set_up(setup).await;
+    let system = TestSystem::start_with(setup).await;
     let (address, service) = serve(text(1 << 20)).await;
-    let env = stage.env(stage.database.url());
+    let env = system.env(system.database.url());
     let mut env = env.each();
     env[2].1 = &address;
     let mut worker = Tarsy::spawn("w1", &["worker", "--name", "w1"], &env);
     worker.ready().await;
     let before = most_memory(&worker);
-    let session = stage.publish().await;
-    let mut timeline = stage.follow(session).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionFailed);
     assert!(end.content.contains("the answer is too large: at most 4 MiB of text"), "{end:?}");

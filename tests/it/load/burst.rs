@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Alert, assert_all_completed, ended, paced, publish, publish_many};
 use crate::support::figures::{Figures, between, from_env};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::{eventually, eventually_within};
 
 const BURST: usize = 5000;
@@ -29,39 +29,39 @@ async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() 
     let to_end = from_env("TARSY_LOAD_BURST_TO_END", 0) == 1;
     let transcript = Some(paced(1, if to_end { QUICK } else { SLOW }));
     let setup = Setup { lease: Duration::from_secs(30), slots: 8, reserved: 1, transcript, ..Setup::default() };
-    let stage = Stage::set_up(setup).await;
-    let (worker, _) = stage.worker("w1").await;
-    publish_many(&stage, 7).await;
+    let system = TestSystem::start_with(setup).await;
+    let (worker, _) = system.worker("w1").await;
+    publish_many(&system, 7).await;
     let running = "SELECT count(*) FROM alert_sessions WHERE status = 'running'";
     if !to_end {
-        eventually("every slot but the reserved one is taken", async || stage.database.number(running) == 7).await;
+        eventually("every slot but the reserved one is taken", async || system.database.number(running) == 7).await;
     }
     let (pid, stop) = (worker.pid(), CancellationToken::new());
     let before = memory_kib(pid);
     let most = tokio::spawn(watch_memory(pid, stop.clone()));
 
     let began = Instant::now();
-    publish_many(&stage, count).await;
+    publish_many(&system, count).await;
     let published = began.elapsed();
-    let jetstream = stage.jetstream().await;
+    let jetstream = system.jetstream().await;
     let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
     let mut critical = Vec::new();
     for _ in 0..CRITICAL {
         critical.push(publish(&jetstream, alert).await);
         tokio::time::sleep(BETWEEN_CRITICAL).await; // critical alerts come one by one, while all slots are busy
     }
-    let claims = claims_of(&stage, &critical).await;
+    let claims = claims_of(&system, &critical).await;
     let all = count + 7 + CRITICAL;
     if to_end {
         let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         let patience = Duration::from_secs(3600);
         let whole = i64::try_from(all).unwrap();
-        eventually_within(patience, "all are over", async || stage.database.number(sql) == whole).await;
+        eventually_within(patience, "all are over", async || system.database.number(sql) == whole).await;
     }
     let took = began.elapsed();
     stop.cancel();
     let most = most.await.unwrap();
-    let over = stage.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
+    let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     println!(
         "{count} alerts published in {published:.1?}, {over} of {all} investigated in {took:.1?} ({:.0}/s)\n  \
          critical ones claimed after: {claims}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
@@ -74,15 +74,15 @@ async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() 
         assert!(to_end || most < before + MAX_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
     }
     if to_end {
-        ended(&stage, all).await;
-        stage.queue_is_empty().await;
-        stage.assert_all_whole().await;
-        assert_all_completed(&stage, all);
+        ended(&system, all).await;
+        system.queue_is_empty().await;
+        system.assert_all_whole().await;
+        assert_all_completed(&system, all);
     }
 }
 
 /// From the stream's acknowledgement to the first event of the session.
-async fn claims_of(stage: &Stage, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
+async fn claims_of(system: &TestSystem, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
     let mut claims = Figures::default();
     for (session, published) in critical {
         let started = format!(
@@ -92,7 +92,7 @@ async fn claims_of(stage: &Stage, critical: &[(SessionId, DateTime<Utc>)]) -> Fi
         );
         let mut micros = 0;
         eventually("a critical alert is claimed", async || {
-            micros = stage.database.number(&started);
+            micros = system.database.number(&started);
             micros > 0
         })
         .await;

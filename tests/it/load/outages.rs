@@ -10,7 +10,7 @@ use crate::support::figures::from_env;
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
 use crate::support::process::{Tarsy, metric_is};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const SESSIONS: usize = 6;
@@ -21,24 +21,24 @@ const LEASE: Duration = Duration::from_secs(30);
 const OUTAGE_SECS: u64 = 6;
 
 /// Two workers with sessions that all have been answered once.
-async fn at_work(setup: Setup<'_>) -> (Stage, [Tarsy; 2]) {
+async fn at_work(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
     let transcript = Some(paced(ANSWERS, CALL));
-    let stage = Stage::set_up(Setup { lease: LEASE, transcript, ..setup }).await;
-    let workers = [stage.worker("w1").await.0, stage.worker("w2").await.0];
-    publish_many(&stage, SESSIONS).await;
-    works_on(&stage, 0).await;
-    (stage, workers)
+    let system = TestSystem::start_with(Setup { lease: LEASE, transcript, ..setup }).await;
+    let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
+    publish_many(&system, SESSIONS).await;
+    works_on(&system, 0).await;
+    (system, workers)
 }
 
 /// Returns when every session has written two more checkpoints than `before`.
-async fn works_on(stage: &Stage, before: i64) {
+async fn works_on(system: &TestSystem, before: i64) {
     let least = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
     let sql = format!("SELECT coalesce(({least}{SESSIONS}), 0)");
-    eventually("every session works", async || stage.database.number(&sql) >= before + 2).await;
+    eventually("every session works", async || system.database.number(&sql) >= before + 2).await;
 }
 
-fn most_checkpoints(stage: &Stage) -> i64 {
-    stage.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
+fn most_checkpoints(system: &TestSystem) -> i64 {
+    system.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
 }
 
 /// How often sessions changed hands.
@@ -53,11 +53,11 @@ struct Changes {
 const NONE: Changes = Changes { released: 0, expired: 0 };
 
 /// All over, in order, whole.
-async fn all_is_well(stage: &Stage, count: usize) -> Changes {
-    ended(stage, count).await;
-    stage.queue_is_empty().await;
-    let timelines = stage.assert_all_whole().await;
-    assert_all_completed(stage, count);
+async fn all_is_well(system: &TestSystem, count: usize) -> Changes {
+    ended(system, count).await;
+    system.queue_is_empty().await;
+    let timelines = system.assert_all_whole().await;
+    assert_all_completed(system, count);
     let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
     let (expired, released): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "lease_expired");
     Changes { released: released.len(), expired: expired.len() }
@@ -65,38 +65,38 @@ async fn all_is_well(stage: &Stage, count: usize) -> Changes {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt() {
-    let (mut stage, workers) = at_work(Setup::default()).await;
-    stage.nats.kill();
+    let (mut system, workers) = at_work(Setup::default()).await;
+    system.nats.kill();
     for worker in &workers {
         worker.logged("nats is unavailable").await;
     }
     // Runs do not wait for the broker.
-    let before = most_checkpoints(&stage);
-    works_on(&stage, before).await;
-    stage.nats.restart().await;
-    publish_many(&stage, 2).await;
-    assert_eq!(all_is_well(&stage, SESSIONS + 2).await, NONE);
+    let before = most_checkpoints(&system);
+    works_on(&system, before).await;
+    system.nats.restart().await;
+    publish_many(&system, 2).await;
+    assert_eq!(all_is_well(&system, SESSIONS + 2).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn investigations_outlive_the_loss_of_all_streams() {
-    let (mut stage, workers) = at_work(Setup::default()).await;
-    stage.nats.kill();
+    let (mut system, workers) = at_work(Setup::default()).await;
+    system.nats.kill();
     for worker in &workers {
         worker.logged("nats is unavailable").await;
     }
-    stage.nats.restart_empty().await;
-    stage.migrate().await;
+    system.nats.restart_empty().await;
+    system.migrate().await;
     // The new stream gives the sequences of the lost alerts to others.
-    publish_many(&stage, SESSIONS).await;
-    assert_eq!(all_is_well(&stage, 2 * SESSIONS).await, NONE);
+    publish_many(&system, SESSIONS).await;
+    assert_eq!(all_is_well(&system, 2 * SESSIONS).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_were_released_before_all_streams_were_lost_are_published_again() {
     let watched = &["answer-3-start"];
     let sweep = Duration::from_secs(1);
-    let mut stage = Stage::set_up(Setup {
+    let mut system = TestSystem::start_with(Setup {
         watched,
         lease: LEASE,
         sweep,
@@ -105,57 +105,57 @@ async fn sessions_that_were_released_before_all_streams_were_lost_are_published_
         ..Setup::default()
     })
     .await;
-    let (mut leaving, _) = stage.worker("w1").await;
-    publish_many(&stage, SESSIONS).await;
+    let (mut leaving, _) = system.worker("w1").await;
+    publish_many(&system, SESSIONS).await;
     let mut waiting = Vec::new();
     for _ in 0..SESSIONS {
-        waiting.push(stage.gates.next().await);
+        waiting.push(system.gates.next().await);
     }
-    stage.nats.kill();
+    system.nats.kill();
     leaving.logged("nats is unavailable").await;
     // The calls finish and the sessions are given back, but the broker hears of neither.
     leaving.terminate();
     leaving.logged("SIGTERM").await;
-    stage.gates.open_all();
+    system.gates.open_all();
     for arrived in waiting {
         arrived.open().await;
     }
     assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
-    stage.nats.restart_empty().await;
-    stage.migrate().await;
-    let _successor = stage.worker("w2").await;
-    assert_eq!(all_is_well(&stage, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
+    system.nats.restart_empty().await;
+    system.migrate().await;
+    let _successor = system.worker("w2").await;
+    assert_eq!(all_is_well(&system, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_past_its_deadline_whose_workers_and_job_are_gone_is_ended_by_a_sweep() {
     let (watched, sweep) = (&["answer-1-middle"], Duration::from_secs(1));
-    let mut stage = Stage::set_up(Setup { watched, sweep, ..Setup::default() }).await;
-    let (mut worker, _) = stage.worker("w1").await;
-    let session = stage.publish().await;
-    let held = stage.gates.next().await;
+    let mut system = TestSystem::start_with(Setup { watched, sweep, ..Setup::default() }).await;
+    let (mut worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
     worker.kill().await;
     drop(held);
-    stage.jetstream().await.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
-    stage.database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
-    let paid = stage.model_calls();
+    system.jetstream().await.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
+    system.database.execute("UPDATE alert_sessions SET deadline_at = clock_timestamp()");
+    let paid = system.model_calls();
 
-    let (_sweeper, metrics) = stage.worker("w2").await;
-    let mut timeline = stage.follow(session).await;
+    let (_sweeper, metrics) = system.worker("w2").await;
+    let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionTimedOut, &"deadline".into()));
     metric_is(&metrics, "tarsy_sweeps_total", "found=\"overdue\"", 1.0).await;
     let settled = "SELECT count(*) FROM alert_sessions WHERE status = 'timed_out' AND settled_at IS NOT NULL";
-    eventually("it is settled", async || stage.database.number(settled) == 1).await;
-    assert_eq!(stage.model_calls(), paid, "nobody goes on with it");
-    stage.queue_is_empty().await;
+    eventually("it is settled", async || system.database.number(settled) == 1).await;
+    assert_eq!(system.model_calls(), paid, "nobody goes on with it");
+    system.queue_is_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    let (stage, workers) = at_work(Setup { database, ..Setup::default() }).await;
+    let (system, workers) = at_work(Setup { database, ..Setup::default() }).await;
     postgres.crash();
     let crashed = Instant::now();
     for worker in &workers {
@@ -165,8 +165,8 @@ async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     tokio::time::sleep(outage.saturating_sub(crashed.elapsed())).await; // the outage itself
     postgres.restart().await;
     let unavailable = crashed.elapsed();
-    publish_many(&stage, 2).await;
-    let changes = all_is_well(&stage, SESSIONS + 2).await;
+    publish_many(&system, 2).await;
+    let changes = all_is_well(&system, SESSIONS + 2).await;
     println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0, "what nobody could renew is nobody's death");
 }
@@ -176,16 +176,16 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS));
     let transcript = Some(paced(ANSWERS, CALL));
     let watched = &["answer-3-start"];
-    let mut stage = Stage::set_up(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
-    let workers = [stage.worker("w1").await.0, stage.worker("w2").await.0];
-    publish_many(&stage, SESSIONS).await;
+    let mut system = TestSystem::start_with(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
+    let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
+    publish_many(&system, SESSIONS).await;
     // Every session waits for an answer of which nothing has come: a stream that breaks later is a failed call.
     let mut waiting = Vec::new();
     for _ in 0..SESSIONS {
-        waiting.push(stage.gates.next().await);
+        waiting.push(system.gates.next().await);
     }
-    stage.gates.open_all();
-    stage.llm.kill().await;
+    system.gates.open_all();
+    system.llm.kill().await;
     let killed = Instant::now();
     drop(waiting);
     for worker in &workers {
@@ -193,11 +193,11 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     }
     let released = "SELECT count(*) FROM alert_sessions WHERE status = 'running' AND lease_owner IS NULL";
     let all = i64::try_from(SESSIONS).unwrap();
-    eventually("every session is released", async || stage.database.number(released) == all).await;
+    eventually("every session is released", async || system.database.number(released) == all).await;
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
-    let address = stage.llm_addr().to_owned();
-    stage.start_llm_service(&address).await;
-    let changes = all_is_well(&stage, SESSIONS).await;
+    let address = system.llm_addr().to_owned();
+    system.start_llm_service(&address).await;
+    let changes = all_is_well(&system, SESSIONS).await;
     println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0);
     assert!(changes.released <= 3 * SESSIONS, "sessions were claimed again and again while the model was unavailable");

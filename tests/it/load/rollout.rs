@@ -6,7 +6,7 @@ use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
 use super::{assert_all_completed, ended, paced, publish_many};
 use crate::support::figures::{Figures, between};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const SESSIONS: usize = 50;
@@ -19,31 +19,31 @@ const MARGIN: Duration = Duration::from_secs(1);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than_the_drain_of_one_call() {
     let transcript = Some(paced(ANSWERS, CALL));
-    let stage =
-        Stage::set_up(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() }).await;
+    let system =
+        TestSystem::start_with(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() }).await;
     let mut workers = Vec::new();
     for number in 0..WORKERS {
-        workers.push(stage.worker(&format!("old{number}")).await.0);
+        workers.push(system.worker(&format!("old{number}")).await.0);
     }
-    publish_many(&stage, SESSIONS).await;
+    publish_many(&system, SESSIONS).await;
     let calling = "SELECT count(*) FROM agent_executions WHERE status = 'running' AND checkpoint > 1";
     let all = i64::try_from(SESSIONS).unwrap();
-    eventually("every session works", async || stage.database.number(calling) == all).await;
+    eventually("every session works", async || system.database.number(calling) == all).await;
 
     let rolling = Instant::now();
     let (mut replacements, mut exits) = (Vec::new(), Figures::default());
     for (number, mut old) in workers.into_iter().enumerate() {
-        replacements.push(stage.worker(&format!("new{number}")).await.0);
+        replacements.push(system.worker(&format!("new{number}")).await.0);
         let terminated = Instant::now();
         old.terminate();
         assert_eq!(old.finished().await.0, 0, "{}", old.log());
         exits.add(terminated.elapsed());
     }
     let rolled = rolling.elapsed();
-    ended(&stage, SESSIONS).await;
-    stage.queue_is_empty().await;
-    let timelines = stage.assert_all_whole().await;
-    assert_all_completed(&stage, SESSIONS);
+    ended(&system, SESSIONS).await;
+    system.queue_is_empty().await;
+    let timelines = system.assert_all_whole().await;
+    assert_all_completed(&system, SESSIONS);
 
     let (mut stalls, mut gaps) = (Figures::default(), Figures::default());
     let mut handed_over = 0;

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{Published, assert_all_completed, ended, first, paced, publish_many};
 use crate::support::figures::{Figures, between, from_env};
 use crate::support::process::Tarsy;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::stream::Timelines;
 use crate::support::wait::eventually;
 
@@ -38,29 +38,29 @@ struct HandedBack {
 async fn sigterm_again_and_again_under_load_strands_nothing_and_another_worker_resumes_within_a_second() {
     let rounds = from_env("TARSY_LOAD_ROUNDS", ROUNDS);
     let setup = Setup { lease: LEASE, slots: 12, transcript: Some(paced(ANSWERS, CALL)), ..Setup::default() };
-    let stage = Stage::set_up(setup).await;
+    let system = TestSystem::start_with(setup).await;
     let began = Instant::now();
-    let (mut older, mut newer) = (stage.worker("w0").await.0, stage.worker("w1").await.0);
+    let (mut older, mut newer) = (system.worker("w0").await.0, system.worker("w1").await.0);
     let (mut published, mut exits) = (Published::new(), JoinSet::new());
     for round in 0..rounds {
-        top_up(&stage, &mut published).await;
+        top_up(&system, &mut published).await;
         let name = format!("w{round}");
-        let next = stage.worker(&format!("w{}", round + 2)).await.0;
+        let next = system.worker(&format!("w{}", round + 2)).await.0;
         older.terminate();
         let leaving = std::mem::replace(&mut older, std::mem::replace(&mut newer, next));
         leaving.logged("SIGTERM").await;
         let left = format!("SELECT count(*) FROM alert_sessions WHERE status = 'running' AND worker_name = '{name}'");
-        eventually(&format!("the sessions of {name} go on"), async || stage.database.number(&left) == 0).await;
-        let counted = stage.database.number("SELECT coalesce(max(attempts), 0)::bigint FROM alert_sessions");
+        eventually(&format!("the sessions of {name} go on"), async || system.database.number(&left) == 0).await;
+        let counted = system.database.number("SELECT coalesce(max(attempts), 0)::bigint FROM alert_sessions");
         assert!(counted <= 1, "{counted} attempts were counted");
         exits.spawn(exit(name, leaving));
     }
-    ended(&stage, published.len()).await;
+    ended(&system, published.len()).await;
     let released: Vec<HandedBack> = exits.join_all().await.into_iter().flatten().collect();
-    stage.queue_is_empty().await;
-    let timelines = stage.assert_all_whole().await;
-    assert_all_completed(&stage, published.len());
-    assert_no_call_is_repeated(&stage);
+    system.queue_is_empty().await;
+    let timelines = system.assert_all_whole().await;
+    assert_all_completed(&system, published.len());
+    assert_no_call_is_repeated(&system);
 
     let (from_release, from_exit) = resumptions(&timelines, &released);
     let starts: Figures = published.iter().map(|(session, at)| start_of(&timelines, *session, *at)).collect();
@@ -78,10 +78,10 @@ async fn sigterm_again_and_again_under_load_strands_nothing_and_another_worker_r
 }
 
 /// Keeps sessions coming.
-async fn top_up(stage: &Stage, published: &mut Published) {
-    let over = stage.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
+async fn top_up(system: &TestSystem, published: &mut Published) {
+    let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     let open = published.len() - usize::try_from(over).unwrap();
-    published.extend(publish_many(stage, OPEN.saturating_sub(open)).await);
+    published.extend(publish_many(system, OPEN.saturating_sub(open)).await);
 }
 
 async fn exit(worker: String, mut leaving: Tarsy) -> Vec<HandedBack> {
@@ -120,9 +120,9 @@ fn start_of(timelines: &Timelines, session: SessionId, published: DateTime<Utc>)
 }
 
 /// A drain lets the call in flight finish: nothing is paid twice.
-fn assert_no_call_is_repeated(stage: &Stage) {
+fn assert_no_call_is_repeated(system: &TestSystem) {
     let mut calls = BTreeMap::<String, u32>::new();
-    for line in std::fs::read_to_string(stage.file("model_calls")).unwrap().lines() {
+    for line in std::fs::read_to_string(system.file("model_calls")).unwrap().lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         *calls.entry(format!("{} {}", line["execution_id"], line["index"])).or_default() += 1;
     }

@@ -10,7 +10,7 @@ use tarsy::investigation::timeline::EventType;
 use super::{Alert, assert_all_completed, ended, paced, publish};
 use crate::support::figures::{Figures, from_env};
 use crate::support::process::Tarsy;
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::stream::{Timelines, join_events};
 use crate::support::wait::{eventually, eventually_within};
 
@@ -23,8 +23,8 @@ const WHILE_HELD: Duration = Duration::from_secs(100);
 /// Every investigation is held open here.
 const HELD: &str = "answer-0-start";
 
-async fn two_workers(stage: &Stage) -> [Tarsy; 2] {
-    [stage.worker("w1").await.0, stage.worker("w2").await.0]
+async fn two_workers(system: &TestSystem) -> [Tarsy; 2] {
+    [system.worker("w1").await.0, system.worker("w2").await.0]
 }
 
 fn setup() -> Setup<'static> {
@@ -56,26 +56,26 @@ fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> Sess
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_one_fingerprint_is_one_investigation_that_every_alert_is_told_about() {
     let count = from_env("TARSY_LOAD_STORM", STORM);
-    let mut stage = Stage::set_up(setup()).await;
-    let _workers = two_workers(&stage).await;
-    let jetstream = stage.jetstream().await;
+    let mut system = TestSystem::start_with(setup()).await;
+    let _workers = two_workers(&system).await;
+    let jetstream = system.jetstream().await;
     let began = Instant::now();
     let alert = Alert { subject: "tarsy.alerts.high.storm", fingerprint: Some("storm"), ..Alert::default() };
     let alerts = join_all((0..count).map(|_| publish(&jetstream, alert))).await;
     let alerts: Vec<SessionId> = alerts.into_iter().map(|(alert, _)| alert).collect();
     let published = began.elapsed();
-    let held = stage.gates.next().await;
+    let held = system.gates.next().await;
     let others = i64::try_from(count - 1).unwrap();
     let joined = "SELECT count(*) FROM alerts WHERE place = 'joined' AND settled_at IS NOT NULL";
-    eventually_within(WHILE_HELD, "all have joined", async || stage.database.number(joined) == others).await;
+    eventually_within(WHILE_HELD, "all have joined", async || system.database.number(joined) == others).await;
     let all = began.elapsed();
-    stage.gates.open_all();
+    system.gates.open_all();
     held.open().await;
-    ended(&stage, 1).await;
-    stage.queue_is_empty().await;
-    let timelines = stage.assert_all_whole().await;
+    ended(&system, 1).await;
+    system.queue_is_empty().await;
+    let timelines = system.assert_all_whole().await;
     assert_one_investigation(&timelines, &alerts);
-    assert_all_completed(&stage, 1);
+    assert_all_completed(&system, 1);
     let rate = count as f64 / all.as_secs_f64();
     println!(
         "a storm of {count} alerts: published in {published:.1?}, all joined and told after {all:.1?} ({rate:.0}/s), \
@@ -87,32 +87,32 @@ async fn a_storm_of_one_fingerprint_is_one_investigation_that_every_alert_is_tol
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_workers_that_race_for_alerts_of_one_fingerprint_open_one_investigation_in_every_round() {
     let rounds = from_env("TARSY_LOAD_RACES", RACES);
-    let mut stage = Stage::set_up(setup()).await;
-    let _workers = two_workers(&stage).await;
-    let jetstream = stage.jetstream().await;
+    let mut system = TestSystem::start_with(setup()).await;
+    let _workers = two_workers(&system).await;
+    let jetstream = system.jetstream().await;
     let (mut storms, mut times) = (Vec::new(), Figures::default());
     for round in 0..rounds {
         let fingerprint = format!("race-{round}");
         let began = Instant::now();
         let alert = Alert { fingerprint: Some(&fingerprint), ..Alert::default() };
         let alerts = join_all((0..IN_A_RACE).map(|_| publish(&jetstream, alert))).await;
-        let held = stage.gates.next().await;
+        let held = system.gates.next().await;
         let joined = format!(
             "SELECT count(*) FROM alerts WHERE fingerprint LIKE '%:{fingerprint}' AND place = 'joined' AND settled_at IS NOT NULL"
         );
         let others = i64::try_from(IN_A_RACE - 1).unwrap();
-        eventually("the others have joined", async || stage.database.number(&joined) == others).await;
+        eventually("the others have joined", async || system.database.number(&joined) == others).await;
         times.add(began.elapsed());
         held.open().await;
         storms.push(alerts.into_iter().map(|(alert, _)| alert).collect::<Vec<_>>());
     }
-    ended(&stage, rounds).await;
-    stage.queue_is_empty().await;
-    let timelines = stage.assert_all_whole().await;
+    ended(&system, rounds).await;
+    system.queue_is_empty().await;
+    let timelines = system.assert_all_whole().await;
     let sessions: Vec<SessionId> = storms.iter().map(|alerts| assert_one_investigation(&timelines, alerts)).collect();
-    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), i64::try_from(sessions.len()).unwrap());
-    assert_all_completed(&stage, rounds);
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), i64::try_from(sessions.len()).unwrap());
+    assert_all_completed(&system, rounds);
     let opened_by = "SELECT count(DISTINCT worker_name) FROM alert_sessions";
     println!("{rounds} races of {IN_A_RACE} alerts for two workers, all joined after: {times}");
-    assert!(rounds < 10 || stage.database.number(opened_by) == 2, "one worker won every race");
+    assert!(rounds < 10 || system.database.number(opened_by) == 2, "one worker won every race");
 }

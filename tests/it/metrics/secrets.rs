@@ -9,7 +9,7 @@ use crate::support::http;
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::{TARSY, Tarsy};
-use crate::support::stage::follow_on;
+use crate::support::system::follow_on;
 
 const NATS_PASSWORD: &str = "n4ts-passw0rd";
 const DATABASE_PASSWORD: &str = "d4tabase-passw0rd";

@@ -9,7 +9,7 @@ use super::{Door, metrics_of};
 use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric};
-use crate::support::stage::Stage;
+use crate::support::system::TestSystem;
 
 const TOKEN: &str = "token-of-alertmanager";
 
@@ -58,45 +58,45 @@ async fn answered(metrics: &str, code: &str, count: f64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_of_a_real_alertmanager_is_investigated_also_after_the_broker_was_away() {
     let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
-    let mut stage = Stage::set(&[]).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let env = [("NATS_URL", &*stage.nats.url()), ("TARSY_RECEIVE_TOKEN", TOKEN)];
+    let mut system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let env = [("NATS_URL", &*system.nats.url()), ("TARSY_RECEIVE_TOKEN", TOKEN)];
     let mut receive = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
     let (door, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
-    let alertmanager = alertmanager(&program, &door, &stage.file("")).await;
+    let alertmanager = alertmanager(&program, &door, &system.file("")).await;
 
     fire(&alertmanager, "TargetDown").await;
     answered(&metrics, "2xx", 1.0).await;
-    let session = investigated(&stage, "TargetDown").await;
+    let session = investigated(&system, "TargetDown").await;
     assert_eq!(session, "alertmanager critical");
 
-    stage.nats.kill();
+    system.nats.kill();
     receive.logged("503 until nats is back").await;
     fire(&alertmanager, "DiskFull").await;
     // It tries again by itself.
     answered(&metrics, "5xx", 2.0).await;
-    stage.nats.restart().await;
+    system.nats.restart().await;
     answered(&metrics, "2xx", 2.0).await;
-    investigated(&stage, "DiskFull").await;
-    assert_eq!(stage.database.number("SELECT count(*) FROM alert_sessions"), 2, "each once");
+    investigated(&system, "DiskFull").await;
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2, "each once");
 }
 
 /// Follows the session of this alert to its completion; says where its alert came from and how bad it was.
-async fn investigated(stage: &Stage, name: &str) -> String {
+async fn investigated(system: &TestSystem, name: &str) -> String {
     let sessions = format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
     let opened = async {
-        while stage.database.number(&sessions) == 0 {
+        while system.database.number(&sessions) == 0 {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(super::PATIENCE, opened).await.unwrap_or_else(|_| panic!("no session for {name}"));
-    let id = stage
+    let id = system
         .database
         .text(&format!("SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"));
-    let mut timeline = stage.follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap()).await;
+    let mut timeline = system.follow(tarsy::investigation::ids::SessionId::parse(&id).unwrap()).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let severity = timeline.seen[0].metadata["severity"].as_str().unwrap().to_owned();
-    let subject = stage.database.text(&format!("SELECT subject FROM alerts WHERE alert_id = '{id}'"));
+    let subject = system.database.text(&format!("SELECT subject FROM alerts WHERE alert_id = '{id}'"));
     format!("{} {severity}", subject.rsplit('.').next().unwrap())
 }
 

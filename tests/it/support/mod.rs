@@ -11,7 +11,7 @@ pub(crate) mod process;
 pub(crate) mod proxy;
 #[expect(dead_code, reason = "the layouts are for the tests of the mask")]
 pub(crate) mod seeds;
-pub(crate) mod stage;
+pub(crate) mod system;
 pub(crate) mod stream;
 pub(crate) mod tap;
 pub(crate) mod wait;

@@ -12,7 +12,7 @@ use tarsy::engine::ports::Outbox;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 
-use super::stage::Stage;
+use super::system::TestSystem;
 use super::wait::eventually;
 
 const BATCH: usize = 500;
@@ -20,7 +20,7 @@ const BATCH: usize = 500;
 /// Timelines by session, each in the order of the stream.
 pub(crate) type Timelines = BTreeMap<SessionId, Vec<TimelineEvent>>;
 
-impl Stage {
+impl TestSystem {
     /// A client that knows nothing of tarsy.
     pub(crate) async fn jetstream(&self) -> Context {
         jetstream::new(async_nats::connect(self.nats.url()).await.unwrap())
@@ -45,7 +45,7 @@ impl Stage {
         timelines
     }
 
-    /// Every alert and session of the stage is over, and each timeline on the stream is what the table has, in order
+    /// Every alert and session of the system is over, and each timeline on the stream is what the table has, in order
     /// and without a gap. Returns the timelines.
     pub(crate) async fn assert_all_whole(&self) -> Timelines {
         let timelines = self.timelines().await;

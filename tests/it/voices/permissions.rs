@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{RESTART, investigated, offered};
-use crate::support::stage::{Setup, Stage};
+use crate::support::system::{Setup, TestSystem};
 
-/// Two programs with a permission each. The stage's own processes come without a name and may do everything.
+/// Two programs with a permission each. The system's own processes come without a name and may do everything.
 const USERS: &str = r#"
 no_auth_user: "tarsy"
 authorization {
@@ -34,7 +34,7 @@ struct User {
 }
 
 impl User {
-    async fn log_in(stage: &Stage, name: &str, password: &str) -> Self {
+    async fn log_in(system: &TestSystem, name: &str, password: &str) -> Self {
         let (sender, refusals) = mpsc::unbounded_channel();
         let options = ConnectOptions::with_user_and_password(name.to_owned(), password.to_owned());
         let options = options.event_callback(move |event| {
@@ -43,7 +43,7 @@ impl User {
             }
             std::future::ready(())
         });
-        Self { client: options.connect(stage.nats.url()).await.unwrap(), refusals }
+        Self { client: options.connect(system.nats.url()).await.unwrap(), refusals }
     }
 
     /// Publishes without waiting for anything; the id of the session that would come of it.
@@ -64,52 +64,52 @@ impl User {
     }
 }
 
-async fn stored(stage: &Stage) -> u64 {
-    let client = async_nats::connect(stage.nats.url()).await.unwrap();
+async fn stored(system: &TestSystem) -> u64 {
+    let client = async_nats::connect(system.nats.url()).await.unwrap();
     let stream = async_nats::jetstream::new(client).get_stream("TARSY_ALERTS").await.unwrap();
     stream.cached_info().state.last_sequence
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_may_publish_alerts_only_cannot_ask_and_who_may_ask_only_cannot_alert() {
-    let mut stage = Stage::set_up(Setup { allow: &["restart_deployment"], ..Setup::default() }).await;
-    stage.nats.restart_with(USERS).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let root = investigated(&stage).await;
-    assert!(offered(&stage, root).contains(&RESTART.to_owned()), "an investigation may use it");
-    let (paid, before) = (stage.model_calls(), stored(&stage).await);
+    let mut system = TestSystem::start_with(Setup { allow: &["restart_deployment"], ..Setup::default() }).await;
+    system.nats.restart_with(USERS).await;
+    let (_worker, _) = system.worker("w1").await;
+    let root = investigated(&system).await;
+    assert!(offered(&system, root).contains(&RESTART.to_owned()), "an investigation may use it");
+    let (paid, before) = (system.model_calls(), stored(&system).await);
 
-    let mut monitoring = User::log_in(&stage, "monitoring", "b").await;
+    let mut monitoring = User::log_in(&system, "monitoring", "b").await;
     monitoring.publish("tarsy.questions.critical", root, ORDER).await;
     monitoring.is_refused("tarsy.questions.critical").await;
-    assert_eq!(stored(&stage).await, before, "nothing of it is in the queue");
+    assert_eq!(stored(&system).await, before, "nothing of it is in the queue");
 
     // The same as an alert: the subject says what it is, whatever its headers say.
     let posed = monitoring.publish("tarsy.alerts.critical.alertmanager", root, ORDER).await;
-    let end = stage.follow(posed).await.finish().await;
+    let end = system.follow(posed).await.finish().await;
     assert_eq!((end.event_type, &end.metadata["dead_letter"]), (EventType::SessionFailed, &json!("invalid_parent")));
     assert!(end.content.contains("subject of questions, tarsy.questions.<priority>"), "{}", end.content);
-    assert_eq!(stage.model_calls(), paid, "no model was asked");
+    assert_eq!(system.model_calls(), paid, "no model was asked");
 
-    let mut asker = User::log_in(&stage, "asker", "c").await;
+    let mut asker = User::log_in(&system, "asker", "c").await;
     asker.publish("tarsy.alerts.critical", root, ORDER).await;
     asker.is_refused("tarsy.alerts.critical").await;
     let question = asker.publish("tarsy.questions.high", root, ORDER).await;
-    assert_eq!(stage.follow(question).await.finish().await.event_type, EventType::SessionCompleted);
-    let offered = offered(&stage, question);
+    assert_eq!(system.follow(question).await.finish().await.event_type, EventType::SessionCompleted);
+    let offered = offered(&system, question);
     assert!(offered.len() > 2 && !offered.contains(&RESTART.to_owned()), "a question allows no change: {offered:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_may_use_what_changes_something_when_its_chain_says_so() {
     let sections = "agent_chains: {default: {questions: {changes: true}, stages: [{agents: [{name: sre}]}]}}\n";
-    let stage = Stage::set_up(Setup { allow: &["restart_deployment"], sections, ..Setup::default() }).await;
-    let (_worker, _) = stage.worker("w1").await;
-    let root = investigated(&stage).await;
-    let mut ask = stage.tarsy("ask", &["ask", &root.to_string(), "Can you restart it?", "--no-watch"]);
+    let system = TestSystem::start_with(Setup { allow: &["restart_deployment"], sections, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let root = investigated(&system).await;
+    let mut ask = system.tarsy("ask", &["ask", &root.to_string(), "Can you restart it?", "--no-watch"]);
     let (code, question) = ask.finished().await;
     assert_eq!(code, 0, "{}", ask.log());
     let question = SessionId::parse(question.trim()).unwrap();
-    assert_eq!(stage.follow(question).await.finish().await.event_type, EventType::SessionCompleted);
-    assert!(offered(&stage, question).contains(&RESTART.to_owned()));
+    assert_eq!(system.follow(question).await.finish().await.event_type, EventType::SessionCompleted);
+    assert!(offered(&system, question).contains(&RESTART.to_owned()));
 }

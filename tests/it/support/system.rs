@@ -23,7 +23,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const SWEEP: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a test wants of its stage.
+/// Options of a test system.
 pub(crate) struct Setup<'a> {
     /// Gates that are held.
     pub(crate) watched: &'a [&'a str],
@@ -77,7 +77,7 @@ impl Default for Setup<'_> {
 }
 
 /// Servers, an LLM service, and a directory for everything that is counted.
-pub(crate) struct Stage {
+pub(crate) struct TestSystem {
     pub(crate) nats: NatsServer,
     pub(crate) database: TestDatabase,
     pub(crate) gates: Gatekeeper,
@@ -86,14 +86,14 @@ pub(crate) struct Stage {
     directory: tempfile::TempDir,
 }
 
-impl Stage {
+impl TestSystem {
     /// Everything but workers; the gates of `watched` are held.
-    pub(crate) async fn set(watched: &[&str]) -> Self {
-        Self::set_up(Setup { watched, ..Setup::default() }).await
+    pub(crate) async fn start(watched: &[&str]) -> Self {
+        Self::start_with(Setup { watched, ..Setup::default() }).await
     }
 
     /// The same, by wish.
-    pub(crate) async fn set_up(mut setup: Setup<'_>) -> Self {
+    pub(crate) async fn start_with(mut setup: Setup<'_>) -> Self {
         let watched = setup.watched;
         let nats = NatsServer::start().await;
         let database = match setup.database.take() {
@@ -101,7 +101,7 @@ impl Stage {
             None => TestDatabase::create().await,
         };
         let (gates, directory) = (Gatekeeper::new(watched), tempfile::tempdir().unwrap());
-        let mut stage = Self {
+        let mut system = Self {
             llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
             llm_addr: String::new(),
             nats,
@@ -109,17 +109,17 @@ impl Stage {
             gates,
             directory,
         };
-        std::fs::write(stage.file("tarsy.yaml"), stage.config(&setup)).unwrap();
-        std::fs::create_dir(stage.file("transcripts")).unwrap();
+        std::fs::write(system.file("tarsy.yaml"), system.config(&setup)).unwrap();
+        std::fs::create_dir(system.file("transcripts")).unwrap();
         if let Some(transcript) = setup.transcript {
-            std::fs::write(stage.file("transcripts").join("stage.yaml"), transcript).unwrap();
+            std::fs::write(system.file("transcripts").join("stage.yaml"), transcript).unwrap();
         }
         for (number, transcript) in setup.transcripts.iter().enumerate() {
-            std::fs::write(stage.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
+            std::fs::write(system.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
         }
-        stage.start_llm_service("127.0.0.1:0").await;
-        stage.migrate().await;
-        stage
+        system.start_llm_service("127.0.0.1:0").await;
+        system.migrate().await;
+        system
     }
 
     /// Brings schema and streams to this version.
@@ -164,7 +164,7 @@ impl Stage {
         &self.llm_addr
     }
 
-    /// A worker on the stage's own database.
+    /// A worker on the system's own database.
     pub(crate) async fn worker(&self, name: &str) -> (Tarsy, String) {
         self.worker_on(name, self.database.url()).await
     }
