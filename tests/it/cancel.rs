@@ -130,8 +130,10 @@ async fn an_alert_that_comes_while_its_investigation_is_being_cancelled_is_inves
     let later = system.publish().await;
     let (_next, _) = system.worker("w2").await;
     let waits = format!("SELECT deliveries::bigint FROM alerts WHERE place = 'undecided' AND alert_id = '{}'", later.0);
-    eventually("the alert comes again", async || system.database.number(&format!("SELECT coalesce(({waits}), 0)")) >= 2)
-        .await;
+    eventually("the alert comes again", async || {
+        system.database.number(&format!("SELECT coalesce(({waits}), 0)")) >= 2
+    })
+    .await;
     let mut timeline = system.follow(later).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     assert_cancelled(&system, session).await;

@@ -33,7 +33,8 @@ fn failure(system: &TestSystem, session: SessionId) -> (String, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_kills_the_llm_service_is_given_up_after_a_few_returns() {
     let transcript = Some(DEADLY.to_owned());
-    let mut system = TestSystem::start_with(Setup { watched: &["deadly"], transcript, attempts: 1, ..Setup::default() }).await;
+    let mut system =
+        TestSystem::start_with(Setup { watched: &["deadly"], transcript, attempts: 1, ..Setup::default() }).await;
     let (_worker, address) = system.worker("w1").await;
     let deadly = publish(&system, "DeadlyRequest: it kills").await;
     let mut timeline = system.follow(deadly).await;

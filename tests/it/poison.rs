@@ -216,7 +216,8 @@ async fn what_a_single_worker_does_beside_a_poison_alert_is_not_given_up_with_it
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_that_kills_its_workers_at_one_place_fails_with_a_dead_letter() {
     let watched = &["answer-1-start"];
-    let mut system = TestSystem::start_with(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
+    let mut system =
+        TestSystem::start_with(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     for number in 1..=ATTEMPTS {

@@ -45,7 +45,8 @@ async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_deletes_what_is_older_than_its_configuration_keeps_and_counts_it() {
     let sections = "retention:\n  sessions: 9d\n  alerts: 9d\ndatabase:\n  pool_size: 2\n";
-    let system = TestSystem::start_with(Setup { sections, sweep: std::time::Duration::from_secs(1), ..Setup::default() }).await;
+    let system =
+        TestSystem::start_with(Setup { sections, sweep: std::time::Duration::from_secs(1), ..Setup::default() }).await;
     let (_worker, metrics) = system.worker("w1").await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;

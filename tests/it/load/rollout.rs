@@ -20,7 +20,8 @@ const MARGIN: Duration = Duration::from_secs(1);
 async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than_the_drain_of_one_call() {
     let transcript = Some(paced(ANSWERS, CALL));
     let system =
-        TestSystem::start_with(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() }).await;
+        TestSystem::start_with(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() })
+            .await;
     let mut workers = Vec::new();
     for number in 0..WORKERS {
         workers.push(system.worker(&format!("old{number}")).await.0);

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::{Published, assert_all_completed, ended, first, paced, publish_many};
 use crate::support::figures::{Figures, between, from_env};
 use crate::support::process::Tarsy;
-use crate::support::system::{Setup, TestSystem};
 use crate::support::stream::Timelines;
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const ROUNDS: usize = 12;

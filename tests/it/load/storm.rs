@@ -10,8 +10,8 @@ use tarsy::investigation::timeline::EventType;
 use super::{Alert, assert_all_completed, ended, paced, publish};
 use crate::support::figures::{Figures, from_env};
 use crate::support::process::Tarsy;
-use crate::support::system::{Setup, TestSystem};
 use crate::support::stream::{Timelines, join_events};
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::{eventually, eventually_within};
 
 const STORM: usize = 1000;
