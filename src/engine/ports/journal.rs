@@ -8,11 +8,12 @@ use uuid::Uuid;
 
 use super::sessions::DeadReason;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
+use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
 use crate::investigation::execution::event_refs::Recorded;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::ProviderPlan;
+use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
 use crate::investigation::timeline::EventDraft;
 
 /// The right to write to a session: what every write is fenced with.
@@ -118,8 +119,7 @@ pub struct Checkpoint {
 /// A row of `llm_interactions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCallRecord {
-    /// `iteration`, `forced_conclusion` or `synthesis`.
-    pub purpose: &'static str,
+    pub purpose: Purpose,
     /// Whom it went to.
     pub provider: ProviderPlan,
     /// The conversation is the journal up to this entry number.
@@ -137,14 +137,35 @@ pub struct ModelCallRecord {
 pub struct ToolCallRecord {
     /// The call.
     pub call: ToolCall,
-    /// `done`, `failed` or `lost`.
-    pub state: &'static str,
+    pub state: ToolCallState,
     /// The whole masked result.
     pub result: Option<String>,
     /// Why there is none.
     pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolCallState {
+    /// With a result.
+    Done,
+    /// With an error of the tool or of its server.
+    Failed,
+    /// Its server did not answer, and the call may have changed something.
+    Lost,
+}
+
+impl ToolCallState {
+    /// The word in the store and in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+        }
+    }
 }
 
 /// One transition of the session.
@@ -154,12 +175,18 @@ pub struct SessionStep {
     pub number: u32,
     /// When, in microseconds precision.
     pub at: DateTime<Utc>,
-    /// A stage that begins, with its executions.
-    pub begin: Option<StageBegin>,
-    /// A stage that ends.
-    pub end: Option<StageEnd>,
+    pub change: StageChange,
     /// The session's own events.
     pub events: Vec<EventDraft>,
+}
+
+/// What a transition changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StageChange {
+    /// A stage begins, with its executions.
+    Begin(StageBegin),
+    /// A stage ends.
+    End(StageEnd),
 }
 
 /// A stage that begins.
@@ -171,8 +198,7 @@ pub struct StageBegin {
     pub executions: Vec<ExecutionBegin>,
     /// Name of the stage.
     pub name: String,
-    /// `any` or `all`.
-    pub success_policy: &'static str,
+    pub success_policy: SuccessPolicy,
 }
 
 /// An execution that begins.
@@ -184,8 +210,7 @@ pub struct ExecutionBegin {
     pub agent_no: u32,
     /// Name of the agent.
     pub agent: String,
-    /// The strategy's word.
-    pub strategy: &'static str,
+    pub strategy: Strategy,
     /// The first provider's backend.
     pub backend: String,
     /// The first provider's model.

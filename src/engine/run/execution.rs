@@ -165,8 +165,7 @@ impl<W: World> Execution<W> {
             }
         };
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let purpose = call.purpose.as_str();
-        let model_call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        let model_call = ModelCallRecord { purpose: call.purpose, provider, entries_upto, answer, error, duration };
         let measured = Measured { model_ms: millis(duration), ..Measured::default() };
         self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
     }

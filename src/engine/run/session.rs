@@ -9,7 +9,7 @@ use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Execution, interrupted, now};
 use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
-    SessionStep, StageBegin, StageEnd,
+    SessionStep, StageBegin, StageChange, StageEnd,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::chain::{self, Next};
@@ -117,18 +117,18 @@ async fn begin<W: World>(
         execution_id: ExecutionId::derive(lease.session_id, stage_no, agent_no),
         agent_no,
         agent: agent.name.clone(),
-        strategy: agent.strategy.as_str(),
+        strategy: agent.strategy,
         backend: agent.providers.first().map(|p| p.backend.clone()).unwrap_or_default(),
         model: agent.providers.first().map(|p| p.model.clone()).unwrap_or_default(),
     });
     let agents: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
     let content = format!("Stage {} started", stage.name);
-    let policy = stage.success_policy.as_str();
-    let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": policy});
+    let policy = stage.success_policy;
+    let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": policy.as_str()});
     let event = EventDraft::new(EventType::StageStarted, content, metadata);
     let begin =
         StageBegin { stage_no, executions: executions.collect(), name: stage.name.clone(), success_policy: policy };
-    step(ports, lease, record, (Some(begin), None, event)).await
+    step(ports, lease, record, StageChange::Begin(begin), event).await
 }
 
 async fn end_stage<W: World>(
@@ -145,16 +145,17 @@ async fn end_stage<W: World>(
     let metadata = json!({"stage": stage.name, "status": status, "outcomes": outcomes});
     let event = EventDraft::new(EventType::StageCompleted, content, metadata);
     let event = if end.status == RunStatus::Completed { event } else { event.failed() };
-    step(ports, lease, record, (None, Some(end), event)).await
+    step(ports, lease, record, StageChange::End(end), event).await
 }
 
 async fn step<W: World>(
     ports: &Ports<W>,
     lease: Lease,
     record: &SessionRecord,
-    (begin, end, event): (Option<StageBegin>, Option<StageEnd>, EventDraft),
+    change: StageChange,
+    event: EventDraft,
 ) -> Result<(), Interrupted> {
-    let step = SessionStep { number: record.step + 1, at: now(), begin, end, events: vec![event] };
+    let step = SessionStep { number: record.step + 1, at: now(), change, events: vec![event] };
     ports.journal.step(lease, step).await.map_err(interrupted)?;
     ports.feed.notify(lease.session_id);
     Ok(())

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::control::{Control, Interrupted};
 use super::execution::{Execution, Performed, millis};
-use crate::engine::ports::{ToolCallRecord, ToolReply, Tools};
+use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, Tools};
 use crate::engine::world::World;
 use crate::investigation::execution::entry::{Entry, ToolCall};
 use crate::investigation::execution::results::{answered, lost, no_time_left, unanswered};
@@ -113,18 +113,18 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
         ToolReply::Answered { content, full, bytes, is_error } => {
             let cut = full.is_some().then_some(limit);
             let whole = full.unwrap_or_else(|| content.clone());
-            let state = if is_error { "failed" } else { "done" };
+            let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };
             (vec![answered(strategy, &call, content, is_error)], state, Some(whole), None, bytes, cut)
         }
         ToolReply::NotSent { error } => {
-            (unanswered(strategy, &call, &error, false), "failed", None, Some(error), 0, None)
+            (unanswered(strategy, &call, &error, false), ToolCallState::Failed, None, Some(error), 0, None)
         }
         ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            (unanswered(strategy, &call, &error, timeout), "failed", None, Some(error), 0, None)
+            (unanswered(strategy, &call, &error, timeout), ToolCallState::Failed, None, Some(error), 0, None)
         }
-        ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), "lost", None, Some(error), 0, None),
+        ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), ToolCallState::Lost, None, Some(error), 0, None),
     };
-    metrics::counter!("tarsy_tool_calls_total", "outcome" => state).increment(1);
+    metrics::counter!("tarsy_tool_calls_total", "outcome" => state.as_str()).increment(1);
     let measured = MeasuredTool { took_ms: millis(took), bytes, cut_to_tokens: cut };
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);

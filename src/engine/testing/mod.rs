@@ -230,24 +230,26 @@ impl Journal for FakeJournal {
             assert_eq!(disk.record.step + 1, step.number, "compare-and-swap");
             disk.record.step = step.number;
             disk.events.extend(step.events);
-            if let Some(end) = step.end {
-                disk.record.stages.last_mut().unwrap().status = end.status;
-            }
-            if let Some(begin) = step.begin {
-                let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
-                    execution_id: run.execution_id,
-                    agent_no: run.agent_no,
-                    status: RunStatus::Running,
-                    checkpoint: 0,
-                    analysis: None,
-                    error: None,
-                });
-                disk.record.stages.push(StageRecord {
-                    stage_no: begin.stage_no,
-                    status: RunStatus::Running,
-                    executions: executions.collect(),
-                });
-            }
+            let begin = match step.change {
+                StageChange::Begin(begin) => begin,
+                StageChange::End(end) => {
+                    disk.record.stages.last_mut().unwrap().status = end.status;
+                    return;
+                }
+            };
+            let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
+                execution_id: run.execution_id,
+                agent_no: run.agent_no,
+                status: RunStatus::Running,
+                checkpoint: 0,
+                analysis: None,
+                error: None,
+            });
+            disk.record.stages.push(StageRecord {
+                stage_no: begin.stage_no,
+                status: RunStatus::Running,
+                executions: executions.collect(),
+            });
         })
         .await
     }

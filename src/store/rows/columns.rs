@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{ModelCallRecord, StageBegin, StageEnd, StoreError, ToolCallRecord};
+use crate::engine::ports::{ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
 use crate::investigation::timeline::EventDraft;
 
@@ -90,7 +90,7 @@ impl ModelCalls {
             all.cached.push(tokens(|usage| usage.cached_tokens));
             all.output.push(tokens(|usage| usage.output_tokens));
             all.thinking.push(tokens(|usage| usage.thinking_tokens));
-            all.purpose.push(call.purpose);
+            all.purpose.push(call.purpose.as_str());
             all.provider.push(clean::text(call.provider.name));
             all.backend.push(clean::text(call.provider.backend));
             all.model.push(clean::text(call.provider.model));
@@ -141,7 +141,7 @@ impl ToolCalls {
         for record in calls {
             all.duration_ms.push(number::millis(record.duration));
             all.read_only.push(record.call.read_only);
-            all.state.push(record.state);
+            all.state.push(record.state.as_str());
             all.call_id.push(clean::text(record.call.id));
             all.tool.push(clean::text(record.call.tool));
             all.arguments.push(clean::text(record.call.arguments));
@@ -150,6 +150,14 @@ impl ToolCalls {
         }
         all
     }
+}
+
+/// The rows of one transition of a session: a stage that begins, with its executions, or one that ends.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) stages: Stages,
+    pub(crate) executions: Executions,
+    pub(crate) ended: EndedStages,
 }
 
 #[derive(Default)]
@@ -170,27 +178,6 @@ pub(crate) struct Executions {
     pub(crate) model: Vec<String>,
 }
 
-/// A stage that begins, and its executions.
-pub(crate) fn begun(begin: Option<StageBegin>) -> (Stages, Executions) {
-    let (mut stages, mut all) = (Stages::default(), Executions::default());
-    if let Some(begin) = begin {
-        let stage_no = number::int(begin.stage_no);
-        stages.stage_no.push(stage_no);
-        stages.name.push(clean::text(begin.name));
-        stages.policy.push(begin.success_policy);
-        for execution in begin.executions {
-            all.execution_id.push(execution.execution_id.0);
-            all.stage_no.push(stage_no);
-            all.agent_no.push(number::int(execution.agent_no));
-            all.agent.push(clean::text(execution.agent));
-            all.strategy.push(execution.strategy);
-            all.backend.push(clean::text(execution.backend));
-            all.model.push(clean::text(execution.model));
-        }
-    }
-    (stages, all)
-}
-
 #[derive(Default)]
 pub(crate) struct EndedStages {
     pub(crate) stage_no: Vec<i32>,
@@ -198,14 +185,31 @@ pub(crate) struct EndedStages {
     pub(crate) error: Vec<Option<String>>,
 }
 
-impl EndedStages {
-    pub(crate) fn new(end: Option<StageEnd>) -> Self {
-        let mut all = Self::default();
-        if let Some(end) = end {
-            all.stage_no.push(number::int(end.stage_no));
-            all.status.push(end.status.as_str());
-            all.error.push(clean::optional(end.error));
+impl Changes {
+    pub(crate) fn new(change: StageChange) -> Self {
+        let Self { mut stages, mut executions, mut ended } = Self::default();
+        match change {
+            StageChange::Begin(begin) => {
+                let stage_no = number::int(begin.stage_no);
+                stages.stage_no.push(stage_no);
+                stages.name.push(clean::text(begin.name));
+                stages.policy.push(begin.success_policy.as_str());
+                for execution in begin.executions {
+                    executions.execution_id.push(execution.execution_id.0);
+                    executions.stage_no.push(stage_no);
+                    executions.agent_no.push(number::int(execution.agent_no));
+                    executions.agent.push(clean::text(execution.agent));
+                    executions.strategy.push(execution.strategy.as_str());
+                    executions.backend.push(clean::text(execution.backend));
+                    executions.model.push(clean::text(execution.model));
+                }
+            }
+            StageChange::End(end) => {
+                ended.stage_no.push(number::int(end.stage_no));
+                ended.status.push(end.status.as_str());
+                ended.error.push(clean::optional(end.error));
+            }
         }
-        all
+        Self { stages, executions, ended }
     }
 }

@@ -6,11 +6,11 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{Lease, SessionStep, StoreError};
-use crate::investigation::timeline::EventType;
+use crate::engine::ports::{Lease, SessionStep, StageChange, StoreError};
+use crate::investigation::timeline::{EventDraft, EventType};
 
 use crate::store::fence::{Fence, Progress, verdict};
-use crate::store::rows::columns::{EndedStages, Events, Executions, Stages, begun};
+use crate::store::rows::columns::{Changes, Events};
 use crate::store::rows::number;
 use crate::store::statement::statement;
 
@@ -23,9 +23,7 @@ pub(crate) struct Step {
     at: DateTime<Utc>,
     event_stage: Vec<Option<i32>>,
     events: Events,
-    stages: Stages,
-    executions: Executions,
-    ended: EndedStages,
+    changes: Changes,
 }
 
 statement!(Step, "step.sql", Integer, [
@@ -39,39 +37,29 @@ statement!(Step, "step.sql", Integer, [
     Array<Text>: events.status,
     Array<Text>: events.content,
     Array<Nullable<Jsonb>>: events.metadata,
-    Array<Integer>: stages.stage_no,
-    Array<Text>: stages.name,
-    Array<Text>: stages.policy,
-    Array<SqlUuid>: executions.execution_id,
-    Array<Integer>: executions.stage_no,
-    Array<Integer>: executions.agent_no,
-    Array<Text>: executions.agent,
-    Array<Text>: executions.strategy,
-    Array<Text>: executions.backend,
-    Array<Text>: executions.model,
-    Array<Integer>: ended.stage_no,
-    Array<Text>: ended.status,
-    Array<Nullable<Text>>: ended.error,
+    Array<Integer>: changes.stages.stage_no,
+    Array<Text>: changes.stages.name,
+    Array<Text>: changes.stages.policy,
+    Array<SqlUuid>: changes.executions.execution_id,
+    Array<Integer>: changes.executions.stage_no,
+    Array<Integer>: changes.executions.agent_no,
+    Array<Text>: changes.executions.agent,
+    Array<Text>: changes.executions.strategy,
+    Array<Text>: changes.executions.backend,
+    Array<Text>: changes.executions.model,
+    Array<Integer>: changes.ended.stage_no,
+    Array<Text>: changes.ended.status,
+    Array<Nullable<Text>>: changes.ended.error,
 ]);
 
 impl Step {
     pub(crate) fn new(lease: Lease, step: SessionStep) -> Self {
-        let begins = step.begin.as_ref().map(|begin| number::int(begin.stage_no));
-        let ends = step.end.as_ref().map(|end| number::int(end.stage_no));
-        let event_stage = step
-            .events
-            .iter()
-            .map(|event| {
-                if event.event_type == EventType::StageStarted {
-                    begins
-                } else if event.event_type == EventType::StageCompleted {
-                    ends
-                } else {
-                    None
-                }
-            })
-            .collect();
-        let (stages, executions) = begun(step.begin);
+        let (changed, event_type) = match &step.change {
+            StageChange::Begin(begin) => (number::int(begin.stage_no), EventType::StageStarted),
+            StageChange::End(end) => (number::int(end.stage_no), EventType::StageCompleted),
+        };
+        let stage_of = |event: &EventDraft| (event.event_type == event_type).then_some(changed);
+        let event_stage = step.events.iter().map(stage_of).collect();
         Self {
             lease,
             number: number::int(step.number),
@@ -81,9 +69,7 @@ impl Step {
             at: step.at,
             event_stage,
             events: Events::new(step.events),
-            stages,
-            executions,
-            ended: EndedStages::new(step.end),
+            changes: Changes::new(step.change),
         }
     }
 

@@ -8,9 +8,11 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::engine::ports::{
     Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease, ModelCallRecord,
-    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, ToolCallRecord,
+    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, StageChange,
+    ToolCallRecord, ToolCallState,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
+use tarsy::investigation::execution::decide::Purpose;
 use tarsy::investigation::execution::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
 use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy::investigation::plan::{
@@ -181,20 +183,19 @@ pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
         execution_id: ExecutionId::derive(session, 1, agent_no),
         agent_no,
         agent: format!("analyst-{agent_no}"),
-        strategy: "native-thinking",
+        strategy: Strategy::NativeThinking,
         backend: "scripted".into(),
         model: "script-1".into(),
     };
     SessionStep {
         number: 1,
         at: now(),
-        begin: Some(StageBegin {
+        change: StageChange::Begin(StageBegin {
             stage_no: 1,
             executions: (1..=agents).map(execution).collect(),
             name: "investigate".into(),
-            success_policy: "any",
+            success_policy: SuccessPolicy::Any,
         }),
-        end: None,
         events: vec![EventDraft::new(EventType::StageStarted, "investigate", json!(null))],
     }
 }
@@ -247,7 +248,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
             EventDraft::new(EventType::LlmToolCall, "{}", json!({"checkpoint": id})),
         ],
         model_calls: vec![ModelCallRecord {
-            purpose: "iteration",
+            purpose: Purpose::Iteration,
             provider: provider(),
             entries_upto: 1,
             answer: Some(answer),
@@ -256,7 +257,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         }],
         tool_calls: vec![ToolCallRecord {
             call,
-            state: "done",
+            state: ToolCallState::Done,
             result: Some("ok".into()),
             error: None,
             duration: Duration::from_millis(3),

@@ -9,7 +9,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy::engine::ports::{
     Claim, ClaimRequest, DeadReason, Journal, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep, Sessions,
-    SettlementStatus, StoreError,
+    SettlementStatus, StageChange, StageEnd, StoreError,
 };
 use tarsy::store::CancelAnswer;
 use uuid::Uuid;
@@ -152,7 +152,8 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
 
     let refused = StoreError::LeaseLost { held: 1, current: 2 };
     let lost = Err(refused.clone());
-    let step = SessionStep { number: 2, at: now(), begin: None, end: None, events: vec![] };
+    let end = StageEnd { stage_no: 1, status: RunStatus::Failed, error: None };
+    let step = SessionStep { number: 2, at: now(), change: StageChange::End(end), events: vec![] };
     assert_eq!(store.append(old, checkpoint(executions[0], 1)).await, Err(refused));
     assert_eq!(store.step(old, step.clone()).await, lost);
     assert_eq!(store.finish(old, completed()).await, lost);

@@ -3,7 +3,8 @@
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageEnd, StageRecord, StoreError,
+    ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageChange, StageEnd, StageRecord,
+    StoreError,
 };
 use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason};
 use tarsy::investigation::execution::event_refs::Recorded;
@@ -145,8 +146,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     let end = SessionStep {
         number: 2,
         at: now(),
-        begin: None,
-        end: Some(StageEnd { stage_no: 1, status: RunStatus::Completed, error: None }),
+        change: StageChange::End(StageEnd { stage_no: 1, status: RunStatus::Completed, error: None }),
         events: vec![EventDraft::new(EventType::StageCompleted, "investigate", json!({"completed": 1}))],
     };
     store.step(lease, end.clone()).await.unwrap();
