@@ -1,6 +1,7 @@
 //! Streams, subjects and priorities: every name that another program could see.
 
 use crate::engine::ports::DeadReason;
+use crate::investigation::alert::Severity;
 use crate::investigation::ids::{SessionId, WorkerId};
 
 /// The queue of alerts and of questions.
@@ -111,6 +112,28 @@ impl Priority {
     pub fn filters(self) -> Vec<String> {
         let forms = |kind| [self.subject(kind), format!("{}.>", self.subject(kind))];
         MessageKind::ALL.into_iter().flat_map(forms).collect()
+    }
+}
+
+impl From<Severity> for Priority {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Critical => Self::Critical,
+            Severity::High => Self::High,
+            Severity::Normal => Self::Normal,
+            Severity::Low => Self::Low,
+        }
+    }
+}
+
+impl From<Priority> for Severity {
+    fn from(priority: Priority) -> Self {
+        match priority {
+            Priority::Critical => Self::Critical,
+            Priority::High => Self::High,
+            Priority::Normal => Self::Normal,
+            Priority::Low => Self::Low,
+        }
     }
 }
 

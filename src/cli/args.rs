@@ -22,7 +22,7 @@ use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 
-use values::{drill, severity, suffix};
+use values::{drill, suffix};
 
 pub use checks::{
     CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
@@ -229,7 +229,7 @@ pub struct SubmitArgs {
     /// The alert: any text or JSON; - reads standard input
     pub file: PathBuf,
     /// Which queue it waits in: critical, high, normal or low [default: the severity in the alert, else normal]
-    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
     /// Further tokens of the subject, behind tarsy.alerts and the priority
     #[arg(long, value_name = "TOKENS", value_parser = suffix)]

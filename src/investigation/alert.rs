@@ -1,5 +1,7 @@
 //! What an alert is, once it is understood.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -43,6 +45,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
+
     /// The word in subjects, the store and `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,6 +56,19 @@ impl Severity {
             Self::High => "high",
             Self::Critical => "critical",
         }
+    }
+}
+
+/// A word that names no severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("accepted: critical, high, normal, low")]
+pub struct UnknownSeverity;
+
+impl FromStr for Severity {
+    type Err = UnknownSeverity;
+
+    fn from_str(word: &str) -> Result<Self, UnknownSeverity> {
+        Self::ALL.into_iter().find(|severity| severity.as_str() == word).ok_or(UnknownSeverity)
     }
 }
 

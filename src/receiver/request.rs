@@ -90,9 +90,7 @@ fn priority(query: &str) -> Result<Option<Severity>, Fault> {
     let Some(word) = query.split('&').find_map(|pair| pair.strip_prefix("priority=")) else {
         return Ok(None);
     };
-    let known = [Severity::Critical, Severity::High, Severity::Normal, Severity::Low];
-    let found = known.into_iter().find(|severity| severity.as_str() == word);
-    found.map(Some).ok_or_else(|| Fault::Never("priority is one of critical, high, normal, low".to_owned()))
+    word.parse().map(Some).map_err(|_| Fault::Never("priority is one of critical, high, normal, low".to_owned()))
 }
 
 fn present(headers: &HeaderMap, names: &[&'static str]) -> impl Iterator<Item = &'static str> {

@@ -14,9 +14,8 @@ use uuid::Uuid;
 
 use super::connect::Addresses;
 use super::shutdown::say_ready_and_metrics;
-use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
+use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
 use crate::config::{Config, Fault, Faults, Receive, process_env};
-use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::listener::Limits;
 use crate::receiver::{Headers, Queue, Refused, Settings, Stored, Token, Visitor, serve};
@@ -154,7 +153,7 @@ impl Queue for Broker {
         };
         let (session_id, headers) = with_id(visitor.headers);
         let alert = NewAlert {
-            priority: priority(visitor.priority),
+            priority: visitor.priority.into(),
             suffix: Some(visitor.suffix.to_owned()),
             body: visitor.body.to_vec(),
             headers,
@@ -212,15 +211,6 @@ fn refused(error: &Error) -> Refused {
         | Error::Topology(_)
         | Error::Duplicate(_)
         | Error::Rejected { .. } => later("the queue did not take it", UNAVAILABLE_RETRY),
-    }
-}
-
-fn priority(severity: Severity) -> Priority {
-    match severity {
-        Severity::Critical => Priority::Critical,
-        Severity::High => Priority::High,
-        Severity::Normal => Priority::Normal,
-        Severity::Low => Priority::Low,
     }
 }
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::severity;
 use crate::investigation::alert::Severity;
 
 /// Arguments of commands that accept nothing but `--json`.
@@ -98,7 +97,7 @@ pub struct InspectAlertArgs {
     #[arg(default_value = "-")]
     pub file: PathBuf,
     /// The queue it would come from: the severity of a body that does not say one
-    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
     /// A header of the message, as 'Name: value'; may be given more than once
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{duration, severity};
+use super::duration;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
@@ -22,7 +22,7 @@ pub struct AskArgs {
     #[arg(allow_hyphen_values = true)]
     pub question: String,
     /// Which queue it waits in: critical, high, normal or low [default: high, or critical as the alert]
-    #[arg(long, short, value_name = "PRIORITY", value_parser = severity)]
+    #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
     /// The chain whose agent answers [default: that of the investigation]
     #[arg(long, value_name = "CHAIN", value_parser = header_value)]

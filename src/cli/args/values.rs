@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::drill::BUILTIN;
-use crate::investigation::alert::Severity;
 
 /// A duration such as `500ms`, `30s`, `2m`, `1h` or `90d`.
 ///
@@ -23,13 +22,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         _ => None,
     };
     millis.map(Duration::from_millis).ok_or_else(wrong)
-}
-
-pub(super) fn severity(text: &str) -> Result<Severity, String> {
-    [Severity::Critical, Severity::High, Severity::Normal, Severity::Low]
-        .into_iter()
-        .find(|severity| severity.as_str() == text)
-        .ok_or_else(|| "accepted: critical, high, normal, low".to_owned())
 }
 
 /// The name of a recorded incident.

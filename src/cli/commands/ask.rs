@@ -31,7 +31,7 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let nats = addresses(global).nats_for_command("ask").await?;
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), CHAIN: args.chain});
-    let priority = args.priority.map_or_else(|| urgency(&asked), submit::priority);
+    let priority = args.priority.map_or_else(|| urgency(&asked), Priority::from);
     let question = NewAlert { priority, suffix: Some(SUFFIX.to_owned()), body, headers };
     let Published { subject, sequence } = nats.publish_question(question).await?;
     note(&format!("{}; asks about {}", messages::published(&subject, sequence, session), parent.short()))?;

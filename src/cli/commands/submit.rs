@@ -17,7 +17,6 @@ use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::Surroundings;
-use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, normalise};
 
@@ -29,7 +28,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let nats = addresses.nats_for_command("submit").await?;
     // Chosen here, so that the session can be watched before it is claimed.
     let headers = json!({SESSION_ID: session.to_string(), FORCE: args.force.then_some("true")});
-    let priority = args.priority.map_or_else(|| said(&body), priority);
+    let priority = args.priority.map_or_else(|| said(&body), Priority::from);
     let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
     note(&messages::published(&published.subject, published.sequence, session))?;
     if !args.watch {
@@ -67,16 +66,7 @@ pub(super) fn named(file: &Path) -> String {
 
 /// The severity that the body names. What is no alert is for a worker to refuse, with a reason that is kept.
 fn said(body: &[u8]) -> Priority {
-    normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| priority(alert.severity))
-}
-
-pub(super) fn priority(severity: Severity) -> Priority {
-    match severity {
-        Severity::Critical => Priority::Critical,
-        Severity::High => Priority::High,
-        Severity::Normal => Priority::Normal,
-        Severity::Low => Priority::Low,
-    }
+    normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| alert.severity.into())
 }
 
 /// Priority and suffix of a subject that an alert or a question came on. A suffix that cannot be published here is left

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::bus::{self, MessageKind, Priority, Subject};
+use crate::bus::{self, MessageKind, Subject};
 use crate::config::Config;
 use crate::engine::delivery::dispatch::{Intake, Planned, PrepareError, PreparedAlert};
 use crate::engine::plan::follow_up;
 use crate::engine::plan::planner::{self, PlanError};
 use crate::engine::ports::{DeadReason, Listing, Received, Refusal, Threads, Tools};
-use crate::investigation::alert::{Alert, Severity};
+use crate::investigation::alert::Alert;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, IntakeError, question};
@@ -167,12 +167,7 @@ fn retry_of(received: &Received) -> Option<SessionId> {
 /// What the message says beside its body.
 pub(crate) fn hints(received: &Received) -> Hints {
     let subject = Subject::parse(&received.subject);
-    let severity = subject.map(|subject| match subject.priority {
-        Priority::Critical => Severity::Critical,
-        Priority::High => Severity::High,
-        Priority::Normal => Severity::Normal,
-        Priority::Low => Severity::Low,
-    });
+    let severity = subject.map(|subject| subject.priority.into());
     Hints {
         alert_type: header(received, bus::ALERT_TYPE),
         fingerprint: header(received, bus::FINGERPRINT),

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::engine::ports::{StoreError, Threads};
-use crate::investigation::alert::{Alert, AlertStatus, Severity};
+use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::follow_up::{Exchange, PastCall, Thread};
 use crate::investigation::ids::SessionId;
 
@@ -92,12 +92,11 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
     let asked: Vec<(String, String, i64)> =
         (&ReadAsked { session_id: root, limit: ANSWERS }).get_results(connection)?;
     let all = asked.first().map_or(0, |(.., all)| *all);
-    let severities = [Severity::Low, Severity::Normal, Severity::High, Severity::Critical];
     let alert = Alert {
         source,
         alert_type,
         title,
-        severity: severities.into_iter().find(|known| known.as_str() == severity).unwrap_or_default(),
+        severity: severity.parse().unwrap_or_default(),
         status: AlertStatus::Firing,
         fingerprint: String::new(),
         members: Vec::new(),
