@@ -14,7 +14,7 @@ impl Addresses {
         Ok(ConnectOptions {
             pool_size: 2,
             connect_timeout: COMMAND_PATIENCE,
-            patience: Duration::from_secs(1),
+            retry_for: Duration::from_secs(1),
             may_be_read_only: true,
             ..self.database(&format!("tarsy {command}"))?
         })

@@ -25,7 +25,7 @@ impl Store {
         F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
     {
         let work = Arc::new(work);
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.retry_for;
         let mut pause = FIRST_PAUSE;
         loop {
             let error = match once(&self.pool, self.bound, Arc::clone(&work)).await {

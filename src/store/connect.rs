@@ -35,7 +35,7 @@ pub struct ConnectOptions {
     /// Until a new or a free connection is had, and until the kernel gives up unanswered bytes.
     pub connect_timeout: Duration,
     /// How long a call whose outcome is unknown is sent again.
-    pub patience: Duration,
+    pub retry_for: Duration,
     /// A server that takes no writes will do, unless the address names several. Else a connection to one is refused
     /// (`target_session_attrs=read-write`), unless the address says otherwise.
     pub may_be_read_only: bool,
@@ -60,7 +60,7 @@ impl ConnectOptions {
             statement_timeout: Duration::from_secs(10),
             lock_timeout: Duration::from_secs(8),
             connect_timeout: Duration::from_secs(5),
-            patience: Duration::from_secs(20),
+            retry_for: Duration::from_secs(20),
             may_be_read_only: false,
         }
     }
@@ -117,7 +117,7 @@ pub struct Store {
     pub(super) pool: Pool,
     pub(super) renewals: Pool,
     pub(super) bound: Duration,
-    pub(super) patience: Duration,
+    pub(super) retry_for: Duration,
     /// Where this process writes to see that the database takes writes.
     pub(super) probe_slot: i16,
     pub(super) mask: Mask,
@@ -133,7 +133,7 @@ impl Store {
             pool: options.pool(options.pool_size)?,
             renewals: options.pool(1)?,
             bound: options.statement_timeout + Duration::from_secs(10),
-            patience: options.patience,
+            retry_for: options.retry_for,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
             mask: Mask::default(),
         })

@@ -14,7 +14,7 @@ use super::migrate::with_connection;
 
 /// What a database says of itself.
 #[derive(Debug)]
-pub struct Examined {
+pub struct DatabaseReport {
     /// `15.18`
     pub version: String,
     /// A standby follows, and no commit waits for any: a failover may lose the last ones, and tarsy's promises with them.
@@ -49,7 +49,7 @@ struct Said {
 ///
 /// # Errors
 /// When it cannot be reached.
-pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
+pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error> {
     let (said, sent, round_trip) = with_connection(options, |connection| {
         let (sent, begun) = (Utc::now(), Instant::now());
         let said: Said = diesel::sql_query(
@@ -71,7 +71,7 @@ pub async fn examine(options: &ConnectOptions) -> Result<Examined, Error> {
         Ok(_) => check_for_worker(options).await.err(),
         Err(_) => None,
     };
-    Ok(Examined {
+    Ok(DatabaseReport {
         // Distributions add their own words: 15.18 (Debian 15.18-0+deb12u1).
         version: said.version.split_whitespace().next().unwrap_or_default().to_owned(),
         loses_commits_at_failover: said.asynchronous,

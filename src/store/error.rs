@@ -57,13 +57,13 @@ pub enum Error {
     /// A migration did not get its locks in time. Nothing of it was applied.
     #[error(
         "migration {migration} found its tables in use for {} s: end what uses them (pg_stat_activity shows it) and \
-         run tarsy migrate again", .patience.as_secs()
+         run tarsy migrate again", .timeout.as_secs()
     )]
     MigrationBlocked {
         /// Its name.
         migration: String,
         /// How long it was tried.
-        patience: Duration,
+        timeout: Duration,
         /// Of the last try.
         source: Box<Error>,
     },

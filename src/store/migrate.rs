@@ -22,7 +22,7 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// How long a migration waits for tables that others use, and for other migrators.
-pub const MIGRATION_PATIENCE: Duration = Duration::from_secs(300);
+pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Diesel does not lock: of four that start at once, three crash. Any number that nobody else uses.
 const LOCK: i64 = 7_463_517_902_114;
@@ -49,11 +49,11 @@ pub struct Migrated {
 ///
 /// # Errors
 /// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
-/// it, or `patience` is over: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
-pub async fn migrate(options: &ConnectOptions, patience: Duration) -> Result<Migrated, Error> {
+/// it, or `timeout` has passed: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
+pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migrated, Error> {
     let url = options.connection_string();
     let connection = blocking(move || Ok(PgConnection::establish(&url)?)).await?;
-    let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + patience, patience };
+    let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
     migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;
     migrator.lock().await?;
     let migrated = migrator.bring_up().await;
@@ -69,7 +69,7 @@ pub async fn migrate(options: &ConnectOptions, patience: Duration) -> Result<Mig
 struct Migrator {
     connection: Option<PgConnection>,
     until: Instant,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Migrator {
@@ -93,7 +93,7 @@ impl Migrator {
     async fn lock(&mut self) -> Result<(), Error> {
         while !self.run(|connection| Ok(advisory(connection, "pg_try_advisory_lock")?)).await? {
             if Instant::now() >= self.until {
-                return Err(Error::MigrationBusy(self.patience));
+                return Err(Error::MigrationBusy(self.timeout));
             }
             sleep(LOOK).await; // pacing of looks
         }
@@ -131,7 +131,7 @@ impl Migrator {
             if Instant::now() + PAUSE >= self.until {
                 return Err(Error::MigrationBlocked {
                     migration: name.to_owned(),
-                    patience: self.patience,
+                    timeout: self.timeout,
                     source: Box::new(error),
                 });
             }

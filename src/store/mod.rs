@@ -23,13 +23,13 @@ pub mod writes;
 
 pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
-pub use diagnose::{Examined, examine};
+pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
-pub use migrate::{MIGRATION_PATIENCE, MIGRATIONS, Migrated, migrate};
-pub use reads::list::{SessionFilter, SessionLine, SessionSummary};
+pub use migrate::{MIGRATION_TIMEOUT, MIGRATIONS, Migrated, migrate};
+pub use reads::list::{SessionFilter, SessionLine};
 pub use reads::report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
     ToolCallReport,
 };
-pub use reads::resolve::Found;
+pub use reads::resolve::IdMatch;
 pub use writes::cancel::CancelAnswer;

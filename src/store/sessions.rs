@@ -137,7 +137,7 @@ impl Sessions for Store {
     }
 
     async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
-        Ok(self.request_cancel(session).await? == super::writes::cancel::CancelAnswer::Asked)
+        Ok(self.request_cancel(session).await? == super::writes::cancel::CancelAnswer::Requested)
     }
 
     /// Not sent again: the next sweep is due anyway.

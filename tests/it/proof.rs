@@ -135,7 +135,7 @@ async fn release(drill: &Drill, lease: Lease) {
 /// Whatever goes on, a sweep finds the session without an owner, or somebody holds its row.
 async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
     let mut acknowledged = drill.acknowledged.subscribe();
-    let sweep = Sweep { interval: Duration::ZERO, patience: Duration::ZERO, limit: 10 };
+    let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 10 };
     let mut found = 0;
     while !drill.is_over() {
         let next = *acknowledged.borrow() + 5;

@@ -305,8 +305,8 @@ async fn a_terminated_worker_hands_its_session_over() {
     assert_eq!(system.model_calls().values().sum::<u32>(), 4, "nothing was asked twice");
     assert!(began.elapsed() < LEASE * 10);
     let store = system.database.store();
-    let summary = store.show_session(session).await.unwrap().unwrap();
-    assert_eq!((summary.status.as_str(), summary.epoch), (RunStatus::Completed.as_str(), 3));
+    let report = store.report(session).await.unwrap().unwrap().session.unwrap();
+    assert_eq!((report.status.as_str(), report.epoch), (RunStatus::Completed.as_str(), 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,7 +28,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
 use crate::roles::{drill, migrate};
-use crate::store::{MIGRATION_PATIENCE, Store};
+use crate::store::{MIGRATION_TIMEOUT, Store};
 
 /// Until a part has to be ready.
 const START: Duration = Duration::from_secs(30);
@@ -73,7 +73,7 @@ async fn set_up(addresses: &Addresses, config: &Config, name: &str) -> anyhow::R
     if nats.has_topology().await? && nats.verify_topology(&topology(config)).await.is_err() {
         bail!("these servers are in use with other settings, and a drill needs its own: ./dev demo {name} starts them");
     }
-    let done = migrate::run(addresses, config, MIGRATION_PATIENCE).await?;
+    let done = migrate::run(addresses, config, MIGRATION_TIMEOUT).await?;
     let ensured = done.ensured;
     let fresh = ensured.created + ensured.updated;
     let detail = format!("{} migrations, {fresh} streams and consumers changed", done.database.applied.len());

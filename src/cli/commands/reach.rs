@@ -13,7 +13,7 @@ use crate::cli::args::GlobalArgs;
 use crate::cli::render::json;
 use crate::cli::session_ref::SessionRef;
 use crate::investigation::ids::SessionId;
-use crate::store::{self, ConnectOptions, Found, Store, check_schema};
+use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
 
 /// A person waits.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,13 +62,13 @@ impl Database {
             return Ok(session);
         }
         match self.ask(self.store.resolve(wanted.digits())).await? {
-            Found::One(session) => Ok(session),
-            Found::NoId => bail!("a part of an id has at least six hexadecimal digits"),
-            Found::None => bail!(
+            IdMatch::One(session) => Ok(session),
+            IdMatch::Invalid => bail!("a part of an id has at least six hexadecimal digits"),
+            IdMatch::None => bail!(
                 "no session has {} at either end of its id; old ones may be deleted (tarsy prune)",
                 wanted.digits()
             ),
-            Found::Many(sessions) => bail!(ambiguous("sessions", wanted.digits(), &sessions)),
+            IdMatch::Many(sessions) => bail!(ambiguous("sessions", wanted.digits(), &sessions)),
         }
     }
 }

@@ -340,8 +340,8 @@ pub enum Recovered {
 pub struct Sweep {
     /// Time between two sweeps.
     pub interval: Duration,
-    /// What is over or lies about for less than this is left to whoever works on it.
-    pub patience: Duration,
+    /// A row that has been over or waiting for less than this is left to the worker that has it.
+    pub min_age: Duration,
     /// At most so many of each kind.
     pub limit: u32,
 }

@@ -92,8 +92,8 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
 
     /// One sweep; returns whether the store was unavailable.
     async fn sweep(&self, was_unavailable: bool) -> bool {
-        let patience = self.interval.saturating_mul(PATIENCE);
-        let found = match self.sessions.sweep(Sweep { interval: self.interval, patience, limit: LIMIT }).await {
+        let min_age = self.interval.saturating_mul(PATIENCE);
+        let found = match self.sessions.sweep(Sweep { interval: self.interval, min_age, limit: LIMIT }).await {
             Ok(found) => found,
             Err(error) => {
                 if !was_unavailable {

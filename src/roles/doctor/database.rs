@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Verdict};
 use crate::roles::connect::Addresses;
-use crate::store::{Error, Examined, Schema, examine};
+use crate::store::{Error, DatabaseReport, Schema, diagnose};
 
 /// Clocks that differ by more make times hard to compare. Leases go by the database's clock alone.
 const SKEW_MS: u64 = 2_000;
@@ -14,7 +14,7 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
         Ok(options) => options,
         Err(error) => return vec![Check::new("postgres", Verdict::Fail, error.to_string())],
     };
-    let found = match examine(&options).await {
+    let found = match diagnose(&options).await {
         Ok(found) => found,
         Err(error) => {
             return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix(fix(&error))];
@@ -32,7 +32,7 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
     vec![verdict(&found, detail, skew)]
 }
 
-fn verdict(found: &Examined, detail: String, skew: u64) -> Check {
+fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
     let check = |verdict, detail| Check::new("postgres", verdict, detail);
     match (&found.fit, &found.lacks) {
         (Err(Error::SchemaTooNew(_)), _) => check(Verdict::Fail, detail).fix("run a newer tarsy"),

@@ -1,4 +1,4 @@
-//! Reads for people: sessions by time, status and text, and ids by any unique part of them.
+//! The list of sessions: newest first, filtered by status, age and words.
 
 use std::time::Duration;
 
@@ -56,43 +56,6 @@ pub struct SessionLine {
     pub parent_id: Option<SessionId>,
 }
 
-/// A session with everything that it came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SessionSummary {
-    /// The session.
-    pub session_id: SessionId,
-    /// When it was opened.
-    pub created_at: DateTime<Utc>,
-    /// When it ended.
-    pub finished_at: Option<DateTime<Utc>>,
-    /// `running`, `completed`, `failed`, `cancelled` or `timed_out`.
-    pub status: String,
-    /// Why it ended.
-    pub stop_reason: Option<String>,
-    /// The alert's title.
-    pub title: Option<String>,
-    /// `critical`, `high`, `normal` or `low`.
-    pub severity: Option<String>,
-    /// What chains are chosen by.
-    pub alert_type: Option<String>,
-    /// The chain that runs.
-    pub chain: String,
-    /// Its worker's name, the last one's when it is over.
-    pub worker: String,
-    /// How often it was claimed or released.
-    pub epoch: i32,
-    /// Number of its last event.
-    pub last_seq: i32,
-    /// The alert, cleaned and masked.
-    pub alert: Option<String>,
-    /// Cause, evidence and next step.
-    pub executive_summary: Option<String>,
-    /// The analysis.
-    pub final_analysis: Option<String>,
-    /// Why there is none.
-    pub error: Option<String>,
-}
-
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = alert_sessions, check_for_backend(diesel::pg::Pg))]
 struct LineRow {
@@ -114,32 +77,6 @@ struct AlertLineRow {
     alert_type: Option<String>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = alert_sessions, check_for_backend(diesel::pg::Pg))]
-struct SessionRow {
-    session_id: Uuid,
-    created_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-    status: String,
-    stop_reason: Option<String>,
-    chain: String,
-    worker_name: String,
-    lease_epoch: i32,
-    event_seq: i32,
-    executive_summary: Option<String>,
-    final_analysis: Option<String>,
-    error: Option<String>,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]
-struct AlertRow {
-    title: Option<String>,
-    severity: Option<String>,
-    alert_type: Option<String>,
-    body: Option<String>,
-}
-
 impl Store {
     /// The sessions that the filter lets through, newest first.
     ///
@@ -148,24 +85,6 @@ impl Store {
     pub async fn list_sessions(&self, filter: SessionFilter) -> Result<Vec<SessionLine>, Error> {
         let rows = self.run(move |connection| lines(connection, &filter)).await?;
         Ok(rows.into_iter().map(line).collect())
-    }
-
-    /// One session; `None` if the id opened none.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
-    pub async fn show_session(&self, session: SessionId) -> Result<Option<SessionSummary>, Error> {
-        let row: Option<(SessionRow, Option<AlertRow>)> = self
-            .run(move |connection| {
-                alert_sessions::table
-                    .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
-                    .filter(alert_sessions::session_id.eq(session.0))
-                    .select((SessionRow::as_select(), Option::<AlertRow>::as_select()))
-                    .first(connection)
-                    .optional()
-            })
-            .await?;
-        Ok(row.map(|(session, alert)| summary(session, alert)))
     }
 }
 
@@ -213,27 +132,5 @@ fn line((row, alert): (LineRow, Option<AlertLineRow>)) -> SessionLine {
         chain: row.chain,
         worker: row.worker_name,
         parent_id: row.parent_id.map(SessionId),
-    }
-}
-
-fn summary(row: SessionRow, alert: Option<AlertRow>) -> SessionSummary {
-    let alert = alert.unwrap_or(AlertRow { title: None, severity: None, alert_type: None, body: None });
-    SessionSummary {
-        session_id: SessionId(row.session_id),
-        created_at: row.created_at,
-        finished_at: row.finished_at,
-        status: row.status,
-        stop_reason: row.stop_reason,
-        title: alert.title,
-        severity: alert.severity,
-        alert_type: alert.alert_type,
-        chain: row.chain,
-        worker: row.worker_name,
-        epoch: row.lease_epoch,
-        last_seq: row.event_seq,
-        alert: alert.body,
-        executive_summary: row.executive_summary,
-        final_analysis: row.final_analysis,
-        error: row.error,
     }
 }

@@ -19,7 +19,7 @@ const INDEXED: usize = 12;
 
 /// What a part of an id belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum IdMatch {
     /// This one.
     One(SessionId),
     /// Nothing.
@@ -27,7 +27,7 @@ pub enum Found {
     /// More than one; at most ten of them.
     Many(Vec<SessionId>),
     /// The part is shorter than six characters, or holds others than hexadecimal digits.
-    NoId,
+    Invalid,
 }
 
 pub(crate) struct Resolve {
@@ -70,18 +70,18 @@ impl Store {
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn resolve(&self, part: &str) -> Result<Found, Error> {
+    pub async fn resolve(&self, part: &str) -> Result<IdMatch, Error> {
         let digits = part.trim().replace('-', "").to_ascii_lowercase();
         if digits.len() < MIN_PART || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
-            return Ok(Found::NoId);
+            return Ok(IdMatch::Invalid);
         }
-        let Some(read) = Resolve::new(&digits) else { return Ok(Found::None) };
+        let Some(read) = Resolve::new(&digits) else { return Ok(IdMatch::None) };
         let ids: Vec<Uuid> = self.run(move |connection| (&read).get_results(connection)).await?;
         let ids: Vec<SessionId> = ids.into_iter().map(SessionId).collect();
         Ok(match ids.as_slice() {
-            [] => Found::None,
-            [only] => Found::One(*only),
-            _ => Found::Many(ids),
+            [] => IdMatch::None,
+            [only] => IdMatch::One(*only),
+            _ => IdMatch::Many(ids),
         })
     }
 }

@@ -20,11 +20,11 @@ statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [SqlUuid: ses
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelAnswer {
     /// The owner will see it.
-    Asked,
+    Requested,
     /// The alert belongs to this session, which goes on.
     Joined(SessionId),
     /// It is over.
-    Over,
+    Ended,
     /// Nobody has decided yet what becomes of the alert.
     Undecided,
     /// There is no such alert.
@@ -44,9 +44,9 @@ impl Store {
             None => CancelAnswer::Unknown,
             Some((_, Some(joined))) => CancelAnswer::Joined(SessionId(joined)),
             Some((outcome, None)) => match outcome.as_str() {
-                "asked" => CancelAnswer::Asked,
+                "asked" => CancelAnswer::Requested,
                 "undecided" => CancelAnswer::Undecided,
-                _ => CancelAnswer::Over,
+                _ => CancelAnswer::Ended,
             },
         })
     }

@@ -13,13 +13,13 @@ use crate::store::statement::statement;
 pub(crate) struct FindForgotten {
     interval: f64,
     limit: i64,
-    patience: f64,
+    min_age: f64,
 }
 
 statement!(FindForgotten, "sweep.sql", (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
     Double: interval,
     BigInt: limit,
-    Double: patience,
+    Double: min_age,
 ]);
 
 pub(crate) type ForgottenRow = (String, Uuid, bool, String, Value, Option<Vec<u8>>, i64);
@@ -29,7 +29,7 @@ impl FindForgotten {
         Self {
             interval: sweep.interval.as_secs_f64(),
             limit: i64::from(sweep.limit),
-            patience: sweep.patience.as_secs_f64(),
+            min_age: sweep.min_age.as_secs_f64(),
         }
     }
 }

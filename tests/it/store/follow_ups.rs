@@ -86,7 +86,7 @@ async fn a_question_is_cancelled_swept_ended_and_settled_as_any_session() {
     database.execute(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 h' WHERE status = 'running'",
     );
-    let sweep = Sweep { interval: Duration::from_secs(15), patience: Duration::from_secs(60), limit: 10 };
+    let sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 10 };
     let swept = store.sweep(sweep).await.unwrap();
     assert!(matches!(swept.as_slice(), [Swept::Idle(idle)] if idle.alert_id == id), "{swept:?}");
     store.finish(lease, answer("because")).await.unwrap();

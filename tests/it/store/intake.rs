@@ -7,7 +7,7 @@ use tarsy::engine::ports::{
 };
 use tarsy::investigation::alert::{Alert, AlertStatus};
 use tarsy::investigation::timeline::TimelineEvent;
-use tarsy::store::{CancelAnswer, Found, SessionFilter};
+use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
 
 use super::fixture::{alert, completed, new_id, open_request, open_session, received};
 use crate::support::postgres::TestDatabase;
@@ -137,7 +137,7 @@ async fn nobody_joins_a_session_that_is_being_cancelled() {
     let store = database.store();
     let (open, late) = (new_id(), new_id());
     let lease = open_session(&store, open, "fp").await.lease;
-    assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Asked);
+    assert_eq!(store.request_cancel(open).await.unwrap(), CancelAnswer::Requested);
     store.receive(received(late, b"late")).await.unwrap();
     assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::TargetCancelling(open)));
     assert_eq!(store.receive(received(late, b"late")).await, Ok(Disposition::Undecided { attempts: 2 }));
@@ -195,15 +195,14 @@ async fn an_id_is_found_by_either_end() {
     let (a, b) = (new_id(), new_id());
     open_session(&store, a, "fp-a").await;
     open_session(&store, b, "fp-b").await;
-    assert_eq!(store.resolve(&a.short()).await.unwrap(), Found::One(a));
-    assert_eq!(store.resolve(&b.to_string()).await.unwrap(), Found::One(b));
+    assert_eq!(store.resolve(&a.short()).await.unwrap(), IdMatch::One(a));
+    assert_eq!(store.resolve(&b.to_string()).await.unwrap(), IdMatch::One(b));
     let shared = &a.to_string()[..6];
-    assert_eq!(store.resolve(shared).await.unwrap(), Found::Many(vec![b, a]));
-    assert_eq!(store.resolve("ffffffffff").await.unwrap(), Found::None);
-    assert_eq!(store.resolve("%%%%%%%").await.unwrap(), Found::NoId);
+    assert_eq!(store.resolve(shared).await.unwrap(), IdMatch::Many(vec![b, a]));
+    assert_eq!(store.resolve("ffffffffff").await.unwrap(), IdMatch::None);
+    assert_eq!(store.resolve("%%%%%%%").await.unwrap(), IdMatch::Invalid);
     let listed = store.list_sessions(SessionFilter { limit: 10, ..SessionFilter::default() }).await.unwrap();
     assert_eq!(listed.iter().map(|s| s.session_id).collect::<Vec<_>>(), [b, a]);
-    let shown = store.show_session(a).await.unwrap().unwrap();
-    assert_eq!((shown.status.as_str(), shown.title.as_deref()), ("running", Some("disk full on db-1")));
-    assert_eq!(store.show_session(new_id()).await.unwrap(), None);
+    assert_eq!(store.report(a).await.unwrap().unwrap().title.as_deref(), Some("disk full on db-1"));
+    assert_eq!(store.report(new_id()).await.unwrap(), None);
 }

@@ -126,7 +126,7 @@ async fn whoever_takes_a_session_over_learns_that_it_is_to_be_cancelled() {
     let store = database.store();
     let id = new_id();
     open_session(&store, id, "fp").await;
-    assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Asked);
+    assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Requested);
     assert!(steal(&store, &database, id).await.cancel_requested);
 }
 
@@ -186,7 +186,7 @@ async fn one_locked_row_does_not_keep_the_other_leases_from_being_renewed() {
     }
     store.finish(leases[3], completed()).await.unwrap();
     steal(&store, &database, leases[2].session_id).await;
-    assert_eq!(store.request_cancel(leases[4].session_id).await.unwrap(), CancelAnswer::Asked);
+    assert_eq!(store.request_cancel(leases[4].session_id).await.unwrap(), CancelAnswer::Requested);
     let mut rival = database.connection();
     let lock = format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{}' FOR UPDATE", leases[1].session_id);
     rival.batch_execute(&lock).unwrap();

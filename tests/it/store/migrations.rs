@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use tarsy::engine::ports::{Renewal, Sessions};
-use tarsy::store::{ConnectOptions, Error, MIGRATION_PATIENCE, Schema, check_schema, migrate};
+use tarsy::store::{ConnectOptions, Error, MIGRATION_TIMEOUT, Schema, check_schema, migrate};
 use tokio::time::Instant;
 
 use super::fixture::{LEASE, new_id, open_session, revert_through, until_blocked};
@@ -26,7 +26,7 @@ async fn while_a_migration_waits_for_a_long_reader_leases_are_renewed_and_it_suc
     reader.batch_execute("BEGIN; LOCK TABLE alert_sessions IN ACCESS SHARE MODE").unwrap();
 
     let options = ConnectOptions { application_name: "migrator".to_owned(), ..ConnectOptions::new(database.url()) };
-    let migrating = tokio::spawn(async move { migrate(&options, MIGRATION_PATIENCE).await });
+    let migrating = tokio::spawn(async move { migrate(&options, MIGRATION_TIMEOUT).await });
     let mut longest = Duration::ZERO;
     // Each of these waits behind the migration, which waits behind the reader.
     for _ in 0..2 {
@@ -67,7 +67,7 @@ async fn a_migration_that_never_gets_its_table_gives_up_says_so_and_leaves_no_lo
         ),
         0
     );
-    migrate(&options, MIGRATION_PATIENCE).await.unwrap();
+    migrate(&options, MIGRATION_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn an_index_that_a_migrator_left_half_built_is_built_anew() {
     revert_through(&database, "20261122000505");
     database.execute("CREATE INDEX alerts_id_end ON alerts (alert_id)");
     database.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'alerts_id_end'::regclass");
-    migrate(&ConnectOptions::new(database.url()), MIGRATION_PATIENCE).await.unwrap();
+    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT).await.unwrap();
     let index = database.text(
         "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indexrelid = 'alerts_id_end'::regclass AND indisvalid",
     );

@@ -14,8 +14,8 @@ use crate::support::postgres::TestDatabase;
 #[tokio::test]
 async fn a_database_that_is_away_is_told_within_the_patience() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let patience = Duration::from_millis(300);
-    let options = ConnectOptions { patience, ..ConnectOptions::new(format!("postgres://postgres@127.0.0.1:{port}/x")) };
+    let retry_for = Duration::from_millis(300);
+    let options = ConnectOptions { retry_for, ..ConnectOptions::new(format!("postgres://postgres@127.0.0.1:{port}/x")) };
     let store = Store::new(&options).unwrap();
     assert!(!store.reachable().await);
     let began = Instant::now();
@@ -30,12 +30,12 @@ async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_gets_throu
     let (lease, executions) = running_session(&database.store(), 1).await;
     let options = ConnectOptions {
         lock_timeout: Duration::from_millis(50),
-        patience: Duration::from_secs(30),
+        retry_for: Duration::from_secs(30),
         application_name: "it's patient".into(),
         ..ConnectOptions::new(database.url())
     };
     let store = Store::new(&options).unwrap();
-    let impatient = Store::new(&ConnectOptions { patience: Duration::from_millis(60), ..options }).unwrap();
+    let impatient = Store::new(&ConnectOptions { retry_for: Duration::from_millis(60), ..options }).unwrap();
 
     let mut rival = database.connection();
     rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
@@ -69,13 +69,13 @@ async fn connections_that_the_server_has_closed_are_replaced_without_a_word() {
 #[tokio::test]
 async fn what_the_server_refuses_is_named() {
     let database = TestDatabase::create().await;
-    let options = ConnectOptions { patience: Duration::ZERO, ..ConnectOptions::new(database.url()) };
+    let options = ConnectOptions { retry_for: Duration::ZERO, ..ConnectOptions::new(database.url()) };
     let store = Store::new(&options).unwrap();
     database.execute("ALTER TABLE alerts RENAME COLUMN attempts TO tries");
     let refused = store.receive(received(new_id(), b"one")).await;
     let why = "column a.attempts does not exist";
     assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains(why)), "{refused:?}");
-    let sweep = Sweep { interval: Duration::ZERO, patience: Duration::ZERO, limit: 1 };
+    let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 1 };
     database.execute("ALTER TABLE alerts RENAME COLUMN swept_at TO cleaned_at");
     let refused = store.sweep(sweep).await;
     assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains("swept_at")), "{refused:?}");

@@ -95,7 +95,7 @@ async fn an_old_investigation_goes_with_everything_that_belongs_to_it_and_a_youn
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, of_one);
     assert_eq!(prune(&store, retention).await.rows, of_one);
     assert_eq!(rows(&database), of_one, "those of the young one");
-    assert!(store.show_session(old).await.unwrap().is_none() && store.show_session(young).await.unwrap().is_some());
+    assert!(store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some());
     assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use tarsy::investigation::ids::SessionId;
-use tarsy::store::{Found, SessionFilter, Store};
+use tarsy::store::{IdMatch, SessionFilter, Store};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;
@@ -46,12 +46,12 @@ async fn a_session_is_found_by_either_end_of_its_id_without_reading_all_of_them(
     let end = |length: usize| digits[digits.len() - length..].to_owned();
     for part in [end(6), end(8), end(12), end(13), end(20), digits[..20].to_owned(), digits.to_uppercase(), id.clone()]
     {
-        assert_eq!(store.resolve(&part).await.unwrap(), Found::One(wanted), "{part}");
+        assert_eq!(store.resolve(&part).await.unwrap(), IdMatch::One(wanted), "{part}");
     }
-    assert_eq!(store.resolve(&format!("0{digits}")).await.unwrap(), Found::None);
-    assert_eq!(store.resolve("ffffffffffff").await.unwrap(), Found::None);
-    assert_eq!(store.resolve(&digits[..5]).await.unwrap(), Found::NoId);
-    let Found::Many(many) = store.resolve(&digits[..6]).await.unwrap() else { panic!("the same hours") };
+    assert_eq!(store.resolve(&format!("0{digits}")).await.unwrap(), IdMatch::None);
+    assert_eq!(store.resolve("ffffffffffff").await.unwrap(), IdMatch::None);
+    assert_eq!(store.resolve(&digits[..5]).await.unwrap(), IdMatch::Invalid);
+    let IdMatch::Many(many) = store.resolve(&digits[..6]).await.unwrap() else { panic!("the same hours") };
     assert!(many.len() == 10 && many.is_sorted_by(|a, b| a > b), "{many:?}");
 
     for mode in ["force_generic_plan", "force_custom_plan"] {

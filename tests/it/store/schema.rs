@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
 use tarsy::investigation::timeline::EventType;
-use tarsy::store::{ConnectOptions, Error, MIGRATION_PATIENCE, MIGRATIONS, Schema, check_schema, schema_version};
+use tarsy::store::{ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version};
 
 use super::fixture::revert_through;
 use crate::support::postgres::TestDatabase;
@@ -30,7 +30,7 @@ fn current() -> String {
 }
 
 async fn migrate(options: &ConnectOptions) -> Result<usize, Error> {
-    tarsy::store::migrate(options, MIGRATION_PATIENCE).await.map(|done| done.applied.len())
+    tarsy::store::migrate(options, MIGRATION_TIMEOUT).await.map(|done| done.applied.len())
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_newer_schema_says_itself_which_programs_may_go_on_with_it() {
     database.execute(&format!("INSERT INTO __diesel_schema_migrations (version) VALUES ('{newer}'), ('{later}')"));
     // It only added something: the row is as it was.
     assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
-    let done = tarsy::store::migrate(&options, MIGRATION_PATIENCE).await.unwrap();
+    let done = tarsy::store::migrate(&options, MIGRATION_TIMEOUT).await.unwrap();
     assert_eq!((done.applied, done.schema), (vec![], Schema::Newer(later.to_owned())));
     assert!(database.holds(&format!("EXISTS (SELECT FROM __diesel_schema_migrations WHERE version = '{newer}')")));
 

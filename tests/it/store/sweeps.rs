@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
 use crate::support::postgres::TestDatabase;
 
-const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), patience: Duration::from_secs(60), limit: 100 };
+const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
 
 /// As if so many seconds had gone by since the last thing that happened.
 fn pass(database: &TestDatabase, seconds: u32) {

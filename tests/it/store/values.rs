@@ -74,8 +74,8 @@ async fn a_text_too_rich_for_the_full_text_index_is_stored_all_the_same() {
     let analysis = (0..200_000).map(|n| format!("w{n} ")).collect::<String>();
     let end = tarsy::engine::ports::SessionEnd { final_analysis: Some(analysis.clone()), ..completed() };
     store.finish(lease, end).await.unwrap();
-    let shown = store.show_session(lease.session_id).await.unwrap().unwrap();
-    assert_eq!(shown.final_analysis, Some(analysis));
+    let report = store.report(lease.session_id).await.unwrap().unwrap();
+    assert_eq!(report.session.unwrap().final_analysis, Some(analysis));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
 use sha2::{Digest, Sha256};
-use tarsy::store::{ConnectOptions, MIGRATION_PATIENCE, Store, migrate};
+use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -122,7 +122,7 @@ async fn make_template() -> String {
         // Renamed when it is whole: one that died in the middle is never copied.
         admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
         admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
-        migrate(&ConnectOptions::new(url_of(&admin_url(), &making)), MIGRATION_PATIENCE)
+        migrate(&ConnectOptions::new(url_of(&admin_url(), &making)), MIGRATION_TIMEOUT)
             .await
             .expect("migrate the template");
         admin.batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}")).expect("rename the template");

@@ -81,8 +81,8 @@ async fn ask_database(
 ) -> anyhow::Result<(CancelAnswer, Option<Box<AlertReport>>)> {
     let answer = database.ask(database.store.request_cancel(session)).await?;
     let report = match answer {
-        CancelAnswer::Over => database.ask(database.store.report(session)).await?,
-        CancelAnswer::Asked | CancelAnswer::Joined(_) | CancelAnswer::Undecided | CancelAnswer::Unknown => None,
+        CancelAnswer::Ended => database.ask(database.store.report(session)).await?,
+        CancelAnswer::Requested | CancelAnswer::Joined(_) | CancelAnswer::Undecided | CancelAnswer::Unknown => None,
     };
     Ok((answer, report.map(Box::new)))
 }
@@ -105,7 +105,7 @@ async fn request(
             );
             return Ok(nothing("joined", said, Some(target), Exit::Failed));
         }
-        Ok((CancelAnswer::Over, report)) => {
+        Ok((CancelAnswer::Ended, report)) => {
             let status = report.and_then(|report| report.session).map_or_else(|| "ended".to_owned(), |s| s.status);
             let exit = if status == "cancelled" { Exit::Done } else { Exit::Failed };
             let said = format!("session {short} is over: {}", status.replace('_', " "));
@@ -126,7 +126,7 @@ async fn request(
         bail!("session {short} was not asked to cancel: {database}; {broker}");
     }
     // What is not opened yet has no row that could keep the request.
-    let is_stored = matches!(known, Some(CancelAnswer::Asked)) || broker.is_none();
+    let is_stored = matches!(known, Some(CancelAnswer::Requested)) || broker.is_none();
     if !is_stored {
         bail!(
             "alert {short} is still queued, and only the broker keeps a request to it: {}",
