@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Verdict};
 use crate::roles::connect::Addresses;
-use crate::store::{Error, DatabaseReport, Schema, diagnose};
+use crate::store::{DatabaseReport, Error, Schema, diagnose};
 
 /// Clocks that differ by more make times hard to compare. Leases go by the database's clock alone.
 const SKEW_MS: u64 = 2_000;

@@ -15,7 +15,8 @@ use crate::support::postgres::TestDatabase;
 async fn a_database_that_is_away_is_told_within_the_patience() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let retry_for = Duration::from_millis(300);
-    let options = ConnectOptions { retry_for, ..ConnectOptions::new(format!("postgres://postgres@127.0.0.1:{port}/x")) };
+    let options =
+        ConnectOptions { retry_for, ..ConnectOptions::new(format!("postgres://postgres@127.0.0.1:{port}/x")) };
     let store = Store::new(&options).unwrap();
     assert!(!store.reachable().await);
     let began = Instant::now();
