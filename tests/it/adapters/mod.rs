@@ -1,0 +1,6 @@
+//! The adapters on real servers: the broker, the database, the LLM service and MCP servers.
+
+mod bus;
+pub(crate) mod store;
+mod llm;
+mod mcp;

@@ -1,0 +1,9 @@
+//! The schema: migrations, the statements of the previous version, rights, query plans and pruning.
+
+mod schema;
+mod migrations;
+mod previous;
+pub(crate) mod rights;
+mod plans;
+mod in_place;
+mod prune;

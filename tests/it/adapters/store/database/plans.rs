@@ -1,0 +1,94 @@
+//! What the server does for a statement: rows that are over cost nothing.
+
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use tarsy::engine::ports::{Journal, Sessions};
+use tokio::time::{Duration, timeout};
+
+use crate::adapters::store::fixture::{LEASE, prompt, running_session};
+use crate::support::postgres::TestDatabase;
+
+/// Alerts and sessions that are over and settled, a few of each fingerprint, and statistics of them.
+const HISTORY: &str = "
+    DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
+    INSERT INTO alerts (alert_id, settled_at, joined_session_id, last_delivery, stream_sequence, place, body_sha256,
+                        subject, headers, severity, body)
+    SELECT gen_random_uuid(), now(), CASE WHEN n % 2 = 0 THEN gen_random_uuid() END, gen_random_uuid(), n,
+           CASE WHEN n % 2 = 0 THEN 'joined' ELSE 'opened' END, sha256(''), 's', '{}', 'high', 'b'
+    FROM generate_series(1, 20000) n;
+    INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, finished_at, settled_at, lease_period,
+                                lease_token, worker_name, status, fingerprint, chain, final_analysis)
+    SELECT alert_id, now(), now(), now() - interval '1 day', now(), '30 s', alert_id, 'w', 'completed',
+           'fp-' || stream_sequence % 1000, 'c', 'a'
+    FROM alerts WHERE place = 'opened';
+    ANALYZE alerts, alert_sessions";
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text, column_name = "QUERY PLAN")]
+    text: String,
+}
+
+/// The plan of a statement that is prepared once and run with anything.
+fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> String {
+    let mut connection = database.connection();
+    let mut run = |sql: String| diesel::sql_query(sql).execute(&mut connection).unwrap();
+    run("SET plan_cache_mode = force_generic_plan".into());
+    run(format!("PREPARE s ({types}) AS {sql}"));
+    let lines: Vec<Line> = diesel::sql_query(format!("EXPLAIN EXECUTE s ({arguments})")).load(&mut connection).unwrap();
+    lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn neither_a_sweep_nor_the_place_of_an_alert_reads_what_is_over() {
+    let database = TestDatabase::create().await;
+    database.execute(HISTORY);
+    let sweep = include_str!("../../../../../src/store/sql/sweep.sql");
+    let open = include_str!("../../../../../src/store/sql/open.sql");
+    let sweep = plan(&database, sweep, "float8, bigint, float8", "15, 100, 60");
+    let id = "'019ab000-0000-7000-8000-000000000000'";
+    let open = plan(
+        &database,
+        open,
+        "uuid, text, boolean, float8, uuid[], text, float8, float8, uuid, uuid, text, text, uuid, uuid, integer, jsonb, text, text, \
+         text, text, text, text, text, jsonb",
+        &format!(
+            "{id}, 'fp-1', true, 3600, ARRAY[{id}]::uuid[], 'high', 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, 1, '{{}}', 't', 't', 's', 'b', \
+             'session_started', 'completed', 's', '{{}}'"
+        ),
+    );
+    for plan in [&sweep, &open] {
+        assert!(!plan.contains("Seq Scan on alert"), "{plan}");
+    }
+    for index in ["alert_sessions_open", "alert_sessions_unsettled", "alerts_waiting", "alerts_pkey"] {
+        assert!(sweep.contains(index), "no {index} in\n{sweep}");
+    }
+    for index in ["alert_sessions_open", "alert_sessions_completed", "alerts_pkey"] {
+        assert!(open.contains(index), "no {index} in\n{open}");
+    }
+}
+
+#[tokio::test]
+async fn checkpoints_and_renewals_stay_within_the_page() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, executions) = running_session(&store, 1).await;
+    for number in 1..=20 {
+        store.append(lease, prompt(executions[0], number, "go on")).await.unwrap();
+        store.renew(vec![lease], LEASE).await.unwrap();
+    }
+    // Backends report their figures when they end.
+    drop(store);
+    let updates = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'alert_sessions'";
+    let reported = async {
+        while database.number(updates) < 41 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), reported).await.expect("the figures of all updates");
+    // Now and then a version finds its page full; with an index on what is changed it would be all of them.
+    assert!(database.holds(
+        "SELECT bool_and(n_tup_hot_upd >= 0.8 * n_tup_upd) FROM pg_stat_user_tables \
+         WHERE relname IN ('alert_sessions', 'agent_executions')"
+    ));
+}

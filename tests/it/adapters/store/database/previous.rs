@@ -1,0 +1,160 @@
+//! While a new version is rolled out, workers of the version before go on with the new schema. Their statements that
+//! have changed since are kept in `previous/`, as they were.
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use tarsy::engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, Sessions};
+
+use crate::adapters::store::fixture::{alert, completed, investigated, new_id, open_request, received};
+use crate::support::postgres::TestDatabase;
+
+const PREPARED: [&str; 4] = [
+    concat!(
+        "PREPARE receive (uuid, uuid, bigint, bytea, text, jsonb, bytea) AS ",
+        include_str!("previous/receive.sql")
+    ),
+    concat!(
+        "PREPARE open (uuid, text, float8, float8, uuid, uuid, text, text, boolean, integer, jsonb, text, text, text, \
+         text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open.sql")
+    ),
+    concat!("PREPARE placed (uuid, uuid) AS ", include_str!("previous/placed.sql")),
+    // Writes no event numbers. To prepare it is enough to see that it names nothing that is gone.
+    concat!(
+        "PREPARE checkpoint (uuid, uuid, integer, text[], integer, uuid, uuid, integer, text, text, text, timestamptz, \
+         text[], integer, text[], text[], jsonb[], text[], text[], text[], text[], jsonb[], bytea[], integer[], \
+         bigint[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[], text[], text[], jsonb[], bigint[], \
+         boolean[], text[], text[], text[], text[], text[], text[]) AS ",
+        include_str!("previous/checkpoint.sql")
+    ),
+];
+
+#[derive(QueryableByName)]
+struct PlaceRow {
+    #[diesel(sql_type = Text)]
+    place: String,
+}
+
+#[tokio::test]
+async fn statements_of_the_version_before_run_on_this_schema() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut old = database.connection();
+    for statement in PREPARED {
+        old.batch_execute(statement).unwrap();
+    }
+    let plan = serde_json::to_string(&crate::adapters::store::fixture::plan()).unwrap();
+    let mut open_old = |id, firing: bool| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', 'fp', 2400, 30, '{token}', '{token}', 'old', 'kubernetes', {firing}, 1, '{plan}', \
+             'disk', 'disk full', 'high', 'json', 'the disk is full', 'session_started', 'completed', 'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let receive_old = |id| {
+        let delivery = new_id();
+        database.execute(&format!(
+            "{}; EXECUTE receive ('{id}', '{delivery}', 7, sha256('one'), 'tarsy.alerts.high.disk', '{{}}', 'one')",
+            PREPARED[0]
+        ));
+    };
+
+    // Received and opened by the old one, seen by the new one.
+    let (first, second, third) = (new_id(), new_id(), new_id());
+    receive_old(first);
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Undecided { attempts: 2 }));
+    receive_old(first);
+    assert_eq!(open_old(first, true), "opened");
+    assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Opened));
+    // And the other way round.
+    store.receive(received(second, b"one")).await.unwrap();
+    receive_old(second);
+    assert_eq!(open_old(second, true), "joined");
+    assert_eq!(store.open(open_request(second, "fp")).await, Ok(Opened::Joined(first)));
+    receive_old(third);
+    assert_eq!(store.open(open_request(third, "fp")).await, Ok(Opened::Joined(first)));
+    database.execute(&format!("{}; EXECUTE placed ('{first}', '{third}')", PREPARED[2]));
+    assert_eq!(store.events(first, 0, 10).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_worker_that_knows_no_members_goes_on_and_what_it_opens_answers_for_nothing_newer() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut old = database.connection();
+    old.batch_execute(concat!(
+        "PREPARE open (uuid, text, boolean, float8, text, float8, float8, uuid, uuid, text, text, uuid, uuid, integer, \
+         jsonb, text, text, text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open_without_members.sql")
+    ))
+    .unwrap();
+    let plan = serde_json::to_string(&crate::adapters::store::fixture::plan()).unwrap();
+    let mut open_old = |id| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', 'fp', true, 3600, 'high', 2400, 30, '{token}', '{token}', 'old', 'kubernetes', NULL, \
+             NULL, 1, '{plan}', 'disk', 'disk full', 'json', 'the disk is full', 'session_started', 'completed', \
+             'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let new = |id| OpenRequest { cooldown: std::time::Duration::from_secs(3600), ..open_request(id, "fp") };
+    let ids = [new_id(), new_id(), new_id(), new_id()];
+    for id in ids {
+        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    }
+    assert_eq!(open_old(ids[0]), "opened");
+    assert_eq!(store.open(new(ids[1])).await, Ok(Opened::Joined(ids[0])));
+    let finish = "UPDATE alert_sessions SET status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs' \
+                  WHERE status = 'running'";
+    database.execute(finish);
+    let Ok(Opened::Session(claimed)) = store.open(new(ids[2])).await else { panic!("nothing is known of what it was") };
+    store.finish(claimed.lease, completed()).await.unwrap();
+    assert_eq!(open_old(ids[3]), "cooling");
+}
+
+#[tokio::test]
+async fn a_worker_that_knows_no_questions_goes_on_beside_them() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
+    let question = new_id();
+    store.receive(received(question, b"why?")).await.unwrap();
+    let request = OpenRequest { parent: Some(root), ..open_request(question, "") };
+    assert!(matches!(store.open(request).await, Ok(Opened::Session(_))));
+
+    let mut old = database.connection();
+    old.batch_execute(concat!(
+        "PREPARE open (uuid, text, boolean, float8, text, float8, float8, uuid, uuid, text, text, uuid, integer, jsonb, \
+         text, text, text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open_without_questions.sql")
+    ))
+    .unwrap();
+    let plan = serde_json::to_string(&crate::adapters::store::fixture::plan()).unwrap();
+    let mut open_old = |id, fingerprint: &str, cooldown: u32| {
+        let token = new_id();
+        let row: PlaceRow = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', '{fingerprint}', true, {cooldown}, 'high', 2400, 30, '{token}', '{token}', 'old', \
+             'kubernetes', NULL, 1, '{plan}', 'disk', 'disk full', 'json', 'the disk is full', 'session_started', \
+             'completed', 'started', '{{}}')"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.place
+    };
+    let mut places = Vec::new();
+    for (fingerprint, cooldown) in [("", 0), ("fp", 3600), ("fp", 0), ("fp", 0)] {
+        let id = new_id();
+        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+        places.push(open_old(id, fingerprint, cooldown));
+    }
+    // Only the investigation itself answers, and only an alert is joined.
+    assert_eq!(places, ["opened", "cooling", "opened", "joined"]);
+    assert_eq!(store.events(question, 0, 10).await.unwrap().len(), 2);
+}

@@ -1,0 +1,253 @@
+//! What is old is deleted, what anybody may still need is not, and nobody waits for it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use tarsy::config::Retention;
+use tarsy::engine::ports::{
+    DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd, Sessions,
+};
+use tarsy::investigation::alert::Severity;
+use tarsy::investigation::ids::SessionId;
+use tarsy::store::{ConnectOptions, Store};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+use crate::adapters::store::fixture::{
+    LEASE, checkpoint, completed, investigated, new_id, now, open_request, open_session, prompt, received,
+    running_session,
+};
+use crate::support::postgres::TestDatabase;
+
+const DAY: Duration = Duration::from_secs(86_400);
+const LIMIT: u32 = 500;
+
+/// Deletes until nothing is left to delete.
+async fn prune(store: &Store, retention: Retention) -> Pruned {
+    let mut all = Pruned::default();
+    loop {
+        let some = store.prune_some(retention, LIMIT).await.unwrap();
+        if some.rows.is_empty() {
+            return all;
+        }
+        all.add(&some);
+    }
+}
+
+fn rows(database: &TestDatabase) -> BTreeMap<&'static str, u64> {
+    let count = |table| u64::try_from(database.number(&format!("SELECT count(*) FROM {table}"))).unwrap();
+    PRUNED_TABLES.into_iter().map(|table| (table, count(table))).filter(|(_, count)| *count > 0).collect()
+}
+
+/// As if these had been settled so many days before.
+fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
+    let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+    let ids = ids.join(", ");
+    database.execute(&format!(
+        "UPDATE alert_sessions SET settled_at = settled_at - i, finished_at = finished_at - i \
+         FROM (SELECT interval '{days} d' AS i) t WHERE session_id IN ({ids}); \
+         UPDATE alerts SET settled_at = settled_at - i FROM (SELECT interval '{days} d' AS i) t WHERE alert_id IN ({ids})"
+    ));
+}
+
+/// A whole investigation with rows in every table, settled now.
+async fn whole(database: &TestDatabase, store: &Store) -> SessionId {
+    let (lease, executions) = running_session(store, 2).await;
+    store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
+    store.append(lease, prompt(executions[1], 1, "look")).await.unwrap();
+    store.finish(lease, completed()).await.unwrap();
+    store.settled(lease.session_id).await.unwrap();
+    database.execute(&format!(
+        "INSERT INTO session_recoveries (session_id, recovery_id, created_at, recovery_no, restored, calls) \
+         VALUES ('{}', gen_random_uuid(), now(), 1, 0, '[]')",
+        lease.session_id
+    ));
+    lease.session_id
+}
+
+#[tokio::test]
+async fn every_table_is_pruned_or_has_no_row_of_an_investigation() {
+    let database = TestDatabase::create().await;
+    let kept = ["__diesel_schema_migrations", "event_key", "schema_compatibility", "store_probes"];
+    let known: Vec<String> = PRUNED_TABLES.iter().chain(&kept).map(|table| format!("'{table}'")).collect();
+    let forgotten = format!(
+        "SELECT coalesce(string_agg(table_name, ', '), '') FROM information_schema.tables \
+         WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ({})",
+        known.join(", ")
+    );
+    assert_eq!(database.text(&forgotten), "");
+}
+
+#[tokio::test]
+async fn an_old_investigation_goes_with_everything_that_belongs_to_it_and_a_young_one_stays_whole() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let old = whole(&database, &store).await;
+    let of_one = rows(&database);
+    assert_eq!(of_one.len(), PRUNED_TABLES.len(), "a row in every table: {of_one:?}");
+    let young = whole(&database, &store).await;
+    age(&database, &[old], 91);
+    age(&database, &[young], 89);
+
+    let retention = Retention::of_all(DAY * 90);
+    assert_eq!(store.preview_prune(retention).await.unwrap().rows, of_one);
+    assert_eq!(prune(&store, retention).await.rows, of_one);
+    assert_eq!(rows(&database), of_one, "those of the young one");
+    assert!(store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some());
+    assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
+}
+
+#[tokio::test]
+async fn details_of_a_session_go_before_it_and_it_can_still_be_shown_and_followed() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (old, young) = (whole(&database, &store).await, whole(&database, &store).await);
+    age(&database, &[old], 31);
+    let events = tarsy::engine::ports::Outbox::events(&store, old, 0, 100).await.unwrap();
+    let retention = Retention {
+        entries: Some(DAY * 30),
+        llm_interactions: Some(DAY * 30),
+        tool_interactions: Some(DAY * 30),
+        ..Retention::of_all(DAY * 90)
+    };
+    // The ids are of today: as if it had begun when it was settled.
+    let id = Uuid::now_v7();
+    assert_eq!(prune(&store, retention).await, Pruned::default(), "an id of today waits for its session: {id}");
+    let dated: u64 = 1_700_000_000_000;
+    let past = SessionId(Uuid::from_u128(u128::from(dated) << 80 | old.0.as_u128() & ((1 << 80) - 1)));
+    for table in PRUNED_TABLES {
+        let key = if table == "alerts" { "alert_id" } else { "session_id" };
+        database.execute(&format!("UPDATE {table} SET {key} = '{past}' WHERE {key} = '{old}'"));
+    }
+    let expected = BTreeMap::from([("entries", 3), ("llm_interactions", 1), ("tool_interactions", 1)]);
+    assert_eq!(store.preview_prune(retention).await.unwrap().rows, expected);
+    assert_eq!(prune(&store, retention).await.rows, expected);
+    assert_eq!(tarsy::engine::ports::Outbox::events(&store, past, 0, 100).await.unwrap().len(), events.len());
+    assert!(store.report(past).await.unwrap().is_some());
+    assert_eq!(database.number(&format!("SELECT count(*) FROM entries WHERE session_id = '{young}'")), 3);
+}
+
+#[tokio::test]
+async fn what_runs_what_is_not_settled_and_what_something_younger_belongs_to_stays() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let running = open_session(&store, new_id(), "fp-running").await.lease;
+    let unsettled = investigated(&store, "fp-unsettled", Severity::High, completed()).await;
+    let owing = SessionEnd { dead_letter: Some(DeadReason::AttemptsExhausted), ..completed() };
+    let owing = investigated(&store, "fp-owing", Severity::High, owing).await;
+    let root = whole(&database, &store).await;
+    let question = new_id();
+    store.receive(received(question, b"why?")).await.unwrap();
+    let Ok(Opened::Session(claimed)) =
+        store.open(OpenRequest { parent: Some(root), ..open_request(question, "") }).await
+    else {
+        panic!("not opened")
+    };
+    store.finish(claimed.lease, completed()).await.unwrap();
+    store.settled(question).await.unwrap();
+    let answering = investigated(&store, "fp-answering", Severity::High, completed()).await;
+    store.settled(answering).await.unwrap();
+    let (joined, dead, undecided) = (new_id(), new_id(), new_id());
+    store.receive(received(joined, b"again")).await.unwrap();
+    let request = OpenRequest { cooldown: DAY, ..open_request(joined, "fp-answering") };
+    assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(answering)));
+    store.settled(joined).await.unwrap();
+    store.receive(received(dead, b"\xff")).await.unwrap();
+    store.give_up(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store.receive(received(undecided, b"x")).await.unwrap();
+    let open_for_long = [running.session_id, unsettled, owing, root, answering, dead, undecided];
+    age(&database, &open_for_long, 400);
+    let before = rows(&database);
+    let retention = Retention::of_all(DAY * 90);
+    assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
+    assert_eq!(prune(&store, retention).await, Pruned::default());
+    assert_eq!(rows(&database), before);
+
+    // The dead letter is stored, question and joined alert are as old as what they belong to.
+    store.settled(dead).await.unwrap();
+    age(&database, &[question, joined, dead], 400);
+    let counted = store.preview_prune(retention).await.unwrap();
+    assert_eq!((counted.rows["alert_sessions"], counted.rows["alerts"]), (3, 5));
+    assert_eq!(prune(&store, retention).await, counted);
+    let left = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NULL";
+    assert_eq!(database.number(left), database.number("SELECT count(*) FROM alert_sessions"));
+    assert_eq!(database.number("SELECT count(*) FROM alerts"), 4, "running, unsettled, owing, undecided");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_four_that_prune_at_once_each_row_is_deleted_by_one_and_leases_are_renewed_meanwhile() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut ids = Vec::new();
+    for _ in 0..60 {
+        ids.push(whole(&database, &store).await);
+    }
+    age(&database, &ids, 100);
+    let expected = rows(&database);
+    let lease = open_session(&store, new_id(), "fp").await.lease;
+    let retention = Retention::of_all(DAY);
+    let mut pruners = JoinSet::new();
+    for _ in 0..4 {
+        let store = Store::new(&ConnectOptions::new(database.url())).unwrap();
+        // Small batches, so that they meet.
+        pruners.spawn(async move {
+            let mut all = Pruned::default();
+            loop {
+                let some = store.prune_some(retention, 20).await.unwrap();
+                if some.rows.is_empty() {
+                    return all;
+                }
+                all.add(&some);
+            }
+        });
+    }
+    let mut all = Pruned::default();
+    let mut longest = Duration::ZERO;
+    while !pruners.is_empty() {
+        let began = Instant::now();
+        let renewed = store.renew(vec![lease], LEASE).await.unwrap();
+        assert!(matches!(renewed[..], [Renewal::Renewed { .. }]), "{renewed:?}");
+        longest = longest.max(began.elapsed());
+        if let Some(done) = pruners.try_join_next() {
+            all.add(&done.unwrap());
+        }
+    }
+    all.add(&prune(&store, retention).await);
+    assert_eq!(all.rows, expected);
+    assert!(longest < Duration::from_secs(5), "a renewal waited for {longest:?}");
+    assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 1);
+}
+
+#[tokio::test]
+async fn a_row_that_a_statement_holds_is_left_for_the_next_time() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (held, free) = (whole(&database, &store).await, whole(&database, &store).await);
+    age(&database, &[held, free], 2);
+    let mut rival = database.connection();
+    rival
+        .batch_execute(&format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{held}' FOR UPDATE"))
+        .unwrap();
+    let retention = Retention::of_all(DAY);
+    let pruned = timeout(Duration::from_secs(5), prune(&store, retention)).await.expect("it does not wait");
+    assert_eq!(pruned.rows["alert_sessions"], 1);
+    rival.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(prune(&store, retention).await.rows["alert_sessions"], 1);
+}
+
+#[tokio::test]
+async fn a_session_that_answers_for_later_alerts_is_kept_for_as_long_as_it_does() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let over = investigated(&store, "fp", Severity::High, completed()).await;
+    store.settled(over).await.unwrap();
+    age(&database, &[over], 5);
+    let cooldown = DAY * 7;
+    assert_eq!(prune(&store, Retention::of_all(DAY).beyond(cooldown)).await, Pruned::default());
+    let later = new_id();
+    store.receive(received(later, b"again")).await.unwrap();
+    let answered = store.open(OpenRequest { cooldown, ..open_request(later, "fp") }).await;
+    assert_eq!(answered, Ok(Opened::CoveredByCooldown(over)), "{}", now());
+}

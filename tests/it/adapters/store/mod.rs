@@ -1,0 +1,15 @@
+//! The store on a real Postgres.
+
+mod cooldown;
+pub(crate) mod database;
+pub(crate) mod fixture;
+mod follow_ups;
+mod intake;
+mod leases;
+mod lost_replies;
+mod outage;
+mod resolve;
+mod rivals;
+mod sweeps;
+mod values;
+mod writes;

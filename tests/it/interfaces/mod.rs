@@ -1,0 +1,7 @@
+//! The program from outside: configuration, commands, HTTP receiver, drills and a client in another language.
+
+mod config;
+mod commands;
+pub(crate) mod receive;
+mod python;
+mod drill;

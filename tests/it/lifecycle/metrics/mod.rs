@@ -1,0 +1,201 @@
+//! What the roles show of themselves: metrics, probes, logs. All three roles on real servers, and a real Prometheus.
+
+mod secrets;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+
+use crate::interfaces::receive::metrics_of;
+use crate::support::http;
+use crate::support::monitoring::{Server, flag, program};
+use crate::support::process::{Tarsy, metric, metric_is};
+use crate::support::system::TestSystem;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A system with every role, and where each shows its metrics.
+struct Fleet {
+    system: TestSystem,
+    _processes: [Tarsy; 2],
+    door: String,
+    worker: String,
+    llm_service: String,
+    receive: String,
+}
+
+impl Fleet {
+    async fn start() -> Self {
+        let mut system = TestSystem::start(&[]).await;
+        let llm_service = metrics_of(&mut system.llm).await;
+        let (process, worker) = system.worker("w1").await;
+        let mut door = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
+        let (address, receive) = (door.ready().await, metrics_of(&mut door).await);
+        let fleet = Self { system, _processes: [process, door], door: address, worker, llm_service, receive };
+        for role in fleet.roles() {
+            status_is(role, "/readyz", 200).await;
+        }
+        fleet
+    }
+
+    fn roles(&self) -> [&str; 3] {
+        [&self.worker, &self.llm_service, &self.receive]
+    }
+
+    /// One alert through the door to the end of its investigation.
+    async fn investigate(&self) {
+        let alert = tarsy::drill::builtin("oom-killed").unwrap().alert;
+        let answer = http::post(&self.door, "/alert?priority=critical", &[], alert.as_bytes()).await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+        let session = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).unwrap();
+        let mut timeline = self.system.follow(session).await;
+        assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    }
+}
+
+async fn status_is(address: &str, path: &str, status: u16) {
+    let reached = async {
+        while http::get(address, path).await.status != status {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{path} never is {status}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
+    let mut fleet = Fleet::start().await;
+    fleet.investigate().await;
+    let (worker, llm_service, receive) = (&fleet.worker, &fleet.llm_service, &fleet.receive);
+    for (address, name, labels, value) in [
+        (worker, "tarsy_alerts_received_total", "priority=\"critical\"", 1.0),
+        (worker, "tarsy_sessions_opened_total", "", 1.0),
+        (worker, "tarsy_sessions_finished_total", "status=\"completed\"", 1.0),
+        (worker, "tarsy_sessions_finished_total", "status=\"failed\"", 0.0),
+        (worker, "tarsy_session_wait_seconds_count", "", 1.0),
+        (worker, "tarsy_session_duration_seconds_count", "", 1.0),
+        (worker, "tarsy_iteration_duration_seconds_count", "", 4.0),
+        (worker, "tarsy_model_calls_total", "outcome=\"answered\"", 4.0),
+        (worker, "tarsy_model_calls_total", "outcome=\"failed\"", 0.0),
+        (worker, "tarsy_model_call_duration_seconds_count", "", 4.0),
+        (worker, "tarsy_model_first_chunk_seconds_count", "", 4.0),
+        (worker, "tarsy_sessions_running", "", 0.0),
+        (worker, "tarsy_worker_slots", "", 4.0),
+        (worker, "tarsy_worker_slot_utilization_ratio", "", 0.0),
+        (llm_service, "tarsy_llm_requests_total", "backend=\"scripted\",outcome=\"answered\"", 4.0),
+        (llm_service, "tarsy_llm_requests_total", "outcome=\"failed\"", 0.0),
+        (llm_service, "tarsy_llm_request_duration_seconds_count", "backend=\"scripted\"", 4.0),
+        (llm_service, "tarsy_llm_requests_in_flight", "", 0.0),
+        (receive, "tarsy_receive_requests_total", "path=\"alert\",code=\"2xx\"", 1.0),
+        (receive, "tarsy_receive_request_duration_seconds_count", "", 1.0),
+    ] {
+        metric_is(address, name, labels, value).await;
+    }
+    for direction in ["input", "output"] {
+        assert!(metric(worker, "tarsy_model_tokens_total", &format!("direction=\"{direction}\"")).await > 0.0);
+    }
+    for address in fleet.roles() {
+        assert!((metric(address, "tarsy_build_info", env!("CARGO_PKG_VERSION")).await - 1.0).abs() < 1e-9);
+        assert!(metric(address, "process_resident_memory_bytes", "").await > 1e6);
+        let own = http::get(address, "/metrics").await.body;
+        let has = |name: &str| own.contains(&format!("\n# TYPE {name}")) || own.starts_with(&format!("# TYPE {name}"));
+        assert_eq!(has("tarsy_sessions_opened_total"), address == worker.as_str());
+        assert_eq!(has("tarsy_llm_requests_total"), address == llm_service.as_str());
+        assert_eq!(has("tarsy_receive_requests_total"), address == receive.as_str());
+        assert!(!own.contains(" summary"), "{own}");
+    }
+
+    // Neighbours that are unavailable are a reason to take no work, and no reason to be restarted.
+    fleet.system.nats.kill();
+    fleet.system.llm.kill().await;
+    for address in [&fleet.worker, &fleet.receive] {
+        status_is(address, "/readyz", 503).await;
+        assert_eq!(http::get(address, "/healthz").await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_shows_the_queue_before_it_takes_from_it() {
+    let mut system = TestSystem::start(&[]).await;
+    system.llm.kill().await;
+    for _ in 0..3 {
+        system.publish().await;
+    }
+    let (_worker, metrics) = system.worker("w1").await;
+    metric_is(&metrics, "tarsy_queue_pending", "priority=\"critical\"", 3.0).await;
+    metric_is(&metrics, "tarsy_queue_pending", "", 3.0).await;
+    metric_is(&metrics, "tarsy_queue_in_progress", "", 0.0).await;
+    let age = metric(&metrics, "tarsy_queue_oldest_alert_age_seconds", "priority=\"critical\"").await;
+    assert!(age > 0.0 && age < 600.0, "{age}");
+    assert!(metric(&metrics, "tarsy_queue_poll_timestamp_seconds", "").await > 1.7e9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_real_prometheus_scrapes_every_role_and_finds_no_fault_in_its_metrics() {
+    let (Some(promtool), Some(prometheus)) = (program("TARSY_TEST_PROMTOOL"), program("TARSY_TEST_PROMETHEUS")) else {
+        return;
+    };
+    let fleet = Fleet::start().await;
+    fleet.investigate().await;
+    for role in fleet.roles() {
+        let text = http::get(role, "/metrics").await.body;
+        assert_eq!(checked(&promtool, &["check", "metrics"], &text), "", "{text}");
+    }
+    let config = fleet.system.file("prometheus.yml");
+    let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
+    let jobs =
+        json!([job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)]);
+    let text = json!({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}).to_string();
+    std::fs::write(&config, text).unwrap();
+    assert!(checked(&promtool, &["check", "config", config.to_str().unwrap()], "").contains("SUCCESS"));
+    let flags = [
+        flag("config.file", &config),
+        flag("storage.tsdb.path", fleet.system.file("prometheus")),
+        flag("web.listen-address", "127.0.0.1:0"),
+    ];
+    let server = Server::start(&prometheus, &flags).await;
+    let one = |job: &str| (job.to_owned(), "1".to_owned());
+    query_is(&server, "up", &[one("llm-service"), one("receive"), one("worker")]).await;
+    query_is(&server, "sum+by+(job)(tarsy_sessions_finished_total)", &[one("worker")]).await;
+    query_is(&server, "sum+by+(job)(tarsy_receive_requests_total)", &[one("receive")]).await;
+    query_is(&server, "sum+by+(job)(tarsy_llm_requests_total)", &[("llm-service".to_owned(), "4".to_owned())]).await;
+}
+
+/// What promtool says; it has to end well.
+fn checked(promtool: &Path, args: &[&str], input: &str) -> String {
+    let mut command = Command::new(promtool);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// Asks until the answer has these values by job.
+async fn query_is(server: &Server, query: &str, expected: &[(String, String)]) {
+    let mut last = Value::Null;
+    let reached = async {
+        loop {
+            let answer = http::get(server.address(), &format!("/api/v1/query?query={query}")).await;
+            // While it starts it has no words.
+            last = if answer.status == 200 { answer.json() } else { Value::Null };
+            let results = last["data"]["result"].as_array().cloned().unwrap_or_default();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let mut found: Vec<_> = results.iter().map(|r| (text(&r["metric"]["job"]), text(&r["value"][1]))).collect();
+            found.sort();
+            if found == expected {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, reached).await;
+    assert!(waited.is_ok(), "{query}: {last}");
+}

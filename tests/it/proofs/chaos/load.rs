@@ -1,0 +1,274 @@
+//! What is published while the faults fall: alerts of every kind, questions, requests to cancel.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::Context;
+use chrono::{DateTime, Utc};
+use fastrand::Rng;
+use tarsy::bus::{Nats, Options, Patience};
+use tarsy::investigation::ids::SessionId;
+use tokio::sync::{RwLock, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::observer::Observer;
+use super::script::mark;
+use super::system::{SESSION_TIMEOUT, System};
+use crate::faults::poison::POISON;
+
+/// Between two alerts, in milliseconds.
+const BETWEEN_MS: std::ops::Range<u64> = 500..1300;
+/// One try to publish; the same alert is then published again.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
+/// How long an alert that only the stream has is waited for before the stream is emptied.
+const FIRST_STATEMENT_WITHIN: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// What an alert is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Native,
+    Change,
+    React,
+    Team,
+    /// Several of one fingerprint, one of them forced, one resolved.
+    Storm,
+    /// A request to cancel follows.
+    Cancel,
+    Question,
+    Undecodable,
+    /// More iterations than are allowed.
+    Long,
+    /// Its model never answers: the deadline ends it.
+    Stuck,
+    /// Kills who reads it.
+    Poison,
+    /// Kills who investigates it, at one place.
+    Deadly,
+}
+
+/// The order of kinds in every minute or so; shuffled by the seed.
+const DECK: [(Kind, usize); 12] = [
+    (Kind::Native, 16),
+    (Kind::Change, 12),
+    (Kind::React, 9),
+    (Kind::Team, 7),
+    (Kind::Storm, 4),
+    (Kind::Cancel, 4),
+    (Kind::Question, 5),
+    (Kind::Undecodable, 3),
+    (Kind::Long, 2),
+    (Kind::Stuck, 1),
+    (Kind::Poison, 1),
+    (Kind::Deadly, 1),
+];
+
+/// An alert that the stream has acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) kind: Kind,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// All that was acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) sent: BTreeMap<SessionId, Sent>,
+    /// Those of which the stream alone knew when it was emptied.
+    pub(super) lost_with_the_stream: BTreeSet<SessionId>,
+    /// When streams were emptied or lost.
+    pub(super) losses: Vec<DateTime<Utc>>,
+}
+
+/// The ledger, and a gate that lets nobody publish while a stream is emptied.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    gate: RwLock<()>,
+    pub(super) ledger: Mutex<Ledger>,
+}
+
+impl Book {
+    /// Empties a stream when each alert on it was seen by a worker, or notes which were not. Nothing is published
+    /// meanwhile. Without a database to ask it is left as it is.
+    pub(super) async fn lose(&self, system: &System, empty: impl Future<Output = ()>) {
+        let _closed = self.gate.write().await;
+        let limit = Instant::now() + FIRST_STATEMENT_WITHIN;
+        let unseen = loop {
+            let unseen = self.unseen(system);
+            if unseen.as_ref().is_some_and(BTreeSet::is_empty) || Instant::now() > limit {
+                break unseen;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of looks
+        };
+        let Some(unseen) = unseen else { return };
+        {
+            let mut ledger = self.ledger.lock().unwrap();
+            ledger.lost_with_the_stream.extend(unseen);
+            ledger.losses.push(Utc::now());
+        }
+        empty.await;
+        self.ledger.lock().unwrap().losses.push(Utc::now());
+    }
+
+    /// Acknowledged, and no worker has written its row; `None` while the database is not there.
+    fn unseen(&self, system: &System) -> Option<BTreeSet<SessionId>> {
+        let known = system.ask("(SELECT coalesce(string_agg(alert_id::text, ' '), '') FROM alerts)")?;
+        let known: BTreeSet<SessionId> = known.split(' ').filter_map(SessionId::parse).collect();
+        let ledger = self.ledger.lock().unwrap();
+        Some(ledger.sent.keys().filter(|id| !known.contains(id)).copied().collect())
+    }
+}
+
+/// By name.
+type Headers = Vec<(&'static str, String)>;
+
+/// An alert before it is published.
+struct Draft {
+    kind: Kind,
+    subject: String,
+    headers: Headers,
+    body: Vec<u8>,
+}
+
+/// Publishes until `until`; each session that somebody shall watch goes to `watched`.
+pub(super) async fn run(
+    (system, observer): (Arc<System>, Arc<Observer>),
+    book: Arc<Book>,
+    seed: u64,
+    until: Instant,
+    watched: mpsc::UnboundedSender<SessionId>,
+) {
+    let mut rng = Rng::with_seed(seed ^ 0x10ad);
+    let jetstream = async_nats::jetstream::new(async_nats::connect(&system.nats_url).await.unwrap());
+    let mut deck = Vec::new();
+    let mut publishing = JoinSet::new();
+    let mut number = 0_usize;
+    while Instant::now() < until {
+        if deck.is_empty() {
+            deck.extend(DECK.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)));
+            rng.shuffle(&mut deck);
+            // Those that take longest are dealt first, and not shortly before the end.
+            let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
+            deck.sort_by_key(long);
+            if number > 0 && Instant::now() + SESSION_TIMEOUT > until {
+                deck.retain(|kind| !long(kind));
+            }
+        }
+        let kind = deck.pop().unwrap_or(Kind::Native);
+        for draft in drafts(kind, &mut rng, &observer) {
+            let session = SessionId(Uuid::now_v7());
+            number += 1;
+            if number.is_multiple_of(5) && kind != Kind::Undecodable {
+                watched.send(session).ok();
+            }
+            let cancel = (kind == Kind::Cancel).then(|| Duration::from_millis(rng.u64(300..3000)));
+            let (system, book, jetstream) = (Arc::clone(&system), Arc::clone(&book), jetstream.clone());
+            publishing.spawn(async move {
+                publish(&jetstream, &book, session, draft).await;
+                if let Some(after) = cancel {
+                    tokio::time::sleep(after).await; // somebody changes his mind
+                    request_cancel(&system, session).await;
+                }
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(rng.u64(BETWEEN_MS))).await; // the pace of the load
+    }
+    while let Some(published) = publishing.join_next().await {
+        published.expect("an alert can be published");
+    }
+}
+
+/// Publishes until the stream has it; the same alert may be stored twice.
+async fn publish(jetstream: &Context, book: &Book, session: SessionId, draft: Draft) {
+    let mut headers = HeaderMap::new();
+    headers.insert("Tarsy-Session-Id", session.to_string());
+    for (name, value) in &draft.headers {
+        headers.insert(*name, value.as_str());
+    }
+    loop {
+        // Together with the note of it: a stream is not emptied in between.
+        let _open = book.gate.read().await;
+        let published =
+            jetstream.publish_with_headers(draft.subject.clone(), headers.clone(), draft.body.clone().into());
+        let acknowledged = tokio::time::timeout(ACKNOWLEDGED_WITHIN, async { published.await.ok()?.await.ok() }).await;
+        if let Ok(Some(_)) = acknowledged {
+            book.ledger.lock().unwrap().sent.insert(session, Sent { kind: draft.kind, at: Utc::now() });
+            return;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of tries
+    }
+}
+
+async fn request_cancel(system: &System, session: SessionId) {
+    system.database.store().request_cancel(session).await.ok();
+    let patience = Patience::Bounded(Duration::from_secs(2));
+    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, patience };
+    if let Ok(nats) = Nats::connect(&options).await {
+        nats.request_cancel(session).await.ok();
+    }
+}
+
+fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
+    let priority = ["critical", "high", "normal", "low"][rng.usize(0..4)];
+    let about = Uuid::now_v7();
+    let draft = |mark: &str, headers: Headers| Draft {
+        kind,
+        subject: format!("tarsy.alerts.{priority}.chaos"),
+        headers,
+        body: format!("{mark}: something is wrong, {about}").into_bytes(),
+    };
+    let chain = |name: &str| vec![("Tarsy-Chain", name.to_owned())];
+    match kind {
+        Kind::Native => vec![draft(mark::NATIVE, Vec::new())],
+        Kind::Change => vec![draft(mark::CHANGE, Vec::new())],
+        Kind::React => vec![draft(mark::REACT, chain("react"))],
+        Kind::Team => vec![draft(mark::TEAM, chain("team"))],
+        Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],
+        Kind::Long => vec![draft(mark::LONG, Vec::new())],
+        Kind::Stuck => vec![draft(mark::STUCK, Vec::new())],
+        Kind::Deadly => vec![draft(mark::DEADLY, Vec::new())],
+        Kind::Poison => vec![draft(std::str::from_utf8(POISON).unwrap(), Vec::new())],
+        Kind::Undecodable => {
+            let body = [&[0xff, 0xfe, 0x00, 0x80][..], about.as_bytes()].concat();
+            vec![Draft { body, ..draft("", Vec::new()) }]
+        }
+        Kind::Storm => storm(&draft, about),
+        Kind::Question => {
+            let over: Vec<Uuid> = observer.latest().iter().filter(|(_, s)| s.may_be_asked).map(|(id, _)| *id).collect();
+            // Nothing is over yet: another alert, that can be asked about later.
+            let Some(parent) = rng.choice(over) else { return drafts(Kind::Native, rng, observer) };
+            vec![Draft {
+                kind,
+                subject: "tarsy.questions.high.chaos".to_owned(),
+                headers: vec![("Tarsy-Parent-Id", parent.to_string())],
+                body: format!("why was that so? {about}").into_bytes(),
+            }]
+        }
+    }
+}
+
+/// Three firing, one of them forced, and the resolution, which may come before any of them.
+fn storm(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid) -> Vec<Draft> {
+    let labels = |status: &str| {
+        serde_json::json!({
+            "version": "4", "status": status, "receiver": "chaos", "groupKey": about.to_string(),
+            "groupLabels": {}, "commonLabels": {"alertname": mark::NATIVE}, "commonAnnotations": {},
+            "alerts": [{
+                "status": status, "fingerprint": about.simple().to_string(), "startsAt": "2026-01-01T00:00:00Z",
+                "labels": {"alertname": mark::NATIVE, "instance": about.to_string()}, "annotations": {},
+            }],
+        })
+    };
+    let fingerprint = || ("Tarsy-Fingerprint", about.to_string());
+    let resolved = Draft { body: labels("resolved").to_string().into_bytes(), ..draft("", vec![fingerprint()]) };
+    vec![
+        draft(mark::NATIVE, vec![fingerprint()]),
+        draft(mark::NATIVE, vec![fingerprint()]),
+        draft(mark::NATIVE, vec![fingerprint(), ("Tarsy-Force", "true".to_owned())]),
+        resolved,
+    ]
+}

@@ -1,0 +1,170 @@
+//! Journals of earlier versions: they replay for ever.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tarsy::investigation::execution::decide::{Decision, decide};
+use tarsy::investigation::execution::entry::{Entry, Outcome, Role, StopReason, Usage};
+use tarsy::investigation::execution::event_refs::Recorded;
+use tarsy::investigation::execution::state::State;
+use tarsy::investigation::plan::AgentPlan;
+
+const V1: &str = include_str!("../../fixtures/journals/v1.json");
+const V2: &str = include_str!("../../fixtures/journals/v2.json");
+const V3: &str = include_str!("../../fixtures/journals/v3.json");
+const V4: &str = include_str!("../../fixtures/journals/v4.json");
+
+fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
+    let file: Value = serde_json::from_str(file).unwrap();
+    (serde_json::from_value(file["agent"].clone()).unwrap(), file["entries"].as_array().unwrap().clone())
+}
+
+#[test]
+fn a_journal_of_any_version_is_read_and_written_unchanged() {
+    let other_ends: Value = serde_json::from_str(V3).unwrap();
+    let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
+    for entry in [V1, V2, V3, V4].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
+        let read: Entry = serde_json::from_value(entry.clone()).unwrap();
+        assert_eq!(read.kind(), entry["kind"]);
+        assert_eq!(serde_json::to_value(&read).unwrap(), entry);
+    }
+}
+
+#[test]
+fn a_journal_of_version_1_leads_to_the_same_state() {
+    let (plan, entries) = journal(V1);
+    let entries = entries.into_iter().map(|entry| serde_json::from_value::<Entry>(entry).unwrap());
+    let state = State::replay(Arc::new(plan), None, entries);
+    let outcome = Outcome::Completed { analysis: "Cause: heap".to_owned(), reason: StopReason::Budget };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.provider(), state.tool_calls(), state.open_calls()), (3, 1, 2, &[][..]));
+    let usage = Usage { input_tokens: 300, cached_tokens: 40, output_tokens: 50, thinking_tokens: 5 };
+    assert_eq!(state.usage(), usage);
+    let shown: Vec<_> = state.messages().iter().map(|m| (m.role, m.content.clone())).collect();
+    let blanked = "[this result was removed to save space; call the tool again if you need it]";
+    let expected = [
+        (Role::System, "You are an SRE."),
+        (Role::User, "The disk is full."),
+        (Role::User, "Error from previous attempt: 503. Please try again."),
+        (Role::Assistant, "looking"),
+        (Role::Tool, blanked),
+        (Role::Tool, "Error: unknown"),
+        (Role::User, "Conclude now."),
+        (Role::Assistant, "Cause: heap"),
+    ];
+    assert_eq!(shown, expected.map(|(role, text)| (role, text.to_owned())));
+}
+
+#[test]
+fn a_journal_of_version_2_leads_to_the_same_state() {
+    let (plan, entries) = journal(V2);
+    let entries: Vec<Entry> = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
+    let plan = Arc::new(plan);
+    let state = State::replay(Arc::clone(&plan), None, entries.clone());
+    let outcome = Outcome::Completed { analysis: "Cause: logs".to_owned(), reason: StopReason::FinalAnswer };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.tool_calls(), state.open_calls()), (5, 2, &[][..]));
+    let shown: Vec<_> = state.messages().iter().map(|m| (m.role, m.content.clone())).collect();
+    let expected = [
+        (Role::System, "You are an SRE."),
+        (Role::User, "The disk is full."),
+        (Role::Assistant, "Thought: look\nAction: host.df\nAction Input: host: db-3\n- x"),
+        (Role::User, "Observation: [this result was removed to save space; call the tool again if you need it]"),
+        (Role::Assistant, "It is full."),
+        (Role::User, "Your response has none of the sections."),
+        (Role::Assistant, "Action: host.du\nAction Input: {}"),
+        (Role::User, "Observation: Error - Unknown tool 'host.du'."),
+        (Role::Assistant, "Action: host.restart\nAction Input: {}"),
+        (Role::User, "Observation: Error - unknown"),
+        (Role::Assistant, "Thought: enough\nFinal Answer: Cause: logs"),
+    ];
+    assert_eq!(shown, expected.map(|(role, text)| (role, text.to_owned())));
+    assert!(state.messages().iter().all(|message| message.tool_calls.is_empty()));
+
+    let cut = State::replay(plan, None, entries.into_iter().take(10));
+    assert!(matches!(decide(&cut), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Lost { .. }, Entry::Observation { is_error: true, .. }])));
+}
+
+#[test]
+fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_a_later_one_is_written_unchanged() {
+    for file in [V1, V2] {
+        let (plan, _) = journal(file);
+        assert_eq!(plan.limits.max_tokens, 0);
+        assert!(plan.providers.iter().all(|provider| provider.context_window == 0 && !provider.keep_search_widget));
+    }
+    for text in [V3, V4] {
+        let file: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_value(journal(text).0).unwrap(), file["agent"]);
+    }
+}
+
+/// A journal with the numbers of its events.
+fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<Recorded>) {
+    let (plan, entries) = journal(file);
+    let file: Value = serde_json::from_str(file).unwrap();
+    let entries = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
+    (Arc::new(plan), Recorded::all(entries, serde_json::from_value(file["events"].clone()).unwrap()).collect())
+}
+
+#[test]
+fn a_journal_of_version_3_leads_to_the_same_state() {
+    let (plan, entries) = recorded(V3);
+    let state = State::replay(plan, None, entries);
+    let outcome = Outcome::Completed { analysis: "Cause: logs [9]".to_owned(), reason: StopReason::ContextWindow };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.iterations_used(), state.tool_calls()), (6, 5, 2));
+    assert_eq!((state.model_failures(), state.empty_answers(), state.window().elided()), (0, 0, 9));
+    assert_eq!(state.usage().total(), 504 + 29 + 12);
+    let shown: Vec<_> = state.messages().iter().map(|m| (m.role, m.content.clone())).collect();
+    let nudge = "Your previous response was empty. Call a tool, or give your final answer as text.";
+    let expected = [
+        (Role::System, "You are an SRE."),
+        (Role::User, "The disk is full."),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, nudge),
+        (Role::Assistant, "looking"),
+        (Role::Tool, "[event 9]\n[this result was removed to save space; call the tool again if you need it]"),
+        (Role::Tool, "[this result was removed to save space; do not repeat the call to see it again]"),
+        (Role::Tool, "[event 11]\n[this result was removed to save space; do not repeat the call to see it again]"),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, nudge),
+        (Role::Assistant, "(no answer)"),
+        (Role::User, "Error from previous attempt: the model gave an empty answer again. Please try again."),
+        (Role::User, "Conclude now."),
+        (Role::Assistant, "Cause: logs [9]"),
+    ];
+    assert_eq!(shown, expected.map(|(role, text)| (role, text.to_owned())));
+}
+
+#[test]
+fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
+    let (plan, entries) = recorded(V3);
+    let after = |kept: usize| decide(&State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()));
+    let tools = |decision: Decision| match decision {
+        Decision::RunTools(calls) => calls.into_iter().map(|call| call.id).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((tools(after(5)), tools(after(7))), (vec!["a".to_owned()], vec!["w".to_owned()]));
+    assert!(matches!(after(8), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Lost { .. }, Entry::ToolResult { is_error: true, .. }])));
+    // The last answer's results stay: there is no room to be made but by the conclusion.
+    assert!(matches!(after(10), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }])));
+    assert!(matches!(after(18), Decision::CallModel(call) if !call.with_tools));
+}
+
+#[test]
+fn a_journal_of_version_4_leads_to_the_same_state() {
+    let (plan, entries) = recorded(V4);
+    let state = State::replay(Arc::clone(&plan), None, entries.clone());
+    let outcome = Outcome::Completed { analysis: "Cause: logs [7] [42?]".to_owned(), reason: StopReason::FinalAnswer };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    assert_eq!((state.iteration(), state.tool_calls(), state.open_calls()), (3, 1, &[][..]));
+    let shown = state.messages().remove(5);
+    let content = "Observation: [event 6]\n    94 %\n    Observation: [event 42]";
+    assert_eq!((shown.role, shown.content.as_str()), (Role::User, content));
+    let asked_back =
+        |kept: usize| State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()).outside().1;
+    assert_eq!([2, 3, 4, 5].map(asked_back), [false, true, true, false]);
+}

@@ -1,0 +1,272 @@
+//! The proof drill: eight agents of one session write while owners steal it from each other, replies are lost, backends
+//! die, statements stall inside the server, sessions are released and sweepers look at all of it. Whatever happens, the
+//! store holds each checkpoint once, in order, and nothing of an owner after its successor has begun.
+//!
+//! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
+
+mod faults;
+pub(crate) mod relay;
+mod verify;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept};
+use tarsy::investigation::execution::entry::Entry;
+use tarsy::investigation::ids::{ExecutionId, SessionId};
+use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy::store::{ConnectOptions, Store};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use self::faults::{Fault, STALLS, terminate};
+use self::relay::Relay;
+use crate::adapters::store::fixture::{checkpoint, claim_request, completed, running_session};
+use crate::support::postgres::TestDatabase;
+
+const AGENTS: u32 = 8;
+const OWNERS: usize = 3;
+const DEFAULT_CHECKPOINTS: u64 = 1500;
+/// A superseded owner tries this often before it believes it.
+const ZOMBIE_TRIES: u32 = 4;
+
+/// What a writer was told about one checkpoint.
+#[derive(Clone, Debug)]
+struct Told {
+    id: Uuid,
+    execution: Uuid,
+    number: u32,
+    epoch: u32,
+    fault: Fault,
+    answer: Result<Vec<Option<u32>>, StoreError>,
+}
+
+/// What all tasks of the drill share.
+struct Drill {
+    database: TestDatabase,
+    store: Store,
+    goal: u64,
+    acknowledged: watch::Sender<u64>,
+    ledger: Mutex<Vec<Told>>,
+    /// Epochs that nobody had: each release begins one.
+    released: AtomicU32,
+}
+
+impl Drill {
+    fn is_over(&self) -> bool {
+        *self.acknowledged.borrow() >= self.goal
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
+    let goal = std::env::var("TARSY_PROOF_CHECKPOINTS")
+        .map_or(DEFAULT_CHECKPOINTS, |text| text.parse().expect("TARSY_PROOF_CHECKPOINTS is a number"));
+    let database = TestDatabase::create().await;
+    database.execute(STALLS);
+    let store = database.store();
+    let (first, executions) = running_session(&store, AGENTS).await;
+    let session = first.session_id;
+    // A lease of no time at all: whoever asks takes the session, and no checkpoint keeps it.
+    database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
+    let (acknowledged, _) = watch::channel(0);
+    let drill =
+        Arc::new(Drill { database, store, goal, acknowledged, ledger: Mutex::default(), released: AtomicU32::new(0) });
+    let began = Instant::now();
+
+    let mut owners = JoinSet::new();
+    owners.spawn(own(Arc::clone(&drill), first, executions.clone()));
+    for _ in 0..OWNERS {
+        owners.spawn(steal_again_and_again(Arc::clone(&drill), session, executions.clone()));
+    }
+    owners.spawn(sweep_again_and_again(Arc::clone(&drill), session));
+    while let Some(owner) = owners.join_next().await {
+        owner.expect("an owner of the drill");
+    }
+    let last = steal(&drill, session).await.expect("nobody else is left");
+    drill.store.finish(last, completed()).await.expect("the end");
+
+    let ledger = drill.ledger.lock().await;
+    println!("{} checkpoints acknowledged in {:.1} s", *drill.acknowledged.borrow(), began.elapsed().as_secs_f64());
+    verify::ledger(&drill.database, session, &ledger);
+    verify::rows(&drill.database, session, drill.released.load(Ordering::SeqCst));
+}
+
+/// Takes the session whenever some more checkpoints were acknowledged, and runs its agents; whom it took it from
+/// goes on as if nothing had happened.
+async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions: Vec<ExecutionId>) {
+    let mut acknowledged = drill.acknowledged.subscribe();
+    let mut runs = JoinSet::new();
+    while !drill.is_over() {
+        let next = *acknowledged.borrow() + fastrand::u64(30..200);
+        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
+        if drill.is_over() {
+            break;
+        }
+        while let Some(lease) = steal(&drill, session).await {
+            runs.spawn(own(Arc::clone(&drill), lease, executions.clone()));
+            if fastrand::u32(0..4) > 0 {
+                break;
+            }
+            // Somebody has to take it again, or nobody would write any more.
+            release(&drill, lease).await;
+        }
+    }
+    while let Some(run) = runs.join_next().await {
+        run.expect("an owner's run");
+    }
+}
+
+/// Hands the session back while its agents still write.
+async fn release(drill: &Drill, lease: Lease) {
+    match drill.store.release(lease).await {
+        Ok(()) => {
+            drill.released.fetch_add(1, Ordering::SeqCst);
+        }
+        Err(StoreError::LeaseLost { .. }) => {}
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Whatever goes on, a sweep finds the session without an owner, or somebody holds its row.
+async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
+    let mut acknowledged = drill.acknowledged.subscribe();
+    let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 10 };
+    let mut found = 0;
+    while !drill.is_over() {
+        let next = *acknowledged.borrow() + 5;
+        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
+        match drill.store.sweep(sweep).await.expect("a sweep").as_slice() {
+            [] => {}
+            [Swept::Idle(alert)] => {
+                assert_eq!(alert.body.as_deref(), Some(session.to_string().as_bytes()));
+                found += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    println!("found by {found} sweeps");
+    assert!(found > 0, "no sweep found the session");
+}
+
+/// `None` when another thief was faster.
+async fn steal(drill: &Drill, session: SessionId) -> Option<Lease> {
+    let request = ClaimRequest { lease: Duration::ZERO, ..claim_request("thief") };
+    match drill.store.claim(session, request).await.expect("an answer to the claim") {
+        Claim::Taken(claimed) => Some(claimed.lease),
+        Claim::Busy(_) => None,
+        other @ (Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => panic!("{other:?}"),
+    }
+}
+
+/// Runs all agents of a session under one lease until it is lost or the drill is over.
+async fn own(drill: Arc<Drill>, lease: Lease, executions: Vec<ExecutionId>) {
+    let record = drill.store.load(lease.session_id).await.expect("the session");
+    let mut agents = JoinSet::new();
+    for execution in executions {
+        let committed = record.stages[0].executions.iter().find(|e| e.execution_id == execution).expect("it has begun");
+        agents.spawn(run_agent(Arc::clone(&drill), lease, execution, committed.checkpoint));
+    }
+    while let Some(agent) = agents.join_next().await {
+        agent.expect("an agent");
+    }
+}
+
+async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, committed: u32) {
+    let relay = Relay::start(drill.database.url()).await;
+    let name = Uuid::new_v4().to_string();
+    let options = ConnectOptions {
+        application_name: name.clone(),
+        pool_size: 2,
+        ..ConnectOptions::new(relay.url(drill.database.url()))
+    };
+    let store = Store::new(&options).expect("a pool");
+    let (mut number, mut refused) = (committed + 1, 0);
+    while refused < ZOMBIE_TRIES && !drill.is_over() {
+        let fault = Fault::random();
+        let answer = write(&drill, &store, (lease, execution, number), (fault, &relay, &name)).await;
+        match answer {
+            Ok(()) => {
+                number += 1;
+                drill.acknowledged.send_modify(|count| *count += 1);
+            }
+            Err(StoreError::LeaseLost { .. }) => refused += 1,
+            Err(
+                StoreError::Ended
+                | StoreError::Behind(_)
+                | StoreError::Conflict(_)
+                | StoreError::Refused(_)
+                | StoreError::Unavailable(_),
+            ) => {
+                return;
+            }
+        }
+    }
+}
+
+/// Writes one checkpoint under one fault, and notes what was said about it.
+async fn write(
+    drill: &Drill,
+    store: &Store,
+    (lease, execution, number): (Lease, ExecutionId, u32),
+    (fault, relay, name): (Fault, &Relay, &str),
+) -> Result<(), StoreError> {
+    let mut written = with_result(checkpoint(execution, number));
+    let id = written.id;
+    let answer = match fault {
+        Fault::Plain => store.append(lease, written).await,
+        Fault::Stalled => {
+            stall(&mut written, 20..220);
+            store.append(lease, written).await
+        }
+        Fault::ReplyLost => {
+            relay.swallow_reply_to(id);
+            store.append(lease, written).await
+        }
+        Fault::BackendKilled => {
+            let (answer, ()) = tokio::join!(store.append(lease, written), terminate(&drill.database, name));
+            answer
+        }
+        Fault::SentTwice => {
+            // Long enough for the second one to begin before the first one ends.
+            stall(&mut written, 10..30);
+            let (one, two) = tokio::join!(store.append(lease, written.clone()), drill.store.append(lease, written));
+            match (one, two) {
+                (Err(conflict @ StoreError::Conflict(_)), _) | (_, Err(conflict @ StoreError::Conflict(_))) => {
+                    Err(conflict)
+                }
+                // One of them may come after a takeover; the other one's success is then the truth.
+                (one, two) => one.or(two),
+            }
+        }
+    };
+    let told = Told { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
+    drill.ledger.lock().await.push(told);
+    answer.map(|_numbers| ())
+}
+
+/// Its second entry is a tool's result, which its second event tells.
+fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
+    let call_id = format!("c{}", checkpoint.number);
+    let metadata = json!({"checkpoint": checkpoint.id, "call_id": call_id});
+    checkpoint.events.pop();
+    checkpoint.events.push(EventDraft::new(EventType::ToolResult, "ok", metadata));
+    checkpoint.entries.pop();
+    checkpoint.entries.push(result(call_id, "ok"));
+    checkpoint
+}
+
+fn result(call_id: String, content: &str) -> Entry {
+    Entry::ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false }
+}
+
+/// The trigger of [`STALLS`] sleeps on it.
+fn stall(checkpoint: &mut Checkpoint, millis: Range<u32>) {
+    checkpoint.entries.pop();
+    let content = format!("stall 0.{:03}", fastrand::u32(millis));
+    checkpoint.entries.push(result(format!("c{}", checkpoint.number), &content));
+}
