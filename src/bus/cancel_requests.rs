@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
-use super::connection::{Link, Nats};
+use super::connection::{ConnectionState, Nats};
 use super::error::Error;
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::timeline::stream_get::last_on;
@@ -59,7 +59,7 @@ fn is_cancel(payload: &[u8]) -> bool {
 
 /// Hears the requests to every session: implements the port `Requests`.
 #[derive(Debug)]
-pub struct ControlRequests {
+pub struct JetStreamCancelRequests {
     nats: Nats,
     listening: Mutex<Listening>,
 }
@@ -67,7 +67,7 @@ pub struct ControlRequests {
 #[derive(Debug)]
 struct Listening {
     live: Subscriber,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
     /// Of the connection that is listened on.
     connections: u64,
@@ -75,14 +75,14 @@ struct Listening {
     missed: bool,
 }
 
-impl ControlRequests {
+impl JetStreamCancelRequests {
     /// Begins to listen: whatever is requested after this has returned is heard, as long as the server answers.
     ///
     /// # Errors
     ///
     /// When the connection is closed.
     pub async fn listen(nats: &Nats) -> Result<Self, Error> {
-        let (link, dropped) = (nats.watch_link(), nats.watch_dropped());
+        let (link, dropped) = (nats.watch_connection(), nats.watch_dropped());
         let connections = link.borrow().connections;
         let live = nats.client().subscribe(ALL_CONTROL).await;
         let live = live.map_err(|error| Error::Unavailable(error.to_string()))?;
@@ -95,7 +95,7 @@ impl ControlRequests {
     }
 }
 
-impl Requests for ControlRequests {
+impl Requests for JetStreamCancelRequests {
     async fn next(&self) -> Request {
         // One task listens, so nobody waits for this lock.
         self.listening.lock().await.next().await

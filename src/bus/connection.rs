@@ -30,32 +30,32 @@ pub struct Options {
     /// A credentials file.
     pub credentials: Option<PathBuf>,
     /// What to do while nobody answers.
-    pub patience: Patience,
+    pub retry: ConnectRetry,
 }
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (url, patience) = (without_credentials(&self.url), self.patience);
+        let (url, retry) = (without_credentials(&self.url), self.retry);
         f.debug_struct("Options")
             .field("url", &url)
             .field("role", &self.role)
-            .field("patience", &patience)
+            .field("retry", &retry)
             .finish_non_exhaustive()
     }
 }
 
 /// How long to try for the first connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum ConnectRetry {
     /// A command: give up with an error.
-    Bounded(Duration),
+    UpTo(Duration),
     /// A worker: log and go on.
-    Endless,
+    Forever,
 }
 
 /// How the connection is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct ConnectionState {
     /// It stands.
     pub connected: bool,
     /// Grows with every reconnect: what the server kept for this connection (pull requests, replies) is gone.
@@ -68,14 +68,14 @@ pub struct Nats {
     client: Client,
     jetstream: Context,
     url: Arc<str>,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
 }
 
 /// What the client's events are turned into.
 #[derive(Debug, Default)]
 struct Observed {
-    link: watch::Sender<Link>,
+    link: watch::Sender<ConnectionState>,
     /// How often a subscription was so slow that messages for it were dropped.
     dropped: watch::Sender<u64>,
 }
@@ -85,7 +85,7 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with bounded patience,
+    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with [`ConnectRetry::UpTo`],
     /// does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
         let Address { servers, login, shown: url } = Address::parse(&options.url)?;
@@ -97,7 +97,7 @@ impl Nats {
                 Ok(client) => return Self::checked(client, &observed, url).await,
                 Err(error) => error,
             };
-            if let Patience::Bounded(waited) = options.patience {
+            if let ConnectRetry::UpTo(waited) = options.retry {
                 if is_final(&error) {
                     return Err(Error::Refused { url, source: error });
                 }
@@ -127,12 +127,12 @@ impl Nats {
     }
 
     /// How the connection is now.
-    pub fn link(&self) -> Link {
+    pub fn connection_state(&self) -> ConnectionState {
         *self.link.borrow()
     }
 
     /// Tells of every change of the connection from now on.
-    pub fn watch_link(&self) -> watch::Receiver<Link> {
+    pub fn watch_connection(&self) -> watch::Receiver<ConnectionState> {
         let mut link = self.link.clone();
         link.mark_unchanged();
         link
@@ -164,7 +164,7 @@ impl Nats {
     ///
     /// When the message cannot be sent at all.
     pub async fn show(&self, subject: String, payload: Vec<u8>) -> Result<(), Error> {
-        if !self.link().connected {
+        if !self.connection_state().connected {
             return Ok(());
         }
         match tokio::time::timeout(ACK_TIMEOUT, self.client.publish(subject, payload.into())).await {
@@ -230,7 +230,7 @@ impl Observed {
                 if connections > 1 {
                     metrics::counter!("tarsy_nats_reconnects_total").increment(1);
                 }
-                self.link.send_replace(Link { connected: true, connections });
+                self.link.send_replace(ConnectionState { connected: true, connections });
             }
             // The client's own end: whoever dropped it knows.
             Event::Closed => {
@@ -280,12 +280,9 @@ mod tests {
             url: "nats://u:s3cret@a:4222".to_owned(),
             role: "worker".to_owned(),
             credentials: None,
-            patience: Patience::Endless,
+            retry: ConnectRetry::Forever,
         };
-        assert_eq!(
-            format!("{options:?}"),
-            r#"Options { url: "nats://a:4222", role: "worker", patience: Endless, .. }"#
-        );
+        assert_eq!(format!("{options:?}"), r#"Options { url: "nats://a:4222", role: "worker", retry: Forever, .. }"#);
     }
 
     #[test]

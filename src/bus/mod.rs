@@ -19,8 +19,8 @@ mod server;
 pub mod timeline;
 mod topology;
 
-pub use cancel_requests::ControlRequests;
-pub use connection::{Link, Nats, Options, Patience};
+pub use cancel_requests::JetStreamCancelRequests;
+pub use connection::{ConnectRetry, ConnectionState, Nats, Options};
 pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
 pub use error::Error;
 pub use headers::{
@@ -32,14 +32,14 @@ pub use names::{
     live_subject, timeline_subject, worker_subject,
 };
 pub use presence::WorkerPresence;
-pub use queue::claims::{ClaimSettings, Claims, Fault, Flow, Job};
-pub use queue::delivery::JobDelivery;
-pub use queue::position::{Backlog, Position};
+pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
+pub use queue::delivery::JetStreamDelivery;
+pub use queue::position::{Backlog, QueuePosition};
 pub use queue::publish::{NewAlert, Published};
 pub use queue::requeue::JetStreamQueue;
 pub use server::ServerInfo;
 pub use timeline::feed::{FeedSettings, JetStreamFeed};
-pub use timeline::follow::{Followed, Follower, NoHistory};
+pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;
 pub use timeline::wire::MAX_EVENT_BYTES;
-pub use topology::{Bound, Difference, Ensured, Examined, TopologySettings, Verdict, Weakness};
+pub use topology::{Bound, Difference, TopologyChanges, TopologyReport, TopologySettings, TopologyStatus, Weakness};

@@ -29,7 +29,7 @@ impl WorkerPresence {
 
 impl Presence for WorkerPresence {
     fn announce(&self, worker: &WorkerStatus) {
-        if !self.nats.link().connected {
+        if !self.nats.connection_state().connected {
             return;
         }
         let Ok(payload) = serde_json::to_vec(worker) else { return };

@@ -33,7 +33,7 @@ impl Nats {
     /// When it does not come back within 10 s, or the connection is lost meanwhile.
     pub async fn rtt(&self) -> Result<Duration, Error> {
         let unavailable = |error: &dyn std::error::Error| Error::Unavailable(error.to_string());
-        let mut link = self.watch_link();
+        let mut link = self.watch_connection();
         let round = async {
             let inbox = self.client().new_inbox();
             let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| unavailable(&error))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{self, Bound, Nats, Options, Patience, TopologySettings};
+use crate::bus::{self, Bound, ConnectRetry, Nats, Options, TopologySettings};
 use crate::config::{Config, Env, Fault, Faults};
 use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
@@ -66,7 +66,7 @@ impl Addresses {
     /// # Errors
     /// When nobody answers, or the server is too old.
     pub async fn nats_for_command(&self, role: &str) -> anyhow::Result<Nats> {
-        let connected = self.nats(role, Patience::Bounded(COMMAND_PATIENCE)).await;
+        let connected = self.nats(role, ConnectRetry::UpTo(COMMAND_PATIENCE)).await;
         connected.map_err(|error| error.context("the broker cannot be used (NATS_URL or --nats-url says where it is)"))
     }
 
@@ -75,11 +75,11 @@ impl Addresses {
     /// # Errors
     /// When the server is too old; [`BadAddress`] when the address cannot be read.
     pub async fn nats_for_role(&self, role: &str) -> anyhow::Result<Nats> {
-        self.nats(role, Patience::Endless).await
+        self.nats(role, ConnectRetry::Forever).await
     }
 
-    async fn nats(&self, role: &str, patience: Patience) -> anyhow::Result<Nats> {
-        let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials: None, patience };
+    async fn nats(&self, role: &str, retry: ConnectRetry) -> anyhow::Result<Nats> {
+        let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials: None, retry };
         match Nats::connect(&options).await {
             Ok(nats) => Ok(nats),
             Err(error @ bus::Error::Url { .. }) => bail!(BadAddress(format!("{error}: set NATS_URL or --nats-url"))),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::connect::{Addresses, topology};
-use crate::bus::Ensured;
+use crate::bus::TopologyChanges;
 use crate::config::Config;
 use crate::store;
 
@@ -13,7 +13,7 @@ pub struct Migrated {
     /// What was done to the database.
     pub database: store::Migrated,
     /// Streams and consumers.
-    pub ensured: Ensured,
+    pub ensured: TopologyChanges,
 }
 
 /// Migrates both; waits for `patience` for tables that are in use.

@@ -123,7 +123,7 @@ async fn link(
     let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
     ready.send_replace(unavailable());
     let nats = addresses.nats_for_role("receive").await?;
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     broker.send_replace(Some(nats));
     loop {
         let connected = link.borrow_and_update().connected;
@@ -147,7 +147,7 @@ struct Broker(watch::Receiver<Option<Nats>>);
 impl Queue for Broker {
     async fn put(&self, visitor: Visitor) -> Result<Stored, Refused> {
         // What is published while the connection is unavailable would wait in its buffer, and the client tries again: twice.
-        let nats = self.0.borrow().clone().filter(|nats| nats.link().connected);
+        let nats = self.0.borrow().clone().filter(|nats| nats.connection_state().connected);
         let Some(nats) = nats else {
             return Err(later("the queue is unavailable", UNAVAILABLE_RETRY));
         };

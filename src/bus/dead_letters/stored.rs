@@ -55,8 +55,7 @@ pub struct StoredDeadLetter {
 }
 
 impl Nats {
-    /// The dead letters, the newest first: at most [`MAX_DEAD_LETTERS`] of them with 256 MiB of bodies in all. Whether
-    /// there are more is what [`Nats::dead_letter_count`] tells.
+    /// The newest dead letters, the newest first: at most [`MAX_DEAD_LETTERS`], with at most 256 MiB of bodies in all.
     ///
     /// # Errors
     ///
@@ -76,18 +75,6 @@ impl Nats {
             }
         }
         Ok(newest.letters.into())
-    }
-
-    /// How many dead letters there are.
-    ///
-    /// # Errors
-    ///
-    /// When the server does not answer.
-    pub async fn dead_letter_count(&self) -> Result<u64, Error> {
-        let stream = tokio::time::timeout(REQUEST_TIMEOUT, self.jetstream().get_stream(DEAD_LETTERS)).await;
-        let stream = stream.map_err(|_| Error::Unavailable(format!("{DEAD_LETTERS} gave no answer")))?;
-        let stream = stream.map_err(|error| Error::Unavailable(format!("{DEAD_LETTERS}: {error}")))?;
-        Ok(stream.cached_info().state.messages)
     }
 
     /// Removes the dead letter at `sequence`; `false` when there is none.

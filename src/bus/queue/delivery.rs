@@ -15,12 +15,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Every answer is confirmed by the server. That proves that the server saw it, never that this process owned the
 /// alert: only the store knows.
 #[derive(Clone, Debug)]
-pub struct JobDelivery {
+pub struct JetStreamDelivery {
     client: Client,
     reply: Subject,
 }
 
-impl JobDelivery {
+impl JetStreamDelivery {
     pub(super) fn new(client: Client, reply: Subject) -> Self {
         Self { client, reply }
     }
@@ -43,7 +43,7 @@ impl JobDelivery {
     }
 }
 
-impl Delivery for JobDelivery {
+impl Delivery for JetStreamDelivery {
     async fn progress(&self) -> Result<(), BrokerUnavailable> {
         self.answer("progress", AckKind::Progress.into()).await
     }

@@ -17,7 +17,7 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where an alert stands in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum QueuePosition {
     /// Nobody has it yet.
     Waiting {
         /// Alerts of its priority that wait before it. Those that wait to be delivered once more are not counted.
@@ -50,25 +50,25 @@ impl Nats {
     /// # Errors
     ///
     /// When the stream or the priority's consumer cannot be read.
-    pub async fn queue_position(&self, priority: Priority, sequence: u64) -> Result<Position, Error> {
+    pub async fn queue_position(&self, priority: Priority, sequence: u64) -> Result<QueuePosition, Error> {
         let message = message_at(self, ALERTS, sequence).await?;
         if message.and_then(|message| Priority::of_subject(&message.subject)) != Some(priority) {
-            return Ok(Position::Gone);
+            return Ok(QueuePosition::Gone);
         }
         let info = self.consumer_of(priority).await?;
         let delivered = info.delivered.stream_sequence;
         if delivered >= sequence {
-            return Ok(Position::Claimed);
+            return Ok(QueuePosition::Claimed);
         }
         let most = info.num_pending.saturating_sub(1).min(sequence - delivered - 1);
         if most == 0 {
-            return Ok(Position::Waiting { ahead: 0, exact: true });
+            return Ok(QueuePosition::Waiting { ahead: 0, exact: true });
         }
         let counted = tokio::time::timeout(COUNT_TIMEOUT, self.count(priority, delivered + 1, sequence)).await;
         match counted {
-            Ok(Ok(Some(ahead))) => Ok(Position::Waiting { ahead, exact: true }),
+            Ok(Ok(Some(ahead))) => Ok(QueuePosition::Waiting { ahead, exact: true }),
             Ok(Err(error)) => Err(error),
-            Ok(Ok(None)) | Err(_) => Ok(Position::Waiting { ahead: most, exact: false }),
+            Ok(Ok(None)) | Err(_) => Ok(QueuePosition::Waiting { ahead: most, exact: false }),
         }
     }
 

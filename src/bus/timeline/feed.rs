@@ -30,14 +30,14 @@ pub struct FeedSettings {
     /// How long `drain` tries.
     pub drain_timeout: Duration,
     /// A publisher without work ends after this time.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// A notify for one more session is dropped; its `drain` or the sweeper publishes the events.
-    pub most_sessions: usize,
+    pub max_sessions: usize,
 }
 
 impl Default for FeedSettings {
     fn default() -> Self {
-        Self { drain_timeout: Duration::from_secs(5), idle: Duration::from_secs(60), most_sessions: 10_000 }
+        Self { drain_timeout: Duration::from_secs(5), idle_timeout: Duration::from_secs(60), max_sessions: 10_000 }
     }
 }
 
@@ -111,7 +111,7 @@ impl<O: Outbox> JetStreamFeed<O> {
             tokio::select! {
                 () = running.stop.cancelled() => return,
                 () = running.notified.notified() => {}
-                () = tokio::time::sleep(self.0.settings.idle) => break,
+                () = tokio::time::sleep(self.0.settings.idle_timeout) => break,
             }
         }
         self.forget(session, &running);
@@ -183,7 +183,7 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         let mut sessions = self.sessions();
         if let Some(running) = sessions.get(&session) {
             running.notified.notify_one();
-        } else if sessions.len() < self.0.settings.most_sessions && !self.0.stop.is_cancelled() {
+        } else if sessions.len() < self.0.settings.max_sessions && !self.0.stop.is_cancelled() {
             let running = Arc::new(Running { notified: Notify::new(), stop: self.0.stop.child_token() });
             sessions.insert(session, Arc::clone(&running));
             self.0.tasks.spawn(self.clone().publish(session, running));
@@ -193,7 +193,7 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     }
 
     fn delta(&self, delta: Delta) {
-        if self.0.nats.link().connected && self.0.deltas.try_send(delta).is_err() {
+        if self.0.nats.connection_state().connected && self.0.deltas.try_send(delta).is_err() {
             tracing::debug!("a delta was dropped");
         }
     }

@@ -3,8 +3,6 @@
 //! Three sources are merged by the event's number: the table (where there is one), the stream, and live deltas. After a
 //! reconnect, at a gap and after 5 s of silence the table is asked again, so a lost stream delays a watcher and nothing more.
 
-use std::convert::Infallible;
-use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +17,7 @@ use super::seal::Seal;
 use super::tail::{Placed, Tail, last_event};
 use crate::bus::connection::Nats;
 use crate::bus::names::{live_subject, timeline_subject};
-use crate::engine::ports::{EventKey, Outbox, StoreError};
+use crate::engine::ports::Outbox;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 
@@ -30,40 +28,17 @@ const PAGE: u32 = 256;
 
 /// Something of the session that is followed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Followed {
+pub enum TimelineUpdate {
     /// The next event.
     Event(TimelineEvent),
     /// A piece of an answer that no event holds yet.
     Delta(Delta),
 }
 
-/// The history of a watcher that has none: `Follower::start(&nats, session, 0, None::<Arc<NoHistory>>)`.
-#[derive(Debug)]
-pub struct NoHistory(Infallible);
-
-impl Outbox for NoHistory {
-    fn events(
-        &self,
-        _session: SessionId,
-        _after: u32,
-        _limit: u32,
-    ) -> impl Future<Output = Result<Vec<TimelineEvent>, StoreError>> + Send {
-        match self.0 {}
-        #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
-        future::ready(Ok(Vec::new()))
-    }
-
-    fn event_key(&self) -> impl Future<Output = Result<EventKey, StoreError>> + Send {
-        match self.0 {}
-        #[expect(unreachable_code, reason = "gives the future its type; no value of this type exists")]
-        future::ready(Ok(EventKey::new(Vec::new())))
-    }
-}
-
 /// A running follower. Dropping it ends it.
 #[derive(Debug)]
 pub struct Follower {
-    items: mpsc::Receiver<Followed>,
+    items: mpsc::Receiver<TimelineUpdate>,
     _task: JoinSet<()>,
 }
 
@@ -89,7 +64,7 @@ impl Follower {
     }
 
     /// What comes next; `None` after the end event. Waits as long as it takes. Cancel safe.
-    pub async fn next(&mut self) -> Option<Followed> {
+    pub async fn next(&mut self) -> Option<TimelineUpdate> {
         self.items.recv().await
     }
 }
@@ -102,7 +77,7 @@ struct Follow<H> {
     session: SessionId,
     history: Option<Arc<H>>,
     cursor: Cursor,
-    items: mpsc::Sender<Followed>,
+    items: mpsc::Sender<TimelineUpdate>,
     /// The stream sequence of the last message.
     behind: u64,
     /// Of this installation, once it was read.
@@ -264,13 +239,13 @@ impl<H: Outbox> Follow<H> {
 
     async fn pass_on(&self, event: TimelineEvent) -> Result<(), Over> {
         let is_end = event.event_type.is_end();
-        self.items.send(Followed::Event(event)).await.map_err(|_| Over)?;
+        self.items.send(TimelineUpdate::Event(event)).await.map_err(|_| Over)?;
         if is_end { Err(Over) } else { Ok(()) }
     }
 
     async fn show_delta(&mut self, delta: Delta) -> Result<(), Over> {
         match self.cursor.delta(delta) {
-            Some(delta) => self.items.send(Followed::Delta(delta)).await.map_err(|_| Over),
+            Some(delta) => self.items.send(TimelineUpdate::Delta(delta)).await.map_err(|_| Over),
             None => Ok(()),
         }
     }

@@ -86,7 +86,7 @@ impl<O: Outbox> Publisher<O> {
             let tail = match self.tail.take() {
                 Some(tail) => tail,
                 None => {
-                    let mut link = self.nats.watch_link();
+                    let mut link = self.nats.watch_connection();
                     tokio::select! {
                         tail = self.read_tail() => tail?,
                         Ok(()) = link.changed() => return Err(connection_changed()),
@@ -147,7 +147,7 @@ impl<O: Outbox> Publisher<O> {
             .payload(payload.into())
             .expected_stream(TIMELINE)
             .expected_last_subject_sequence(expected);
-        let mut link = self.nats.watch_link();
+        let mut link = self.nats.watch_connection();
         let begun = Instant::now();
         let publish = self.nats.jetstream().send_publish(self.subject.clone(), message);
         let outcome = tokio::select! {

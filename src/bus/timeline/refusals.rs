@@ -36,7 +36,7 @@ impl Refusals {
 
     /// Asks the server how the stream is, and adds what publishers saw.
     pub(super) async fn accepting(&self, nats: &Nats) -> Result<(), BrokerUnavailable> {
-        if !nats.link().connected {
+        if !nats.connection_state().connected {
             return Err(BrokerUnavailable("no connection".to_owned()));
         }
         let asked = tokio::time::timeout(PATIENCE, nats.jetstream().get_stream(TIMELINE)).await;

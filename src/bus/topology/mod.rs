@@ -5,7 +5,7 @@
 //! the operator's: more than what is asked for is accepted, and never taken away without being asked.
 
 mod consumers;
-mod examine;
+mod inspect;
 mod fields;
 mod found;
 mod settings;
@@ -17,13 +17,13 @@ use super::connection::Nats;
 use super::error::Error;
 use super::names::ALERTS;
 
-pub use examine::{Examined, Verdict, Weakness};
 pub use fields::Difference;
+pub use inspect::{TopologyReport, TopologyStatus, Weakness};
 pub use settings::{Bound, TopologySettings};
 
 /// What `ensure` did, counting streams and consumers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ensured {
+pub struct TopologyChanges {
     /// Were not there.
     pub created: usize,
     /// Differed.
@@ -39,8 +39,8 @@ impl Nats {
     /// # Errors
     ///
     /// When the server refuses a change (retention and storage of a stream cannot be changed) or ignores a setting.
-    pub async fn ensure_topology(&self, settings: &TopologySettings) -> Result<Ensured, Error> {
-        let mut ensured = Ensured::default();
+    pub async fn ensure_topology(&self, settings: &TopologySettings) -> Result<TopologyChanges, Error> {
+        let mut ensured = TopologyChanges::default();
         for expected in streams::expected(settings, self.max_payload()) {
             match self.find_stream(&expected.name).await? {
                 None => {

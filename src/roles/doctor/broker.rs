@@ -60,7 +60,7 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     let Ok(nats) = nats.await else {
         return vec![Check::new("streams", Verdict::Warn, "not looked at: nats is unavailable")];
     };
-    let examined = match nats.examine_topology(&settings.unwrap_or_default()).await {
+    let examined = match nats.inspect_topology(&settings.unwrap_or_default()).await {
         Ok(examined) => examined,
         Err(error) => return vec![Check::new("streams", Verdict::Fail, error.to_string())],
     };
@@ -71,7 +71,7 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
     let detail = format!("{} streams, {consumers} consumers", examined.len() - consumers);
     let weak = |weakness| {
-        let names = examined.iter().filter(|object| object.verdict == bus::Verdict::Weak(weakness));
+        let names = examined.iter().filter(|object| object.status == bus::TopologyStatus::Weak(weakness));
         names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
     };
     let (single, unbounded) = (weak(bus::Weakness::OneCopy), weak(bus::Weakness::Unbounded));
@@ -86,17 +86,19 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     }]
 }
 
-fn fault(object: &bus::Examined) -> Option<Check> {
+fn fault(object: &bus::TopologyReport) -> Option<Check> {
     let kind = if object.name.contains('/') { "consumer" } else { "stream" };
     let failed = |detail: String| Check::new(kind, Verdict::Fail, detail).fix("tarsy migrate");
-    match &object.verdict {
-        bus::Verdict::Fine | bus::Verdict::Weak(_) => None,
-        bus::Verdict::Missing => Some(failed(format!("{}: missing", object.name))),
-        bus::Verdict::Differs(differences) => {
+    match &object.status {
+        bus::TopologyStatus::Fine | bus::TopologyStatus::Weak(_) => None,
+        bus::TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
+        bus::TopologyStatus::Differs(differences) => {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
             Some(failed(each.join("; ")))
         }
-        bus::Verdict::Unreadable(why) => Some(Check::new(kind, Verdict::Fail, format!("{}: {why}", object.name))),
+        bus::TopologyStatus::Unreadable(why) => {
+            Some(Check::new(kind, Verdict::Fail, format!("{}: {why}", object.name)))
+        }
     }
 }
 

@@ -21,13 +21,12 @@ use self::start::{Reached, reach};
 use super::connect::Addresses;
 use super::shutdown::{Signals, say_ready};
 use crate::bus::{
-    ClaimSettings, Claims, Flow, JetStreamFeed, JetStreamQueue, Job as Claimed, JobDelivery, WorkerPresence,
+    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamDelivery, JetStreamFeed, JetStreamQueue, WorkerPresence,
 };
 use crate::config::Config;
-use crate::engine::delivery::dispatch::{Dispatcher, Intake, Job, Settings};
+use crate::engine::delivery::dispatch::{Dispatcher, Intake, Settings};
 use crate::engine::delivery::redelivery::Hesitation;
 use crate::engine::delivery::settler::Settler;
-use crate::engine::ports::Refusal;
 use crate::engine::run::masked::Masked;
 use crate::engine::run::registry::Running;
 use crate::engine::worker::background::Background;
@@ -68,7 +67,7 @@ impl World for Production {
     type Feed = JetStreamFeed<Store>;
 }
 
-type WorkerDispatcher<I> = Dispatcher<Production, Store, I, JobDelivery>;
+type WorkerDispatcher<I> = Dispatcher<Production, Store, I, JetStreamDelivery>;
 
 /// Beside the drain timeout, and after a second signal: for the last checkpoint, release and answer.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -159,7 +158,7 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let link = nats.clone();
         let outages = Arc::clone(&dispatcher.outages);
-        let probes = Probes { sessions: store, model, broker: move || link.link().connected, outages };
+        let probes = Probes { sessions: store, model, broker: move || link.connection_state().connected, outages };
         background.spawn("probe", probe(probes, state, (drain.clone(), end.clone())));
         background.spawn("timeline probe", watch_timeline(Arc::clone(&feed), timeline, end.clone()));
         background.spawn("state", obey((states.clone(), timelines), (flow, ready), end.clone()));
@@ -284,11 +283,10 @@ fn dispatcher<I: Intake>(
     }
 }
 
-async fn handle<I: Intake>(dispatcher: WorkerDispatcher<I>, claimed: Claimed) {
-    let Claimed { received, derived_id, fault, priority, delivery, slot } = claimed;
+async fn handle<I: Intake>(dispatcher: WorkerDispatcher<I>, claimed: ClaimedJob) {
+    let ClaimedJob { job, priority, slot } = claimed;
     metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
-    let fault = fault.map(|fault| Refusal { reason: fault.reason, detail: fault.detail });
-    dispatcher.handle(Job { received, fault, derived_id, delivery }).await;
+    dispatcher.handle(job).await;
     // The slot is free only now: the bus asks for as many alerts as there are slots.
     drop(slot);
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::bus::{ControlRequests, Error, FeedSettings, JetStreamFeed, Nats};
+use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use crate::config::Config;
 use crate::engine::run::masked::Masked;
 use crate::investigation::mask::Mask;
@@ -26,7 +26,7 @@ const BROKER_RETRY: Duration = Duration::from_secs(3);
 /// Everything that a worker needs, reached.
 pub(super) struct Reached {
     pub(super) nats: Nats,
-    pub(super) requests: ControlRequests,
+    pub(super) requests: JetStreamCancelRequests,
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
@@ -92,11 +92,11 @@ pub(super) async fn reach(
 }
 
 /// The streams have to be as this version needs them; a broker that goes away meanwhile is waited for.
-async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<ControlRequests> {
+async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStreamCancelRequests> {
     loop {
         let looked = async {
             nats.verify_topology(&topology(config)).await?;
-            ControlRequests::listen(nats).await
+            JetStreamCancelRequests::listen(nats).await
         };
         match looked.await {
             Ok(requests) => return Ok(requests),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tarsy::bus::{Followed, Follower, NewAlert, Priority, SESSION_ID, timeline_subject};
+use tarsy::bus::{Follower, NewAlert, Priority, SESSION_ID, TimelineUpdate, timeline_subject};
 use tarsy::engine::ports::{Outbox, Sessions};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
@@ -218,7 +218,7 @@ async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
     let (_next, _) = system.worker("w2").await;
     let mut seen = Vec::new();
     while let Some(item) = watcher.next().await {
-        if let Followed::Event(event) = item {
+        if let TimelineUpdate::Event(event) = item {
             seen.push(event);
         }
     }

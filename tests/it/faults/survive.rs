@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use tarsy::bus::Followed;
+use tarsy::bus::TimelineUpdate;
 use tarsy::engine::ports::RunStatus;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
@@ -93,7 +93,7 @@ async fn kill_at(place: Place) -> Row {
 
     let mut resumed_after = None;
     while let Some(item) = timeline.next().await {
-        if matches!(&item, Followed::Event(event) if event.event_type == EventType::SessionResumed) {
+        if matches!(&item, TimelineUpdate::Event(event) if event.event_type == EventType::SessionResumed) {
             resumed_after = Some(killed.elapsed());
         }
     }
@@ -161,7 +161,7 @@ async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
 
     let mut epochs = Vec::new();
     while let Some(item) = timeline.next().await {
-        if let Followed::Delta(delta) = item {
+        if let TimelineUpdate::Delta(delta) = item {
             epochs.push(delta.epoch);
         }
     }
@@ -194,7 +194,7 @@ async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_
     assert!(metric(&metrics, "tarsy_writes_refused_total", "").await >= 1.0);
     waiting.open().await;
     while let Some(item) = timeline.next().await {
-        if let Followed::Delta(delta) = item {
+        if let TimelineUpdate::Delta(delta) = item {
             assert_eq!(delta.epoch, 2, "{delta:?}");
         }
     }
@@ -248,7 +248,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let waiting = system.gates.next().await;
     system.gates.open_all();
     // The worker has a piece of the answer: without one the service would just be unavailable.
-    while !matches!(timeline.next().await.expect("a delta"), Followed::Delta(delta) if delta.iteration == 2) {}
+    while !matches!(timeline.next().await.expect("a delta"), TimelineUpdate::Delta(delta) if delta.iteration == 2) {}
     system.llm.kill().await;
     drop(waiting);
     let address = system.llm_addr().to_owned();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::bus::{Followed, Follower, Nats, NewAlert, Options, Patience, Priority, SESSION_ID};
+use tarsy::bus::{ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use tarsy::store::Store;
@@ -287,8 +287,8 @@ impl TestSystem {
 }
 
 async fn connect(url: &str) -> Nats {
-    let patience = Patience::Bounded(Duration::from_secs(5));
-    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: None, patience };
+    let retry = ConnectRetry::UpTo(Duration::from_secs(5));
+    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: None, retry };
     Nats::connect(&options).await.unwrap()
 }
 
@@ -315,10 +315,10 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// The next piece, or a failed test.
-    pub(crate) async fn next(&mut self) -> Option<Followed> {
+    pub(crate) async fn next(&mut self) -> Option<TimelineUpdate> {
         let next = tokio::time::timeout(PATIENCE, self.follower.next()).await;
         let item = next.unwrap_or_else(|_| panic!("the timeline stands still after {:#?}", self.seen.last()))?;
-        if let Followed::Event(event) = &item {
+        if let TimelineUpdate::Event(event) = &item {
             self.seen.push(event.clone());
         }
         Some(item)
@@ -328,8 +328,8 @@ impl Timeline {
     pub(crate) async fn until(&mut self, event_type: EventType) -> TimelineEvent {
         loop {
             match self.next().await {
-                Some(Followed::Event(event)) if event.event_type == event_type => return event,
-                Some(Followed::Event(_) | Followed::Delta(_)) => {}
+                Some(TimelineUpdate::Event(event)) if event.event_type == event_type => return event,
+                Some(TimelineUpdate::Event(_) | TimelineUpdate::Delta(_)) => {}
                 None => panic!("no {event_type} before the end"),
             }
         }

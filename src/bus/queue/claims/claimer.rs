@@ -14,12 +14,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::job::{Claimed, Job};
+use super::job::{Claimed, ClaimedJob};
 use super::requests::Requests;
 use super::rotation::{Turns, allowed};
 use super::watchdog::{Standing, Watchdog};
 use super::{ClaimSettings, Flow};
-use crate::bus::connection::{Link, Nats};
+use crate::bus::connection::{ConnectionState, Nats};
 use crate::bus::error::Error;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::queue::pull::{Answer, Inbox};
@@ -37,14 +37,14 @@ pub(super) struct Parts {
     pub(super) settings: ClaimSettings,
     pub(super) slots: Arc<Semaphore>,
     pub(super) flow: watch::Receiver<Flow>,
-    pub(super) jobs: mpsc::Sender<Job>,
+    pub(super) jobs: mpsc::Sender<ClaimedJob>,
     pub(super) stop: CancellationToken,
 }
 
 /// The claim loop.
 pub(super) struct Claimer {
     parts: Parts,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<ConnectionState>,
     inbox: Inbox,
     consumers: Consumers,
     free: Option<OwnedSemaphorePermit>,
@@ -78,7 +78,7 @@ impl Claimer {
         };
         let mut claimer = Self {
             watchdog: Watchdog::new(parts.settings.stall_after, parts.settings.expires),
-            link: parts.nats.watch_link(),
+            link: parts.nats.watch_connection(),
             parts,
             inbox,
             consumers: Vec::new(),
@@ -248,17 +248,17 @@ impl Claimer {
         let has_room = wanted && self.room(claimed.priority) > 0;
         let slot = self.free.as_mut().filter(|_| has_room).and_then(split_one);
         let Some(slot) = slot else {
-            claimed.delivery.give_back().await;
+            claimed.job.delivery.give_back().await;
             return false;
         };
-        match self.parts.jobs.try_send(claimed.into_job(slot)) {
+        match self.parts.jobs.try_send(claimed.with_slot(slot)) {
             Ok(()) => {
                 self.turns.gave_one();
                 self.watchdog.calm();
                 true
             }
-            Err(TrySendError::Full(job) | TrySendError::Closed(job)) => {
-                job.delivery.give_back().await;
+            Err(TrySendError::Full(claimed) | TrySendError::Closed(claimed)) => {
+                claimed.job.delivery.give_back().await;
                 false
             }
         }

@@ -9,44 +9,27 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::bus::headers::{self, SESSION_ID};
 use crate::bus::names::{ALERTS, Priority};
-use crate::bus::queue::delivery::JobDelivery;
-use crate::engine::ports::{DeadReason, Received};
+use crate::bus::queue::delivery::JetStreamDelivery;
+use crate::engine::delivery::dispatch::Job;
+use crate::engine::ports::{DeadReason, Received, Refusal};
 use crate::investigation::ids::SessionId;
 
-/// A claimed alert.
+/// A job, with what the worker has to know and to keep while it works on it.
 #[derive(Debug)]
-pub struct Job {
-    /// What the store is told first. Its headers are the allowed ones.
-    pub received: Received,
-    /// The id derived from the delivery. A dead letter of a used id goes under it.
-    pub derived_id: SessionId,
-    /// Why it cannot be investigated, as far as the message alone tells: to be stored, then given up.
-    pub fault: Option<Fault>,
-    /// The queue it came from.
+pub struct ClaimedJob {
+    /// The alert and how to answer its message. Its headers are the allowed ones.
+    pub job: Job<JetStreamDelivery>,
+    /// The queue that the message came from.
     pub priority: Priority,
-    /// To be answered.
-    pub delivery: JobDelivery,
-    /// Free again when the job is dropped.
+    /// The worker's slot: it is free again when this is dropped.
     pub slot: OwnedSemaphorePermit,
-}
-
-/// What is wrong with a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Of the dead letter.
-    pub reason: DeadReason,
-    /// For people.
-    pub detail: String,
 }
 
 /// A message of the queue before it has a slot.
 #[derive(Debug)]
 pub(super) struct Claimed {
-    pub(super) received: Received,
-    pub(super) derived_id: SessionId,
-    pub(super) fault: Option<Fault>,
+    pub(super) job: Job<JetStreamDelivery>,
     pub(super) priority: Priority,
-    pub(super) delivery: JobDelivery,
 }
 
 impl Claimed {
@@ -73,13 +56,12 @@ impl Claimed {
             subject: message.subject.to_string(),
             stream_sequence,
         };
-        let delivery = JobDelivery::new(context.client(), reply);
-        Some(Self { received, derived_id, fault, priority, delivery })
+        let delivery = JetStreamDelivery::new(context.client(), reply);
+        Some(Self { job: Job { received, derived_id, fault, delivery }, priority })
     }
 
-    pub(super) fn into_job(self, slot: OwnedSemaphorePermit) -> Job {
-        let Self { received, derived_id, fault, priority, delivery } = self;
-        Job { received, derived_id, fault, priority, delivery, slot }
+    pub(super) fn with_slot(self, slot: OwnedSemaphorePermit) -> ClaimedJob {
+        ClaimedJob { job: self.job, priority: self.priority, slot }
     }
 }
 
@@ -95,18 +77,18 @@ pub(in crate::bus) fn is_of(alert: SessionId, message: &StreamMessage) -> bool {
     chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
 }
 
-fn chosen_id(headers: &Value) -> Result<Option<SessionId>, Fault> {
+fn chosen_id(headers: &Value) -> Result<Option<SessionId>, Refusal> {
     let Some(text) = headers.get(SESSION_ID).and_then(Value::as_str) else {
         return Ok(None);
     };
-    SessionId::parse(text).map(Some).ok_or_else(|| Fault {
+    SessionId::parse(text).map(Some).ok_or_else(|| Refusal {
         reason: DeadReason::InvalidId,
         detail: format!("{SESSION_ID} holds no UUIDv7: {}", text.chars().take(100).collect::<String>()),
     })
 }
 
-fn too_large(bytes: usize, max_alert_bytes: usize) -> Option<Fault> {
-    (bytes > max_alert_bytes).then(|| Fault {
+fn too_large(bytes: usize, max_alert_bytes: usize) -> Option<Refusal> {
+    (bytes > max_alert_bytes).then(|| Refusal {
         reason: DeadReason::TooLarge,
         detail: format!("the body has {bytes} bytes, at most {max_alert_bytes} are taken"),
     })

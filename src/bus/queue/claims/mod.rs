@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use self::claimer::{Claimer, Parts};
 use crate::bus::connection::Nats;
 
+pub use job::ClaimedJob;
 pub(super) use job::is_of;
-pub use job::{Fault, Job};
 
 /// Jobs that wait to be taken are bounded by the slots; this bounds the slots.
 const MAX_JOBS: usize = 4096;
@@ -62,7 +62,7 @@ pub enum Flow {
 /// A running claim loop.
 #[derive(Debug)]
 pub struct Claims {
-    jobs: mpsc::Receiver<Job>,
+    jobs: mpsc::Receiver<ClaimedJob>,
     stop: CancellationToken,
     task: JoinHandle<()>,
     nats: Nats,
@@ -85,7 +85,7 @@ impl Claims {
     }
 
     /// The next job; `None` after the loop has ended. Cancel safe.
-    pub async fn next(&mut self) -> Option<Job> {
+    pub async fn next(&mut self) -> Option<ClaimedJob> {
         self.jobs.recv().await
     }
 
@@ -94,8 +94,8 @@ impl Claims {
     pub async fn stop(mut self) {
         self.stop.cancel();
         self.jobs.close();
-        while let Some(job) = self.jobs.recv().await {
-            job.delivery.give_back().await;
+        while let Some(claimed) = self.jobs.recv().await {
+            claimed.job.delivery.give_back().await;
         }
         if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the claim loop panicked");

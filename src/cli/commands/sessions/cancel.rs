@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
-use crate::bus::{Followed, Follower, Nats};
+use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
 use crate::cli::commands::addresses;
 use crate::cli::commands::reach::{Database, note, print, print_json};
@@ -162,7 +162,7 @@ async fn wait(
     let mut follower = Follower::start::<Store>(nats, asked.session, 0, database.map(|database| database.store));
     let end = async {
         while let Some(item) = follower.next().await {
-            if let Followed::Event(event) = item
+            if let TimelineUpdate::Event(event) = item
                 && event.event_type.is_end()
             {
                 return Some(event.event_type);

@@ -36,11 +36,11 @@ impl Sources {
             let item = tokio::select! {
                 biased;
                 item = follower.next() => match item? {
-                    bus::Followed::Event(event) => {
+                    bus::TimelineUpdate::Event(event) => {
                         queue = None;
                         Followed::Event(event)
                     }
-                    bus::Followed::Delta(delta) => Followed::Delta(delta),
+                    bus::TimelineUpdate::Delta(delta) => Followed::Delta(delta),
                 },
                 waiting = waiting => Followed::Waiting(waiting),
             };

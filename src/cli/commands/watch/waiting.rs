@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::bus::{Backlog, Nats, Position, Priority};
+use crate::bus::{Backlog, Nats, Priority, QueuePosition};
 use crate::cli::messages::{self, Workers};
 use crate::cli::watch::Waiting;
 use crate::engine::ports::WorkerStatus;
@@ -103,9 +103,9 @@ pub(super) fn count(heard: &[WorkerStatus]) -> Workers {
 
 async fn place_of(nats: &Nats, priority: Priority, sequence: u64) -> Option<String> {
     match nats.queue_position(priority, sequence).await.ok()? {
-        Position::Waiting { ahead, exact } => Some(messages::queued(ahead, exact, priority.as_str())),
-        Position::Claimed => Some("taken from the queue: a worker reads it".to_owned()),
-        Position::Gone => Some("no longer queued: its first event is not published yet".to_owned()),
+        QueuePosition::Waiting { ahead, exact } => Some(messages::queued(ahead, exact, priority.as_str())),
+        QueuePosition::Claimed => Some("taken from the queue: a worker reads it".to_owned()),
+        QueuePosition::Gone => Some("no longer queued: its first event is not published yet".to_owned()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tarsy::bus::{ClaimSettings, Claims, Fault, Flow, Job, Nats, NewAlert, Priority};
-use tarsy::engine::ports::{DeadReason, Delivery, Received};
+use tarsy::bus::{ClaimSettings, ClaimedJob, Claims, Flow, Nats, NewAlert, Priority};
+use tarsy::engine::ports::{DeadReason, Delivery, Received, Refusal};
 use tarsy::investigation::ids::SessionId;
 use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
@@ -30,12 +30,12 @@ async fn publish(nats: &Nats, priority: Priority, body: &str) -> u64 {
     nats.publish_alert(alert).await.unwrap().sequence
 }
 
-pub(super) async fn next(claims: &mut Claims) -> Job {
+pub(super) async fn next(claims: &mut Claims) -> ClaimedJob {
     within("a job", claims.next()).await.expect("a job")
 }
 
-fn body(job: &Job) -> String {
-    String::from_utf8(job.received.body.clone().unwrap()).unwrap()
+fn body(claimed: &ClaimedJob) -> String {
+    String::from_utf8(claimed.job.received.body.clone().unwrap()).unwrap()
 }
 
 async fn queued(server: &NatsServer) -> u64 {
@@ -58,7 +58,7 @@ async fn a_plain_message_becomes_a_job_with_a_derived_id_and_an_ack_removes_it()
         .await
         .unwrap();
 
-    let job = next(&mut claims).await;
+    let claimed = next(&mut claims).await;
     let message = jetstream.get_stream("TARSY_ALERTS").await.unwrap().get_raw_message(1).await.unwrap();
     let stored_at_ms = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
     let derived = SessionId::of_delivery("TARSY_ALERTS", 1, stored_at_ms);
@@ -70,9 +70,12 @@ async fn a_plain_message_becomes_a_job_with_a_derived_id_and_an_ack_removes_it()
         subject: "tarsy.alerts.high.disk-full".into(),
         stream_sequence: 1,
     };
-    assert_eq!((&job.received, job.derived_id, job.priority, &job.fault), (&expected, derived, Priority::High, &None));
-    job.delivery.progress().await.unwrap();
-    job.delivery.ack().await.unwrap();
+    assert_eq!(
+        (&claimed.job.received, claimed.job.derived_id, claimed.priority, &claimed.job.fault),
+        (&expected, derived, Priority::High, &None)
+    );
+    claimed.job.delivery.progress().await.unwrap();
+    claimed.job.delivery.ack().await.unwrap();
     assert_eq!(queued(&server).await, 0);
     claims.stop().await;
 }
@@ -87,16 +90,16 @@ async fn what_is_given_back_comes_again_with_the_same_id_and_what_is_terminated_
     publish(&nats, Priority::Normal, "one").await;
 
     let first = next(&mut claims).await;
-    let id = first.received.alert_id;
-    first.delivery.nak(Duration::ZERO).await.unwrap();
+    let id = first.job.received.alert_id;
+    first.job.delivery.nak(Duration::ZERO).await.unwrap();
     drop(first);
     let second = next(&mut claims).await;
-    assert_eq!(second.received.alert_id, id);
-    second.delivery.nak(Duration::from_millis(300)).await.unwrap();
+    assert_eq!(second.job.received.alert_id, id);
+    second.job.delivery.nak(Duration::from_millis(300)).await.unwrap();
     drop(second);
     let third = next(&mut claims).await;
-    assert_eq!(third.received.alert_id, id);
-    third.delivery.term("attempts_exhausted: three\nlines").await.unwrap();
+    assert_eq!(third.job.received.alert_id, id);
+    third.job.delivery.term("attempts_exhausted: three\nlines").await.unwrap();
     drop(third);
 
     let advisory = within("the advisory", futures_util::StreamExt::next(&mut advisories)).await.unwrap();
@@ -120,17 +123,17 @@ async fn faults_of_a_message_are_marked_and_the_message_is_not_lost() {
     let mut claims = start_with(&nats, 3, ClaimSettings { max_alert_bytes: 10, ..ClaimSettings::default() });
     let (invalid, good, large) = (next(&mut claims).await, next(&mut claims).await, next(&mut claims).await);
 
-    assert_eq!(invalid.received.alert_id, invalid.derived_id);
+    assert_eq!(invalid.job.received.alert_id, invalid.job.derived_id);
     assert_eq!(
-        invalid.fault,
-        Some(Fault { reason: DeadReason::InvalidId, detail: "Tarsy-Session-Id holds no UUIDv7: c0ffee".into() })
+        invalid.job.fault,
+        Some(Refusal { reason: DeadReason::InvalidId, detail: "Tarsy-Session-Id holds no UUIDv7: c0ffee".into() })
     );
-    assert_eq!((good.received.alert_id, &good.fault), (chosen, &None));
-    assert_eq!((large.received.alert_id, &large.received.body), (chosen, &None));
-    assert_eq!(large.received.body_sha256, <[u8; 32]>::from(Sha256::digest([b'x'; 11])));
+    assert_eq!((good.job.received.alert_id, &good.job.fault), (chosen, &None));
+    assert_eq!((large.job.received.alert_id, &large.job.received.body), (chosen, &None));
+    assert_eq!(large.job.received.body_sha256, <[u8; 32]>::from(Sha256::digest([b'x'; 11])));
     assert_eq!(
-        large.fault,
-        Some(Fault { reason: DeadReason::TooLarge, detail: "the body has 11 bytes, at most 10 are taken".into() })
+        large.job.fault,
+        Some(Refusal { reason: DeadReason::TooLarge, detail: "the body has 11 bytes, at most 10 are taken".into() })
     );
     claims.stop().await;
 }
@@ -146,9 +149,9 @@ async fn the_highest_priority_goes_first_and_one_slot_in_eight_to_the_lowest() {
     let mut claims = start(&nats, 1);
     let mut order = Vec::new();
     for _ in 0..17 {
-        let job = next(&mut claims).await;
-        job.delivery.ack().await.unwrap();
-        order.push(body(&job));
+        let claimed = next(&mut claims).await;
+        claimed.job.delivery.ack().await.unwrap();
+        order.push(body(&claimed));
     }
     let mut expected = vec!["critical"; 7];
     expected.extend(["low", "critical", "critical", "normal", "normal", "normal", "normal", "normal", "low", "normal"]);
@@ -180,7 +183,7 @@ async fn a_slot_that_becomes_free_beside_a_reserved_one_is_used() {
     publish(&nats, Priority::Normal, "second").await;
     // Only critical alerts are asked for now. Nothing but the slot tells that this is over.
     assert!(tokio::time::timeout(Duration::from_millis(600), claims.next()).await.is_err());
-    first.delivery.ack().await.unwrap();
+    first.job.delivery.ack().await.unwrap();
     drop(first);
     assert_eq!(body(&next(&mut claims).await), "second");
     claims.stop().await;
@@ -202,7 +205,7 @@ async fn no_more_is_claimed_than_there_are_slots() {
         jetstream.get_consumer_from_stream("normal", "TARSY_ALERTS").await.unwrap();
     let info = consumer.info().await.unwrap();
     assert_eq!((info.num_ack_pending, info.num_pending), (5, 15));
-    held.pop().unwrap().delivery.ack().await.unwrap();
+    held.pop().unwrap().job.delivery.ack().await.unwrap();
     held.push(next(&mut claims).await);
     assert_eq!(consumer.info().await.unwrap().num_ack_pending, 5);
     claims.stop().await;
@@ -217,14 +220,14 @@ async fn a_paused_worker_claims_nothing_until_it_is_resumed() {
     publish(&nats, Priority::Normal, "one").await;
     let mut other = start(&nats, 1);
     // The other worker gets it although the paused one was first.
-    next(&mut other).await.delivery.ack().await.unwrap();
+    next(&mut other).await.job.delivery.ack().await.unwrap();
     other.stop().await;
 
     switch.send_replace(Flow::Claim);
     publish(&nats, Priority::Normal, "two").await;
-    let job = next(&mut paused).await;
-    job.delivery.ack().await.unwrap();
-    drop(job);
+    let claimed = next(&mut paused).await;
+    claimed.job.delivery.ack().await.unwrap();
+    drop(claimed);
     switch.send_replace(Flow::Pause);
     paused.stop().await;
 }
@@ -234,18 +237,18 @@ async fn claims_go_on_after_the_server_was_killed() {
     let (mut server, nats) = prepared().await;
     let mut claims = start(&nats, 2);
     publish(&nats, Priority::Normal, "before").await;
-    let job = next(&mut claims).await;
-    job.delivery.ack().await.unwrap();
-    drop(job);
+    let claimed = next(&mut claims).await;
+    claimed.job.delivery.ack().await.unwrap();
+    drop(claimed);
     server.restart().await;
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
     publish(&connect(&server).await, Priority::Normal, "after").await;
     loop {
         // The ack of the first may have been lost with the server.
-        let job = next(&mut claims).await;
-        job.delivery.ack().await.unwrap();
-        if body(&job) == "after" {
+        let claimed = next(&mut claims).await;
+        claimed.job.delivery.ack().await.unwrap();
+        if body(&claimed) == "after" {
             break;
         }
     }
@@ -294,7 +297,7 @@ async fn an_idle_queue_is_no_stall() {
     let mut claims = start_with(&nats, 1, settings);
     for _ in 0..20 {
         publish(&nats, Priority::Normal, "x").await;
-        next(&mut claims).await.delivery.ack().await.unwrap();
+        next(&mut claims).await.job.delivery.ack().await.unwrap();
     }
     assert!(!recorder.handle().render().contains("tarsy_claim_stalls_total"));
     claims.stop().await;
@@ -314,7 +317,7 @@ async fn a_worker_that_stops_strands_nothing() {
         // It is idle and waits at the server when the job and the end come together.
         publish(&producer, Priority::Low, "warm").await;
         let warm = next(&mut stopping).await;
-        warm.delivery.ack().await.unwrap();
+        warm.job.delivery.ack().await.unwrap();
         drop(warm);
         // The end comes a little later each time: before, while and after the job is on its way.
         let (_, ()) = tokio::join!(publish(&producer, Priority::ALL[round % 4], "job"), async {
@@ -325,10 +328,10 @@ async fn a_worker_that_stops_strands_nothing() {
             stopping.stop().await;
         });
         other = start(&nats, 1);
-        let job = tokio::time::timeout(Duration::from_secs(10), other.next()).await;
-        let job = job.unwrap_or_else(|_| panic!("round {round}: a job was stranded")).unwrap();
-        assert_eq!(body(&job), "job");
-        job.delivery.ack().await.unwrap();
+        let claimed = tokio::time::timeout(Duration::from_secs(10), other.next()).await;
+        let claimed = claimed.unwrap_or_else(|_| panic!("round {round}: a job was stranded")).unwrap();
+        assert_eq!(body(&claimed), "job");
+        claimed.job.delivery.ack().await.unwrap();
         claimed_while_stopping += 1;
     }
     assert_eq!(claimed_while_stopping, rounds);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::bus::{Error, Nats, Options, Patience, ServerInfo};
+use tarsy::bus::{ConnectRetry, Error, Nats, Options, ServerInfo};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
@@ -10,7 +10,7 @@ use super::{connect, recorder, within};
 use crate::support::nats::NatsServer;
 
 fn options(url: String) -> Options {
-    Options { url, role: "test".into(), credentials: None, patience: Patience::Bounded(Duration::from_secs(1)) }
+    Options { url, role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(Duration::from_secs(1)) }
 }
 
 #[tokio::test]
@@ -56,27 +56,27 @@ async fn a_command_gives_up_when_nobody_answers() {
 async fn a_worker_waits_for_the_server_to_come() {
     let mut server = NatsServer::start().await;
     server.kill();
-    let patient = Options { patience: Patience::Endless, ..options(server.url()) };
+    let patient = Options { retry: ConnectRetry::Forever, ..options(server.url()) };
     let mut connecting = tokio::spawn(async move { Nats::connect(&patient).await });
     let early = tokio::time::timeout(Duration::from_millis(600), &mut connecting).await;
     assert!(early.is_err(), "nobody is there: {early:?}");
     server.restart().await;
     let nats = within("the connection", connecting).await.unwrap().unwrap();
-    assert!(nats.link().connected);
+    assert!(nats.connection_state().connected);
 }
 
 #[tokio::test]
 async fn a_wrong_password_is_refused_at_once() {
     let server = NatsServer::start_with("authorization { user: tarsy, password: right }").await;
     let url = server.url().replace("nats://", "nats://tarsy:wrong@");
-    let patient = Options { patience: Patience::Bounded(Duration::from_secs(3600)), ..options(url) };
+    let patient = Options { retry: ConnectRetry::UpTo(Duration::from_secs(3600)), ..options(url) };
     let message = within("the refusal", Nats::connect(&patient)).await.unwrap_err().to_string();
     assert!(message.starts_with(&format!("nats at {} refused the connection: ", server.url())), "{message}");
 }
 
 #[tokio::test]
 async fn a_url_that_cannot_be_understood_is_an_error_at_once_however_patient() {
-    let patient = Options { patience: Patience::Endless, ..options("http://u:s3cret@a:4222".into()) };
+    let patient = Options { retry: ConnectRetry::Forever, ..options("http://u:s3cret@a:4222".into()) };
     let error = within("the refusal", Nats::connect(&patient)).await.unwrap_err();
     assert!(matches!(error, Error::Url { .. }), "{error:?}");
     assert_eq!(
@@ -113,12 +113,12 @@ async fn a_reconnect_is_seen_and_counted() {
     let _counting = metrics::set_default_local_recorder(&recorder);
     let mut server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     server.kill();
     within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
-    let before = nats.link().connections;
+    let before = nats.connection_state().connections;
     server.restart().await;
     within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
-    assert_eq!((before, nats.link().connections), (1, 2));
+    assert_eq!((before, nats.connection_state().connections), (1, 2));
     assert!(recorder.handle().render().contains("\ntarsy_nats_reconnects_total 1\n"));
 }

@@ -2,19 +2,19 @@
 
 use std::future::Future;
 
-use tarsy::bus::{ControlRequests, Nats, control_subject};
+use tarsy::bus::{JetStreamCancelRequests, Nats, control_subject};
 use tarsy::engine::ports::{Request, Requests};
 
 use super::table::new_session;
 use super::{connect, outsider, prepared, within};
 
-async fn listen(nats: &Nats) -> ControlRequests {
-    let requests = ControlRequests::listen(nats).await.unwrap();
+async fn listen(nats: &Nats) -> JetStreamCancelRequests {
+    let requests = JetStreamCancelRequests::listen(nats).await.unwrap();
     assert_eq!(next(&requests).await, Request::Missed, "what came before is to be looked up");
     requests
 }
 
-async fn next(requests: &ControlRequests) -> Request {
+async fn next(requests: &JetStreamCancelRequests) -> Request {
     within("a request", requests.next()).await
 }
 
@@ -63,7 +63,7 @@ async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_hear
     let (mut server, nats) = prepared().await;
     let (missed, later) = (new_session(), new_session());
     let requests = listen(&nats).await;
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     for _ in 0..2 {
         server.restart().await;
         connect(&server).await.request_cancel(missed).await.unwrap();
@@ -80,7 +80,7 @@ async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_hear
 #[tokio::test]
 async fn a_wait_that_is_given_up_loses_nothing() {
     let (_server, nats) = prepared().await;
-    let requests = ControlRequests::listen(&nats).await.unwrap();
+    let requests = JetStreamCancelRequests::listen(&nats).await.unwrap();
     assert_eq!(poll_once(requests.next()).await, Some(Request::Missed));
     assert_eq!(poll_once(requests.next()).await, None);
     let sessions: Vec<_> = (0..20).map(|_| new_session()).collect();

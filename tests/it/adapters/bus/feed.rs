@@ -42,7 +42,7 @@ async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();
     let table = Arc::new(Table::default());
-    let settings = FeedSettings { idle: Duration::from_millis(20), ..FeedSettings::default() };
+    let settings = FeedSettings { idle_timeout: Duration::from_millis(20), ..FeedSettings::default() };
     let feed = JetStreamFeed::new(&nats, Arc::clone(&table), settings);
     for seq in 1..=20 {
         table.add(event(session, seq));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::bus::{FeedSettings, Followed, Follower, JetStreamFeed, Nats, NoHistory, live_subject};
+use tarsy::bus::{FeedSettings, Follower, JetStreamFeed, Nats, TimelineUpdate, live_subject};
 use tarsy::engine::ports::Feed;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
@@ -16,10 +16,10 @@ fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
 }
 
 fn without_table(nats: &Nats, session: SessionId, after: u32) -> Follower {
-    Follower::start(nats, session, after, None::<Arc<NoHistory>>)
+    Follower::start(nats, session, after, None::<Arc<Table>>)
 }
 
-async fn next(follower: &mut Follower) -> Followed {
+async fn next(follower: &mut Follower) -> TimelineUpdate {
     within("something to show", follower.next()).await.expect("not the end")
 }
 
@@ -27,8 +27,8 @@ async fn rest(mut follower: Follower) -> Vec<TimelineEvent> {
     let mut events = Vec::new();
     while let Some(followed) = within("the end", follower.next()).await {
         match followed {
-            Followed::Event(event) => events.push(event),
-            Followed::Delta(delta) => panic!("{delta:?}"),
+            TimelineUpdate::Event(event) => events.push(event),
+            TimelineUpdate::Delta(delta) => panic!("{delta:?}"),
         }
     }
     events
@@ -97,8 +97,8 @@ async fn a_killed_server_in_the_middle_hides_and_repeats_nothing() {
         let mut seen = Vec::new();
         while seen.len() < 100 {
             match next(&mut follower).await {
-                Followed::Event(event) => seen.push(event),
-                Followed::Delta(delta) => panic!("{delta:?}"),
+                TimelineUpdate::Event(event) => seen.push(event),
+                TimelineUpdate::Delta(delta) => panic!("{delta:?}"),
             }
         }
         server.restart().await;
@@ -137,7 +137,7 @@ async fn a_lost_stream_only_delays_a_watcher_with_a_table() {
     let session = new_session();
     let table = Arc::new(Table::new(vec![event(session, 1)]));
     let mut follower = Follower::start(&nats, session, 0, Some(Arc::clone(&table)));
-    assert_eq!(next(&mut follower).await, Followed::Event(event(session, 1)));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 1)));
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
     table.add(end(session, 2));
     assert_eq!(rest(follower).await, [end(session, 2)]);
@@ -153,7 +153,7 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again() {
     feed.drain(other, 49).await.unwrap();
     feed.drain(session, 1).await.unwrap();
     let mut follower = without_table(&nats, session, 0);
-    assert_eq!(next(&mut follower).await, Followed::Event(event(session, 1)));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 1)));
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
     nats.ensure_topology(&tarsy::bus::TopologySettings::default()).await.unwrap();
     table.add(end(session, 2));
@@ -173,7 +173,7 @@ async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
     let feed = feed(&nats, &table);
     let mut follower = without_table(&nats, session, 0);
     feed.drain(session, 1).await.unwrap();
-    assert!(matches!(next(&mut follower).await, Followed::Event(_)), "from here on it listens to deltas");
+    assert!(matches!(next(&mut follower).await, TimelineUpdate::Event(_)), "from here on it listens to deltas");
 
     let mut text = String::new();
     for word in ["The ", "disk ", "is ", "full"] {
@@ -184,12 +184,12 @@ async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
     let mut pieces = 0;
     while shown != text {
         match next(&mut follower).await {
-            Followed::Delta(delta) => {
+            TimelineUpdate::Delta(delta) => {
                 assert_eq!(delta.offset, shown.len() as u64);
                 shown.push_str(&delta.delta);
                 pieces += 1;
             }
-            Followed::Event(event) => panic!("{event:?}"),
+            TimelineUpdate::Event(event) => panic!("{event:?}"),
         }
     }
     assert!(pieces < 4, "{pieces} pieces for 4 words sent at once");
@@ -197,10 +197,10 @@ async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
     // The durable event of iteration 2 comes, then a late delta of it, then one of iteration 3.
     table.add(event(session, 2));
     feed.drain(session, 2).await.unwrap();
-    assert_eq!(next(&mut follower).await, Followed::Event(event(session, 2)));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 2)));
     feed.delta(delta(session, 1, 2, 16, " late"));
     feed.delta(delta(session, 1, 3, 0, "next"));
-    assert_eq!(next(&mut follower).await, Followed::Delta(delta(session, 1, 3, 0, "next")));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Delta(delta(session, 1, 3, 0, "next")));
 }
 
 #[tokio::test]
@@ -218,9 +218,9 @@ async fn a_delta_of_a_superseded_worker_is_not_shown() {
     let feed = feed(&nats, &table);
     feed.drain(session, 1).await.unwrap();
     let mut follower = without_table(&nats, session, 0);
-    assert_eq!(next(&mut follower).await, Followed::Event(resumed));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Event(resumed));
     for sent in [delta(session, 1, 5, 0, "old"), delta(session, 2, 5, 0, "new")] {
         client.publish(live_subject(session), serde_json::to_vec(&sent).unwrap().into()).await.unwrap();
     }
-    assert_eq!(next(&mut follower).await, Followed::Delta(delta(session, 2, 5, 0, "new")));
+    assert_eq!(next(&mut follower).await, TimelineUpdate::Delta(delta(session, 2, 5, 0, "new")));
 }

@@ -66,7 +66,6 @@ async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
     assert!(found.iter().rev().map(|letter| letter.stored_at).is_sorted());
     let age = chrono::Utc::now() - found[0].stored_at;
     assert!(age.num_seconds().abs() < 60, "{age}");
-    assert_eq!(nats.dead_letter_count().await.unwrap(), 101);
 
     let json = serde_json::to_value(&found[0]).unwrap();
     assert_eq!((&json["alert_id"], &json["body"]), (&json!(found[0].alert_id), &Value::Null));
@@ -94,12 +93,12 @@ async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
     assert_eq!(published, Published { subject: "tarsy.alerts.low.disk-full".into(), sequence: 1 });
     assert_eq!(nats.dead_letters().await.unwrap(), []);
     let mut claims = start(&nats, 1);
-    let job = next(&mut claims).await;
-    assert_eq!(job.received.alert_id, session);
+    let claimed = next(&mut claims).await;
+    assert_eq!(claimed.job.received.alert_id, session);
     assert_ne!(session, given_up.alert_id);
-    assert_eq!(job.received.body, Some(given_up.body));
+    assert_eq!(claimed.job.received.body, Some(given_up.body));
     assert_eq!(
-        job.received.headers,
+        claimed.job.received.headers,
         json!({
             FINGERPRINT: "f", CHAIN: "database", SESSION_ID: session.to_string(),
             RETRY_OF: given_up.alert_id.to_string(), FORCE: "true",
@@ -124,7 +123,7 @@ async fn without_another_chain_a_retry_keeps_its_own() {
     let stored = nats.dead_letters().await.unwrap().remove(0);
     nats.retry_dead_letter(&stored, None).await.unwrap();
     let mut claims = start(&nats, 1);
-    assert_eq!(next(&mut claims).await.received.headers[CHAIN], "old");
+    assert_eq!(next(&mut claims).await.job.received.headers[CHAIN], "old");
     claims.stop().await;
 }
 

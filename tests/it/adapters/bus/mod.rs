@@ -22,7 +22,7 @@ mod topology;
 
 use std::time::Duration;
 
-use tarsy::bus::{Nats, Options, Patience, TopologySettings};
+use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
 
 use crate::support::nats::NatsServer;
 
@@ -35,7 +35,7 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 
 async fn connect(server: &NatsServer) -> Nats {
     let options =
-        Options { url: server.url(), role: "test".into(), credentials: None, patience: Patience::Bounded(LIMIT) };
+        Options { url: server.url(), role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(LIMIT) };
     Nats::connect(&options).await.expect("a connection")
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::{Backlog, Nats, NewAlert, Position, Priority};
+use tarsy::bus::{Backlog, Nats, NewAlert, Priority, QueuePosition};
 use tarsy::engine::ports::Delivery;
 
 use super::claims::{next, start};
@@ -19,8 +19,8 @@ async fn ask(nats: &Nats, priority: Priority) -> u64 {
     nats.publish_question(question).await.unwrap().sequence
 }
 
-fn ahead(ahead: u64) -> Position {
-    Position::Waiting { ahead, exact: true }
+fn ahead(ahead: u64) -> QueuePosition {
+    QueuePosition::Waiting { ahead, exact: true }
 }
 
 #[tokio::test]
@@ -37,9 +37,9 @@ async fn an_alert_waits_behind_those_of_its_priority_until_it_is_claimed() {
         assert_eq!(nats.queue_position(Priority::Normal, *sequence + 1).await.unwrap(), ahead(before));
     }
     let foreign = nats.queue_position(Priority::Critical, sequences[0]).await.unwrap();
-    assert_eq!(foreign, Position::Gone, "that is another alert");
-    assert_eq!(nats.queue_position(Priority::Low, 99).await.unwrap(), Position::Gone);
-    assert_eq!(nats.queue_position(Priority::Low, 0).await.unwrap(), Position::Gone);
+    assert_eq!(foreign, QueuePosition::Gone, "that is another alert");
+    assert_eq!(nats.queue_position(Priority::Low, 99).await.unwrap(), QueuePosition::Gone);
+    assert_eq!(nats.queue_position(Priority::Low, 0).await.unwrap(), QueuePosition::Gone);
 
     // Five normal ones are taken first, then two low ones.
     let mut claims = start(&nats, 7);
@@ -48,15 +48,18 @@ async fn an_alert_waits_behind_those_of_its_priority_until_it_is_claimed() {
         held.push(next(&mut claims).await);
     }
     claims.stop().await;
-    let low: Vec<u64> =
-        held.iter().filter(|job| job.priority == Priority::Low).map(|job| job.received.stream_sequence).collect();
+    let low: Vec<u64> = held
+        .iter()
+        .filter(|claimed| claimed.priority == Priority::Low)
+        .map(|claimed| claimed.job.received.stream_sequence)
+        .collect();
     assert_eq!(low, sequences[..2]);
-    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), Position::Claimed);
+    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), QueuePosition::Claimed);
     assert_eq!(nats.queue_position(Priority::Low, sequences[4]).await.unwrap(), ahead(2));
-    for job in held {
-        job.delivery.ack().await.unwrap();
+    for claimed in held {
+        claimed.job.delivery.ack().await.unwrap();
     }
-    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), Position::Gone);
+    assert_eq!(nats.queue_position(Priority::Low, sequences[1]).await.unwrap(), QueuePosition::Gone);
     assert_eq!(nats.queue_position(Priority::Low, sequences[2]).await.unwrap(), ahead(0));
 }
 
@@ -78,13 +81,13 @@ async fn questions_and_alerts_of_one_priority_wait_in_one_queue() {
     for (subject, sequence) in
         ["tarsy.alerts.high", "tarsy.questions.high.question", "tarsy.alerts.high.disk-full"].into_iter().zip(sequences)
     {
-        let job = next(&mut claims).await;
-        let (priority, received) = (job.priority, &job.received);
+        let claimed = next(&mut claims).await;
+        let (priority, received) = (claimed.priority, &claimed.job.received);
         assert_eq!(
             (priority, received.subject.as_str(), received.stream_sequence),
             (Priority::High, subject, sequence)
         );
-        job.delivery.ack().await.unwrap();
+        claimed.job.delivery.ack().await.unwrap();
     }
     claims.stop().await;
 }
@@ -102,7 +105,7 @@ async fn behind_many_alerts_a_bound_is_told() {
     assert_eq!(last_counted, ahead(200));
     assert_eq!(
         nats.queue_position(Priority::Normal, bounded).await.unwrap(),
-        Position::Waiting { ahead: 202, exact: false }
+        QueuePosition::Waiting { ahead: 202, exact: false }
     );
 }
 
@@ -119,7 +122,7 @@ async fn the_backlog_tells_what_waits_what_is_claimed_and_since_when() {
     }
     publish(&nats, Priority::High, None).await;
     let mut claims = start(&nats, 1);
-    let job = next(&mut claims).await;
+    let claimed = next(&mut claims).await;
     publish(&nats, Priority::Low, None).await;
     let backlog = nats.backlog().await.unwrap();
     let ages: Vec<Duration> = backlog.iter().filter_map(|backlog| backlog.oldest).collect();
@@ -132,6 +135,6 @@ async fn the_backlog_tells_what_waits_what_is_claimed_and_since_when() {
         Backlog { priority: Priority::Low, pending: 1, in_progress: 0, oldest: Some(ages[1]) },
     ];
     assert_eq!(backlog, expected);
-    job.delivery.ack().await.unwrap();
+    claimed.job.delivery.ack().await.unwrap();
     claims.stop().await;
 }

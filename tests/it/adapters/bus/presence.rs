@@ -69,7 +69,7 @@ async fn a_worker_that_cannot_be_heard_does_not_wait() {
     for _ in 0..10_000 {
         presence.announce(&worker);
     }
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     server.kill();
     within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
     for _ in 0..10_000 {

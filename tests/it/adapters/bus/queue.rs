@@ -40,12 +40,15 @@ async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
     let with_bad_id = publish(&nats, json!({SESSION_ID: "c0ffee"})).await;
     let mut claims = start(&nats, 3);
     for sequence in [plain, with_id, with_bad_id] {
-        let job = next(&mut claims).await;
-        assert_eq!(job.received.stream_sequence, sequence);
-        assert!(queue.holds(job.received.alert_id, sequence).await.unwrap(), "{:?}", job.received);
-        assert!(queue.holds(job.derived_id, sequence).await.unwrap(), "a dead letter of a used id goes under this one");
+        let claimed = next(&mut claims).await;
+        assert_eq!(claimed.job.received.stream_sequence, sequence);
+        assert!(queue.holds(claimed.job.received.alert_id, sequence).await.unwrap(), "{:?}", claimed.job.received);
+        assert!(
+            queue.holds(claimed.job.derived_id, sequence).await.unwrap(),
+            "a dead letter of a used id goes under this one"
+        );
         assert!(!queue.holds(new_session(), sequence).await.unwrap());
-        assert!(!queue.holds(job.received.alert_id, sequence + 1).await.unwrap());
+        assert!(!queue.holds(claimed.job.received.alert_id, sequence + 1).await.unwrap());
     }
     assert!(!queue.holds(chosen, plain).await.unwrap());
     assert!(!queue.holds(chosen, 0).await.unwrap());
@@ -89,8 +92,8 @@ async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
     assert_eq!((message.subject.as_str(), &message.payload[..]), ("tarsy.alerts.low.disk-full", &[0xff, 0, b'\n'][..]));
 
     let mut claims = start(&nats, 1);
-    let job = next(&mut claims).await;
-    assert_eq!((job.received.alert_id, job.priority), (id, Priority::Low));
+    let claimed = next(&mut claims).await;
+    assert_eq!((claimed.job.received.alert_id, claimed.priority), (id, Priority::Low));
     assert!(queue.holds(id, 2).await.unwrap());
     claims.stop().await;
 }
@@ -125,7 +128,7 @@ async fn an_alert_that_cannot_be_queued_again_is_an_error() {
     assert_eq!(error, format!("broker is unavailable: alert {id} cannot be queued again: its body was not kept"));
 
     server.kill();
-    let mut link = nats.watch_link();
+    let mut link = nats.watch_connection();
     within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
     let limit = Duration::from_secs(15);
     let unavailable = idle(id, "tarsy.alerts.low", json!({}));
@@ -140,6 +143,6 @@ async fn what_a_retry_says_of_itself_reaches_the_worker() {
     let headers = json!({TITLE: "Disk is full on db-1", RETRY_OF: new_session().to_string(), FORCE: "true"});
     publish(&nats, headers.clone()).await;
     let mut claims = start(&nats, 1);
-    assert_eq!(next(&mut claims).await.received.headers, headers);
+    assert_eq!(next(&mut claims).await.job.received.headers, headers);
     claims.stop().await;
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tarsy::bus::{
-    Bound, Difference, Ensured, Error, Examined, Nats, NewAlert, Priority, TopologySettings, Verdict, Weakness,
+    Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport, TopologySettings,
+    TopologyStatus, Weakness,
 };
 use tarsy::engine::ports::Delivery;
 
@@ -57,9 +58,9 @@ async fn what_is_missing_is_created_once_and_then_left_alone() {
     assert!(missing.contains("\n  TARSY_ALERTS/low: missing"), "{missing}");
 
     let first = nats.ensure_topology(&settings).await.unwrap();
-    assert_eq!(first, Ensured { created: 8, updated: 0, unchanged: 0 });
+    assert_eq!(first, TopologyChanges { created: 8, updated: 0, unchanged: 0 });
     let second = nats.ensure_topology(&settings).await.unwrap();
-    assert_eq!(second, Ensured { created: 0, updated: 0, unchanged: 8 });
+    assert_eq!(second, TopologyChanges { created: 0, updated: 0, unchanged: 8 });
     assert_eq!(differences(&nats).await, []);
 }
 
@@ -82,7 +83,7 @@ async fn what_differs_is_named_with_both_values_and_put_right() {
         ]
     );
     let repaired = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    assert_eq!(repaired, Ensured { created: 0, updated: 1, unchanged: 7 });
+    assert_eq!(repaired, TopologyChanges { created: 0, updated: 1, unchanged: 7 });
     let config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     assert_eq!(config.metadata.get("owner").map(String::as_str), Some("platform team"), "the operator's own is kept");
 }
@@ -99,14 +100,14 @@ const OBJECTS: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn every_object_is_examined_by_itself() {
+async fn each_stream_and_consumer_is_inspected_on_its_own() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let settings = TopologySettings::default();
-    let all = |verdict: Verdict| OBJECTS.map(|name| Examined { name: name.into(), verdict: verdict.clone() });
-    assert_eq!(nats.examine_topology(&settings).await.unwrap(), all(Verdict::Missing));
+    let all = |status: TopologyStatus| OBJECTS.map(|name| TopologyReport { name: name.into(), status: status.clone() });
+    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(TopologyStatus::Missing));
     nats.ensure_topology(&settings).await.unwrap();
-    assert_eq!(nats.examine_topology(&settings).await.unwrap(), all(Verdict::Fine));
+    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(TopologyStatus::Fine));
 
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_CONTROL").await.unwrap();
@@ -114,39 +115,41 @@ async fn every_object_is_examined_by_itself() {
     let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     config.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
     jetstream.update_stream(&config).await.unwrap();
-    let mut expected = all(Verdict::Fine);
-    expected[0].verdict =
-        Verdict::Differs(differences(&nats).await.into_iter().filter(|d| d.field.is_some()).collect());
-    expected[3].verdict = Verdict::Missing;
-    expected[7].verdict = Verdict::Missing;
-    assert_eq!(nats.examine_topology(&settings).await.unwrap(), expected);
-    let Verdict::Differs(found) = &expected[0].verdict else { unreachable!() };
+    let mut expected = all(TopologyStatus::Fine);
+    expected[0].status =
+        TopologyStatus::Differs(differences(&nats).await.into_iter().filter(|d| d.field.is_some()).collect());
+    expected[3].status = TopologyStatus::Missing;
+    expected[7].status = TopologyStatus::Missing;
+    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), expected);
+    let TopologyStatus::Differs(found) = &expected[0].status else { unreachable!() };
     assert_eq!(found.len(), 1);
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_does_not_hide_the_rest() {
+async fn an_object_that_may_not_be_read_does_not_hide_the_others() {
     let denied = "authorization { users: [ { user: u, password: p, permissions: { publish: {
         deny: [\"$JS.API.STREAM.INFO.TARSY_TIMELINE\", \"$JS.API.CONSUMER.INFO.TARSY_ALERTS.high\"] } } } ] }";
     let mut server = NatsServer::start().await;
     connect(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
     server.restart_with(denied).await;
     let url = server.url().replace("nats://", "nats://u:p@");
-    let patience = tarsy::bus::Patience::Bounded(super::LIMIT);
-    let options = tarsy::bus::Options { url, role: "test".into(), credentials: None, patience };
+    let retry = tarsy::bus::ConnectRetry::UpTo(super::LIMIT);
+    let options = tarsy::bus::Options { url, role: "test".into(), credentials: None, retry };
     let nats = Nats::connect(&options).await.unwrap();
-    let examined = super::within("a look", nats.examine_topology(&TopologySettings::default())).await.unwrap();
-    for (index, Examined { name, verdict }) in examined.into_iter().enumerate() {
-        match verdict {
-            Verdict::Fine => assert!(![1, 5].contains(&index), "{name} cannot be read"),
-            Verdict::Unreadable(reason) => {
+    let examined = super::within("the inspection", nats.inspect_topology(&TopologySettings::default())).await.unwrap();
+    for (index, TopologyReport { name, status }) in examined.into_iter().enumerate() {
+        match status {
+            TopologyStatus::Fine => assert!(![1, 5].contains(&index), "{name} cannot be read"),
+            TopologyStatus::Unreadable(reason) => {
                 assert!([1, 5].contains(&index) && reason.contains(": cannot read: "), "{name}: {reason}");
             }
-            Verdict::Missing | Verdict::Weak(_) | Verdict::Differs(_) => panic!("{name}: {verdict:?}"),
+            TopologyStatus::Missing | TopologyStatus::Weak(_) | TopologyStatus::Differs(_) => {
+                panic!("{name}: {status:?}")
+            }
         }
     }
     server.kill();
-    nats.examine_topology(&TopologySettings::default()).await.unwrap_err();
+    nats.inspect_topology(&TopologySettings::default()).await.unwrap_err();
 }
 
 #[tokio::test]
@@ -179,9 +182,12 @@ async fn an_installation_without_questions_gets_their_subjects_and_keeps_what_wa
     nats.publish_question(message).await.unwrap();
     // A worker that ran all the while gets both, and what it holds stays its own.
     let question = super::claims::next(&mut claims).await;
-    assert_eq!((question.received.subject.as_str(), question.received.stream_sequence), ("tarsy.questions.high", 2));
-    assert_eq!(alert.received.stream_sequence, 1);
-    alert.delivery.ack().await.unwrap();
+    assert_eq!(
+        (question.job.received.subject.as_str(), question.job.received.stream_sequence),
+        ("tarsy.questions.high", 2)
+    );
+    assert_eq!(alert.job.received.stream_sequence, 1);
+    alert.job.delivery.ack().await.unwrap();
     claims.stop().await;
 }
 
@@ -338,7 +344,7 @@ async fn more_copies_ages_and_bytes_than_are_asked_for_are_accepted_and_kept() {
     let least = "TARSY_DEAD_LETTERS: max_bytes is 1000, must be at least 201326592 (the bound of `streams` in the configuration)";
     assert_eq!(lines, [least], "only what is smaller differs");
     let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    assert_eq!(ensured, Ensured { created: 0, updated: 1, unchanged: 7 });
+    assert_eq!(ensured, TopologyChanges { created: 0, updated: 1, unchanged: 7 });
     let kept = config("TARSY_TIMELINE").await;
     assert_eq!((kept.max_age, kept.max_bytes), (hours(100), 1_100_000_000), "an operator's own bounds stay");
     let kept = config("TARSY_DEAD_LETTERS").await;
@@ -373,16 +379,16 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
     let settings =
         TopologySettings { dead_letters_max_bytes: Bound::AtLeast(1_000_000), ..TopologySettings::default() };
     nats.verify_topology(&settings).await.expect("a worker does not need the bound");
-    let examined = nats.examine_topology(&settings).await.unwrap();
+    let examined = nats.inspect_topology(&settings).await.unwrap();
     let weak: Vec<&str> = examined
         .iter()
-        .filter(|object| object.verdict == Verdict::Weak(Weakness::Unbounded))
+        .filter(|object| object.status == TopologyStatus::Weak(Weakness::Unbounded))
         .map(|object| object.name.as_str())
         .collect();
     assert_eq!(weak, ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"], "doctor tells of it");
 
     let ensured = nats.ensure_topology(&settings).await.unwrap();
-    assert_eq!(ensured, Ensured { created: 0, updated: 2, unchanged: 6 });
+    assert_eq!(ensured, TopologyChanges { created: 0, updated: 2, unchanged: 6 });
     let letters = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
     let (state, bound) = (&letters.cached_info().state, letters.cached_info().config.max_bytes);
     assert_eq!(state.messages, 4, "no dead letter is lost");

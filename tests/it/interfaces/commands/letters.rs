@@ -13,10 +13,10 @@ async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> Sessi
     let headers = json!({SESSION_ID: session.to_string(), CHAIN: chain});
     let alert = NewAlert { priority: Priority::High, suffix: Some("ci".to_owned()), body: body.to_vec(), headers };
     let nats = system.connect().await;
-    let before = nats.dead_letter_count().await.unwrap();
+    let before = nats.dead_letters().await.unwrap().len();
     nats.publish_alert(alert).await.unwrap();
     let stored = async {
-        while nats.dead_letter_count().await.unwrap() == before {
+        while nats.dead_letters().await.unwrap().len() == before {
             tokio::task::yield_now().await;
         }
     };

@@ -7,7 +7,7 @@ mod rules;
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::Stream;
-use tarsy::bus::{Nats, Options, Patience, TopologySettings};
+use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
 
 use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;
@@ -77,7 +77,7 @@ async fn make_streams(url: &str, settings: &TopologySettings) {
         url: url.to_owned(),
         role: "test".to_owned(),
         credentials: None,
-        patience: Patience::Bounded(PATIENCE),
+        retry: ConnectRetry::UpTo(PATIENCE),
     };
     Nats::connect(&options).await.unwrap().ensure_topology(settings).await.unwrap();
 }

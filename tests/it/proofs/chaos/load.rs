@@ -8,7 +8,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use chrono::{DateTime, Utc};
 use fastrand::Rng;
-use tarsy::bus::{Nats, Options, Patience};
+use tarsy::bus::{ConnectRetry, Nats, Options};
 use tarsy::investigation::ids::SessionId;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
@@ -205,8 +205,8 @@ async fn publish(jetstream: &Context, book: &Book, session: SessionId, draft: Dr
 
 async fn request_cancel(system: &System, session: SessionId) {
     system.database.store().request_cancel(session).await.ok();
-    let patience = Patience::Bounded(Duration::from_secs(2));
-    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, patience };
+    let retry = ConnectRetry::UpTo(Duration::from_secs(2));
+    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, retry };
     if let Ok(nats) = Nats::connect(&options).await {
         nats.request_cancel(session).await.ok();
     }

@@ -10,7 +10,7 @@ use async_nats::jetstream::consumer::pull::OrderedConfig;
 use async_nats::jetstream::{self, Context};
 use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
-use tarsy::bus::{Followed, Follower, Nats, Options, Patience};
+use tarsy::bus::{ConnectRetry, Follower, Nats, Options, TimelineUpdate};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 use tarsy::store::Store;
@@ -126,7 +126,7 @@ async fn messages(jetstream: &Context, stream: &str) -> Vec<jetstream::Message> 
 /// Follows each session that comes, through the link of the watchers; returns what was seen when all have ended.
 pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedReceiver<SessionId>) -> Vec<Watched> {
     let url = format!("nats://127.0.0.1:{}", system.watch_link.port());
-    let options = Options { url, role: "chaos".to_owned(), credentials: None, patience: Patience::Endless };
+    let options = Options { url, role: "chaos".to_owned(), credentials: None, retry: ConnectRetry::Forever };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
@@ -138,8 +138,8 @@ pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedRec
 
 /// Follows sessions that are over, from the first number and from one in the middle.
 pub(super) async fn follow_late(system: &System, over: &BTreeMap<SessionId, u32>) -> Vec<Watched> {
-    let patience = Patience::Bounded(Duration::from_secs(20));
-    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, patience };
+    let retry = ConnectRetry::UpTo(Duration::from_secs(20));
+    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, retry };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
@@ -156,7 +156,7 @@ async fn one(by: &'static str, nats: Nats, store: Arc<Store>, (session, after): 
     let mut follower = Follower::start(&nats, session, after, Some(store));
     let mut seen = Vec::new();
     while let Some(item) = follower.next().await {
-        if let Followed::Event(event) = item {
+        if let TimelineUpdate::Event(event) = item {
             seen.push(event);
         }
     }

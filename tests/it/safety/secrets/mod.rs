@@ -5,7 +5,7 @@ mod guard;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tarsy::bus::{Followed, NewAlert, Priority, SESSION_ID};
+use tarsy::bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
@@ -199,7 +199,7 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
     let mut timeline = system.follow(session).await;
     let mut live = String::new();
     while let Some(item) = timeline.next().await {
-        if let Followed::Delta(delta) = item {
+        if let TimelineUpdate::Delta(delta) = item {
             live.push_str(&delta.delta);
         }
     }

@@ -11,16 +11,16 @@ use super::fields::Difference;
 
 /// A stream or a consumer, and how it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Examined {
+pub struct TopologyReport {
     /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
     pub name: String,
     /// How it is.
-    pub verdict: Verdict,
+    pub status: TopologyStatus,
 }
 
 /// How a stream or a consumer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TopologyStatus {
     /// As it must be.
     Fine,
     /// It is not there.
@@ -48,16 +48,16 @@ impl Nats {
     /// # Errors
     ///
     /// When the server does not answer at all.
-    pub async fn examine_topology(&self, settings: &TopologySettings) -> Result<Vec<Examined>, Error> {
+    pub async fn inspect_topology(&self, settings: &TopologySettings) -> Result<Vec<TopologyReport>, Error> {
         self.rtt().await?;
         let streams = streams::expected(settings, self.max_payload());
         let consumers = consumers::expected(settings);
         let streams = streams.iter().map(|expected| async {
-            Examined { name: expected.name.clone(), verdict: self.examine_stream(expected).await }
+            TopologyReport { name: expected.name.clone(), status: self.inspect_stream(expected).await }
         });
         let consumers = consumers.iter().map(|expected| async {
             let name = format!("{ALERTS}/{}", consumers::name(expected));
-            Examined { name, verdict: verdict(self.compare_consumer(expected).await) }
+            TopologyReport { name, status: status_of(self.compare_consumer(expected).await) }
         });
         // At once: where a permission is missing, nothing answers until the request times out.
         let (streams, consumers) =
@@ -65,32 +65,32 @@ impl Nats {
         Ok(streams.into_iter().chain(consumers).collect())
     }
 
-    async fn examine_stream(&self, expected: &stream::Config) -> Verdict {
+    async fn inspect_stream(&self, expected: &stream::Config) -> TopologyStatus {
         let found = match self.find_stream(&expected.name).await {
             Ok(Some(found)) => found.config,
-            Ok(None) => return Verdict::Missing,
-            Err(error) => return Verdict::Unreadable(error.to_string()),
+            Ok(None) => return TopologyStatus::Missing,
+            Err(error) => return TopologyStatus::Unreadable(error.to_string()),
         };
         let is_cluster = self.client().server_info().cluster.is_some_and(|name| !name.is_empty());
         let differences = streams::differences(&found, &streams::at_least(&found, expected));
         if !differences.is_empty() {
-            return Verdict::Differs(differences);
+            return TopologyStatus::Differs(differences);
         }
         if is_cluster && found.num_replicas <= 1 {
-            return Verdict::Weak(Weakness::OneCopy);
+            return TopologyStatus::Weak(Weakness::OneCopy);
         }
         if found.max_bytes <= 0 && expected.max_bytes > 0 {
-            return Verdict::Weak(Weakness::Unbounded);
+            return TopologyStatus::Weak(Weakness::Unbounded);
         }
-        Verdict::Fine
+        TopologyStatus::Fine
     }
 }
 
-fn verdict(compared: Result<Vec<Difference>, Error>) -> Verdict {
+fn status_of(compared: Result<Vec<Difference>, Error>) -> TopologyStatus {
     match compared {
-        Ok(differences) if differences.is_empty() => Verdict::Fine,
-        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => Verdict::Missing,
-        Ok(differences) => Verdict::Differs(differences),
-        Err(error) => Verdict::Unreadable(error.to_string()),
+        Ok(differences) if differences.is_empty() => TopologyStatus::Fine,
+        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => TopologyStatus::Missing,
+        Ok(differences) => TopologyStatus::Differs(differences),
+        Err(error) => TopologyStatus::Unreadable(error.to_string()),
     }
 }
