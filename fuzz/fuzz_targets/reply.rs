@@ -4,16 +4,16 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use tarsy::investigation::plan::ToolSpec;
-use tarsy::investigation::react::{Outside, Reply, ReplyKind, conclude, read, read_within};
+use tarsy::investigation::react::{QuoteContext, UntrustedHeaders, Reply, ReplyKind, conclude, read, read_within};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     holds(&read(&text, None));
     holds(&read(&text, Some(&tools())));
     conclude(&text);
-    let mut outside = Outside::default();
-    outside.take(&text);
-    let quoted = read_within(&text, &tools(), (&outside, false));
+    let mut untrusted = UntrustedHeaders::default();
+    untrusted.add(&text);
+    let quoted = read_within(&text, &tools(), QuoteContext { untrusted: &untrusted, asked_back: false });
     holds(&quoted);
     assert!(matches!(quoted.kind, ReplyKind::Malformed | ReplyKind::UnknownTool), "nothing but a quotation");
 });

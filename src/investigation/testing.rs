@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
-use super::execution::entry::{Answer, Entry, StopReason, ToolCall, Usage};
-use super::execution::event_refs::{Recorded, told_by};
-use super::execution::results::{answered, lost, unanswered};
+use super::execution::entry::{Answer, Entry, StopReason, ToolCall, ToolResult, Usage};
+use super::execution::event_refs::{RecordedEntry, event_of_each_entry};
+use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
-use super::execution::window::EXCEEDED;
+use super::execution::window::{EXCEEDED, ToolBinding};
 use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, narrate};
@@ -92,8 +92,8 @@ pub(super) struct Written {
 
 impl Written {
     /// As the store keeps it.
-    pub(super) fn recorded(&self) -> impl Iterator<Item = Recorded> {
-        Recorded::all(self.entries.clone(), self.numbers.clone())
+    pub(super) fn recorded(&self) -> impl Iterator<Item = RecordedEntry> {
+        RecordedEntry::all(self.entries.clone(), self.numbers.clone())
     }
 }
 
@@ -147,7 +147,7 @@ impl World {
     }
 
     /// The state that a journal leads to.
-    pub(super) fn replay(&self, journal: impl IntoIterator<Item = impl Into<Recorded>>) -> State {
+    pub(super) fn replay(&self, journal: impl IntoIterator<Item = impl Into<RecordedEntry>>) -> State {
         State::replay(self.plan(), self.context.clone(), journal)
     }
 
@@ -157,14 +157,15 @@ impl World {
     }
 
     /// The same behind so many events.
-    pub(super) fn go_on(&self, journal: Vec<impl Into<Recorded>>, events: usize) -> Vec<Written> {
+    pub(super) fn go_on(&self, journal: Vec<impl Into<RecordedEntry>>, events: usize) -> Vec<Written> {
         let mut state = self.replay(journal);
         let mut checkpoints: Vec<Written> = Vec::new();
         let mut last_event = u32::try_from(events).unwrap();
         let mut write = |state: &mut State, entries: Vec<Entry>, asked: Option<Purpose>| {
             let shown = asked.map(|_| state.messages()).unwrap_or_default();
             let events = narrate(state, &entries, &Measured::default());
-            let numbers = told_by(&entries, &events).into_iter().map(|told| Some(told? + last_event)).collect();
+            let numbers =
+                event_of_each_entry(&entries, &events).into_iter().map(|told| Some(told? + last_event)).collect();
             last_event += u32::try_from(events.len()).unwrap();
             let written = Written { entries, events, asked, numbers, shown };
             written.recorded().for_each(|recorded| state.apply(recorded));
@@ -184,7 +185,7 @@ impl World {
                 Decision::Done(_) => return checkpoints,
                 Decision::Append(entries) => write(&mut state, entries, None),
                 Decision::CallModel(call) => {
-                    assert!(call.with_tools <= (self.strategy == Strategy::NativeThinking));
+                    assert!(call.tools == ToolBinding::Unbound || self.strategy == Strategy::NativeThinking);
                     let entries = self.answer(&state);
                     write(&mut state, entries, Some(call.purpose));
                 }
@@ -200,11 +201,11 @@ impl World {
 
     fn answer(&self, state: &State) -> Vec<Entry> {
         if state.messages().iter().map(|message| message.content.len()).sum::<usize>() > self.room.takes_bytes {
-            return failed(state, EXCEEDED, "the prompt is too long", false);
+            return failed(state, EXCEEDED, CallError { message: "the prompt is too long", timeout: false });
         }
         let turn = usize::try_from(state.iteration()).ok().and_then(|at| self.turns.get(at)).cloned();
         match turn.unwrap_or_else(|| Turn::says("Final Answer: Cause: x", "", &[])) {
-            Turn::Fails { code, timeout } => failed(state, code, "broke", timeout),
+            Turn::Fails { code, timeout } => failed(state, code, CallError { message: "broke", timeout }),
             Turn::Says(answer) => absorb(state, *answer),
         }
     }
@@ -215,9 +216,11 @@ impl World {
 
     fn result(&self, call: &ToolCall) -> Vec<Entry> {
         match (call.tool.ends_with("silent"), call.read_only) {
-            (false, _) => vec![answered(self.strategy, call, self.said(), false)],
+            (false, _) => vec![answered(self.strategy, call, ToolOutput { content: self.said(), is_error: false })],
             (true, false) => lost(self.strategy, call),
-            (true, true) => unanswered(self.strategy, call, "no answer within 3 s", true),
+            (true, true) => {
+                unanswered(self.strategy, call, CallError { message: "no answer within 3 s", timeout: true })
+            }
         }
     }
 }
@@ -228,8 +231,8 @@ pub(super) fn told(journal: &[Entry]) -> Vec<Entry> {
     let kept = journal.iter().filter(|entry| !matches!(entry, Entry::Lost { .. }));
     kept.cloned()
         .map(|mut entry| {
-            if let Entry::ToolResult { tool, content, is_error, .. }
-            | Entry::Observation { tool, content, is_error, .. } = &mut entry
+            if let Entry::ToolResult(ToolResult { tool, content, is_error, .. })
+            | Entry::Observation(ToolResult { tool, content, is_error, .. }) = &mut entry
                 && side_effect(tool)
             {
                 (*content, *is_error) = (String::new(), true);

@@ -4,7 +4,7 @@ use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use crate::engine::ports::{Checkpoint, Journal, Lease, SessionEnd, SessionRecord, SessionStep, StoreError};
-use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 
@@ -22,7 +22,7 @@ impl Journal for Store {
         stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.understood()
     }
 
-    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, StoreError> {
+    async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
         let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::understood(rows)
     }

@@ -10,7 +10,7 @@ use super::sessions::DeadReason;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
-use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
@@ -65,10 +65,10 @@ pub trait Journal: Send + Sync + 'static {
         &self,
         session: SessionId,
         execution: ExecutionId,
-    ) -> impl Future<Output = Result<Vec<Recorded>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<RecordedEntry>, StoreError>> + Send;
 
     /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
-    /// ([`told_by`](crate::investigation::execution::event_refs::told_by)), the same ones however often it is sent.
+    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)), the same ones however often it is sent.
     fn append(
         &self,
         lease: Lease,

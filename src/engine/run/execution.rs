@@ -18,9 +18,11 @@ use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
 use crate::investigation::execution::decide::{Decision, ModelCall, decide};
 use crate::investigation::execution::entry::{Entry, Outcome};
-use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
+use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
+use crate::investigation::execution::window::ToolBinding;
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::timeline::projection::{Measured, narrate};
 use crate::investigation::timeline::{Delta, DeltaKind};
@@ -154,7 +156,7 @@ impl<W: World> Execution<W> {
             }
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
-                (absorb::failed(&self.state, &code, &message, timeout), None, Some(message))
+                (absorb::failed(&self.state, &code, CallError { message: &message, timeout }), None, Some(message))
             }
             Ok(answer) => {
                 native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
@@ -188,7 +190,7 @@ impl<W: World> Execution<W> {
             request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
             provider: plan.providers.get(call.provider)?.clone(),
             messages: self.state.messages(),
-            tools: if call.with_tools { plan.tools.clone() } else { Vec::new() },
+            tools: if call.tools == ToolBinding::Bound { plan.tools.clone() } else { Vec::new() },
             timeout: self.iteration_timeout(),
         })
     }
@@ -239,7 +241,7 @@ impl<W: World> Execution<W> {
         self.checkpoint = checkpoint.number;
         let told = !checkpoint.events.is_empty();
         instruments::elisions(&checkpoint.entries);
-        for recorded in Recorded::all(checkpoint.entries, numbers) {
+        for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
             self.state.apply(recorded);
         }
         if told {

@@ -10,7 +10,7 @@ use super::execution::{Execution, Performed, millis};
 use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, Tools};
 use crate::engine::world::World;
 use crate::investigation::execution::entry::{Entry, ToolCall};
-use crate::investigation::execution::results::{answered, lost, no_time_left, unanswered};
+use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
 use crate::investigation::plan::Strategy;
@@ -73,8 +73,8 @@ async fn one<T: Tools>(
         return Ok(Ran { call, reply: None, took: Duration::ZERO });
     }
     let sent = match state.arguments(&call.id) {
-        Arguments::Written(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
-        Arguments::Stored | Arguments::Gone => call.clone(),
+        Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
+        Arguments::Stored | Arguments::Unknown => call.clone(),
     };
     let bounded = async || {
         let left = left_until(deadline);
@@ -114,13 +114,15 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
             let cut = full.is_some().then_some(limit);
             let whole = full.unwrap_or_else(|| content.clone());
             let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };
-            (vec![answered(strategy, &call, content, is_error)], state, Some(whole), None, bytes, cut)
+            (vec![answered(strategy, &call, ToolOutput { content, is_error })], state, Some(whole), None, bytes, cut)
         }
         ToolReply::NotSent { error } => {
-            (unanswered(strategy, &call, &error, false), ToolCallState::Failed, None, Some(error), 0, None)
+            let entries = unanswered(strategy, &call, CallError { message: &error, timeout: false });
+            (entries, ToolCallState::Failed, None, Some(error), 0, None)
         }
         ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            (unanswered(strategy, &call, &error, timeout), ToolCallState::Failed, None, Some(error), 0, None)
+            let entries = unanswered(strategy, &call, CallError { message: &error, timeout });
+            (entries, ToolCallState::Failed, None, Some(error), 0, None)
         }
         ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), ToolCallState::Lost, None, Some(error), 0, None),
     };

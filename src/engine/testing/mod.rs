@@ -14,7 +14,7 @@ pub(super) use self::feed::FakeFeed;
 use super::ports::*;
 use super::world::{Ports, World};
 use crate::investigation::execution::entry::{Answer, Entry, Outcome, Role, ToolCall, Usage};
-use crate::investigation::execution::event_refs::{Recorded, told_by};
+use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{
@@ -156,7 +156,7 @@ pub(super) struct FakeJournal {
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     pub(super) record: SessionRecord,
-    pub(super) entries: BTreeMap<ExecutionId, Vec<Recorded>>,
+    pub(super) entries: BTreeMap<ExecutionId, Vec<RecordedEntry>>,
     pub(super) events: Vec<EventDraft>,
     pub(super) end: Option<SessionEnd>,
     pub(super) epoch: u32,
@@ -199,7 +199,7 @@ impl Journal for FakeJournal {
         Ok(lock(&self.disk).record.clone())
     }
 
-    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<Recorded>, StoreError> {
+    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
@@ -215,9 +215,9 @@ impl Journal for FakeJournal {
                 }
             }
             let before = u32::try_from(disk.events.len()).unwrap();
-            let told = told_by(&checkpoint.entries, &checkpoint.events);
+            let told = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
             let numbers: Vec<_> = told.into_iter().map(|event| event.map(|event| before + event)).collect();
-            let recorded = Recorded::all(checkpoint.entries, numbers.clone());
+            let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone());
             disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
             disk.events.extend(checkpoint.events);
             numbers

@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use super::cited_events;
-use super::entry::{Answer, Entry, FailureSource, Outcome, Reading, StopReason, ToolCall};
-use super::results::{answer_at_all, says_timeout, try_again};
+use super::entry::{Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, ToolCall};
+use super::results::{CallError, empty_answer, empty_last_answer, says_timeout, try_again};
 use super::state::State;
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
@@ -65,19 +65,20 @@ const EMPTY: &str = "empty";
 /// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
 /// iteration, and the model is told; not so when there is no room for telling. A conversation without results cannot
 /// become shorter: then a lack of room is permanent, too.
-pub fn failed(state: &State, code: &str, error: &str, timeout: bool) -> Vec<Entry> {
-    let timeout = timeout || says_timeout(error);
+pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
+    let CallError { message, timeout } = error;
+    let error = CallError { message, timeout: timeout || says_timeout(message) };
     let is_permanent = PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
     let next = if is_permanent {
-        Some(given_up(state, error))
+        Some(given_up(state, message))
     } else {
-        (code != EXCEEDED).then(|| try_again(state.plan().strategy, error))
+        (code != EXCEEDED).then(|| try_again(state.plan().strategy, message))
     };
-    std::iter::once(failure(FailureSource::Model, code, error, timeout)).chain(next).collect()
+    std::iter::once(failure(FailureSource::Model, code, error)).chain(next).collect()
 }
 
-fn failure(source: FailureSource, code: &str, error: &str, timeout: bool) -> Entry {
-    Entry::Failed { error: error.to_owned(), timeout, source, code: code.to_owned() }
+fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
+    Entry::Failed { error: error.message.to_owned(), timeout: error.timeout, source, code: code.to_owned() }
 }
 
 /// The end of an execution whose model gives no answer. The analyses that a synthesis was to put together are better
@@ -101,10 +102,12 @@ pub fn given_up(state: &State, error: &str) -> Entry {
 fn empty(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     if state.empty_answers() == 0 {
-        return vec![Entry::Answer(answer), answer_at_all(strategy, state.next_is_last())];
+        let request = if state.next_is_last() { empty_last_answer(strategy) } else { empty_answer(strategy) };
+        return vec![Entry::Answer(answer), request];
     }
-    let error = "the model gave an empty answer again";
-    vec![Entry::Answer(answer), failure(FailureSource::Answer, EMPTY, error, false), try_again(strategy, error)]
+    let error = CallError { message: "the model gave an empty answer again", timeout: false };
+    let failure = failure(FailureSource::Answer, EMPTY, error);
+    vec![Entry::Answer(answer), failure, try_again(strategy, error.message)]
 }
 
 /// An answer whose calls are structured: without any it is the last one.
@@ -120,7 +123,7 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     let reply = read_beside_written(state, &mut answer);
     let (kind, quotes) = (reply.kind, reply.quotes);
-    answer.reading = Some(Box::new(Reading { kind, thought: reply.thought, problem: reply.problem, quotes }));
+    answer.reading = Some(Box::new(ParsedReply { kind, thought: reply.thought, problem: reply.problem, quotes }));
     let next = match reply.kind {
         ReplyKind::Final => Some(completed(state, &reply.final_answer.unwrap_or_default())),
         ReplyKind::Action => {
@@ -144,10 +147,10 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
 /// arguments, and does not turn a call into something else.
 fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
     let tools = state.plan().tools.as_slice();
-    let reply = react::read_within(&answer.text, tools, state.outside());
+    let reply = react::read_within(&answer.text, tools, state.quote_context());
     let Some(unmasked) = &mut answer.unmasked else { return reply };
     unmasked.calls.clear();
-    let written = react::read_within(&unmasked.text, tools, state.outside());
+    let written = react::read_within(&unmasked.text, tools, state.quote_context());
     // What is only quoted in one of the two is no call.
     if written.kind != ReplyKind::Action || reply.quotes {
         return reply;
@@ -164,9 +167,9 @@ fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
 
 /// The answer after which nothing comes, whatever it asks for.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let conclusion = react::conclude_within(said(&answer), state.outside().0);
+    let conclusion = react::conclude_within(said(&answer), state.quote_context().untrusted);
     let (kind, thought) = (ReplyKind::Final, conclusion.thought);
-    answer.reading = Some(Box::new(Reading { kind, thought, problem: None, quotes: false }));
+    answer.reading = Some(Box::new(ParsedReply { kind, thought, problem: None, quotes: false }));
     vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]
 }
 

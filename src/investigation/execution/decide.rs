@@ -5,7 +5,7 @@ use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::results::{lost, not_run_again, not_sent, repeats_itself, too_many_calls, unknown_tool};
 use super::state::{OpenCall, State};
 use super::unmasked::Arguments;
-use super::window::make_room;
+use super::window::{ToolBinding, make_room};
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::with_context;
 
@@ -28,8 +28,8 @@ pub enum Decision {
 pub struct ModelCall {
     /// Index into the plan's providers.
     pub provider: usize,
-    /// Whether tools go with the request.
-    pub with_tools: bool,
+    /// Whether the request includes the tool definitions.
+    pub tools: ToolBinding,
     /// What for.
     pub purpose: Purpose,
 }
@@ -121,7 +121,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         let told = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
         return Decision::Append(told.collect());
     }
-    let is_gone = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Gone;
+    let is_gone = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_gone(&&first.call) {
         return Decision::Append(open.take_while(is_gone).map(|call| not_sent(strategy, call)).collect());
     }
@@ -189,8 +189,11 @@ fn used_up(state: &State) -> Option<(String, StopReason)> {
 }
 
 fn call(state: &State, purpose: Purpose) -> Decision {
-    let with_tools = purpose == Purpose::Iteration && state.plan().strategy.binds_tools();
-    Decision::CallModel(ModelCall { provider: state.provider(), with_tools, purpose })
+    let tools = match purpose {
+        Purpose::Iteration => state.tool_binding(),
+        Purpose::Conclusion | Purpose::Synthesis => ToolBinding::Unbound,
+    };
+    Decision::CallModel(ModelCall { provider: state.provider(), tools, purpose })
 }
 
 fn conclude(state: &State, reason: StopReason) -> Decision {

@@ -22,28 +22,10 @@ pub enum Entry {
     },
     /// What the model answered, with the calls that were understood in it.
     Answer(Answer),
-    /// What a tool answered, or why there is no answer.
-    ToolResult {
-        /// The call it belongs to.
-        call_id: String,
-        /// `server.tool`.
-        tool: String,
-        /// As the model sees it: flattened, masked, cut.
-        content: String,
-        /// The tool reports a failure, or there is no answer.
-        is_error: bool,
-    },
-    /// The same for a model that writes its calls down: it reads the result as a message of a user.
-    Observation {
-        /// The call it belongs to.
-        call_id: String,
-        /// `server.tool`.
-        tool: String,
-        /// As the model sees it: `Observation: …`.
-        content: String,
-        /// The tool reports a failure, or there is no answer.
-        is_error: bool,
-    },
+    /// The result of a tool call.
+    ToolResult(ToolResult),
+    /// The result of a call in the `ReAct` format: the model reads it as a user message, `Observation: …`.
+    Observation(ToolResult),
     /// Something the loop tells the model.
     Feedback {
         /// The text.
@@ -106,6 +88,19 @@ pub enum Entry {
     },
 }
 
+/// The result of a tool call, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// `server.tool`.
+    pub tool: String,
+    /// The text that the model reads: flattened, masked, cut to the limit.
+    pub content: String,
+    /// The tool reports a failure, or gave no result.
+    pub is_error: bool,
+}
+
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -153,7 +148,7 @@ pub struct Answer {
     pub groundings: Vec<Grounding>,
     /// What was understood of a text that had to be read for it (`ReAct`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reading: Option<Box<Reading>>,
+    pub reading: Option<Box<ParsedReply>>,
     /// What the provider needs back, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_data: Option<Box<ProviderData>>,
@@ -167,7 +162,7 @@ pub struct Answer {
 
 /// What was understood of a text in the `ReAct` format. The call, if there is one, stands in [`Answer::calls`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct ParsedReply {
     /// What the answer is.
     pub kind: ReplyKind,
     /// The reasoning.
@@ -331,8 +326,8 @@ impl Entry {
         match self {
             Self::Prompt { role, .. } => Some(*role),
             Self::Answer(_) => Some(Role::Assistant),
-            Self::ToolResult { .. } => Some(Role::Tool),
-            Self::Observation { .. } | Self::Feedback { .. } => Some(Role::User),
+            Self::ToolResult(_) => Some(Role::Tool),
+            Self::Observation(_) | Self::Feedback { .. } => Some(Role::User),
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
@@ -353,7 +348,7 @@ impl Entry {
     /// The call that this is the result of; `None` for all that is no result.
     pub fn result_of(&self) -> Option<&str> {
         match self {
-            Self::ToolResult { call_id, .. } | Self::Observation { call_id, .. } => Some(call_id),
+            Self::ToolResult(result) | Self::Observation(result) => Some(&result.call_id),
             Self::Prompt { .. }
             | Self::Answer(_)
             | Self::Feedback { .. }
@@ -374,8 +369,8 @@ impl Entry {
         match self {
             Self::Prompt { .. } => "prompt",
             Self::Answer(_) => "answer",
-            Self::ToolResult { .. } => "tool_result",
-            Self::Observation { .. } => "observation",
+            Self::ToolResult(_) => "tool_result",
+            Self::Observation(_) => "observation",
             Self::Feedback { .. } => "feedback",
             Self::Failed { .. } => "failed",
             Self::Started { .. } => "started",

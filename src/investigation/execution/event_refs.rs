@@ -12,20 +12,20 @@ pub use super::cited_events::cited;
 
 /// An entry of a journal with what the store knows of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedEntry {
     /// The entry.
     pub entry: Entry,
     /// `session_seq` of the event that tells this result; `None` for all that is no result, and in old journals.
     pub event: Option<u32>,
 }
 
-impl From<Entry> for Recorded {
+impl From<Entry> for RecordedEntry {
     fn from(entry: Entry) -> Self {
         Self { entry, event: None }
     }
 }
 
-impl Recorded {
+impl RecordedEntry {
     /// Entries with their numbers; those behind the end of `numbers` have none.
     pub fn all(entries: Vec<Entry>, numbers: Vec<Option<u32>>) -> impl Iterator<Item = Self> {
         let numbers = numbers.into_iter().chain(std::iter::repeat(None));
@@ -35,7 +35,7 @@ impl Recorded {
 
 /// For each of a checkpoint's entries the event that tells it, counted from 1: a tool's result is told by the result
 /// event of its call, nothing else is cited.
-pub fn told_by(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
+pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
     let results = (1_u32..).zip(events).filter(|(_, event)| event.event_type == EventType::ToolResult);
     let of_call =
         |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
@@ -49,7 +49,7 @@ pub fn heading(number: u32) -> String {
 }
 
 /// The number in such a line.
-pub fn headed(text: &str) -> Option<u32> {
+pub fn event_in_heading(text: &str) -> Option<u32> {
     text.strip_prefix("[event ")?.split_once("]\n")?.0.parse().ok()
 }
 
@@ -58,10 +58,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::investigation::execution::entry::{Answer, ToolCall};
+    use crate::investigation::execution::entry::{Answer, ToolCall, ToolResult};
 
     fn result(call_id: &str) -> Entry {
-        Entry::ToolResult { call_id: call_id.into(), tool: "a.b".into(), content: String::new(), is_error: false }
+        Entry::ToolResult(ToolResult {
+            call_id: call_id.into(),
+            tool: "a.b".into(),
+            content: String::new(),
+            is_error: false,
+        })
     }
 
     #[test]
@@ -76,18 +81,18 @@ mod tests {
             EventDraft::new(EventType::Error, "", json!(null)),
             event(EventType::ToolResult, "d"),
         ];
-        assert_eq!(told_by(&entries, &events), [None, Some(4), Some(2), None]);
+        assert_eq!(event_of_each_entry(&entries, &events), [None, Some(4), Some(2), None]);
     }
 
     #[test]
     fn entries_without_a_number_are_kept() {
-        let all: Vec<_> = Recorded::all(vec![result("a"), result("b")], vec![Some(3)]).collect();
-        assert_eq!(all, [Recorded { entry: result("a"), event: Some(3) }, result("b").into()]);
+        let all: Vec<_> = RecordedEntry::all(vec![result("a"), result("b")], vec![Some(3)]).collect();
+        assert_eq!(all, [RecordedEntry { entry: result("a"), event: Some(3) }, result("b").into()]);
     }
 
     #[test]
     fn a_heading_is_read_back_and_only_at_the_beginning() {
-        assert_eq!(headed(&format!("{}12 pods", heading(7))), Some(7));
-        assert_eq!(headed("12 pods\n[event 7]\n"), None);
+        assert_eq!(event_in_heading(&format!("{}12 pods", heading(7))), Some(7));
+        assert_eq!(event_in_heading("12 pods\n[event 7]\n"), None);
     }
 }

@@ -71,8 +71,8 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
     let of_answers = state.entries().iter().filter_map(|entry| match entry {
         Entry::Answer(answer) => Some(&answer.calls),
         Entry::Prompt { .. }
-        | Entry::ToolResult { .. }
-        | Entry::Observation { .. }
+        | Entry::ToolResult(_)
+        | Entry::Observation(_)
         | Entry::Feedback { .. }
         | Entry::Failed { .. }
         | Entry::Started { .. }
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
     use crate::investigation::execution::decide::{Decision, decide};
-    use crate::investigation::execution::entry::Answer;
+    use crate::investigation::execution::entry::{Answer, ToolResult};
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::Strategy;
     use crate::investigation::testing::{agent_plan, tool};
@@ -211,7 +211,12 @@ mod tests {
         let mut state = state(vec![
             asks(std::slice::from_ref(&call)),
             Entry::Started { call_id: "a".into() },
-            Entry::ToolResult { call_id: "a".into(), tool: call.tool.clone(), content: "ok".into(), is_error: false },
+            Entry::ToolResult(ToolResult {
+                call_id: "a".into(),
+                tool: call.tool.clone(),
+                content: "ok".into(),
+                is_error: false,
+            }),
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];
         let first = owed(&state, EXECUTION, &losses);

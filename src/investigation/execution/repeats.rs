@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::investigation::execution::decide::{Decision, decide};
     use crate::investigation::execution::entry::{Answer, Entry};
-    use crate::investigation::execution::results::{answered, repeats_itself};
+    use crate::investigation::execution::results::{ToolOutput, answered, repeats_itself};
     use crate::investigation::execution::state::State;
     use crate::investigation::plan::Strategy;
     use crate::investigation::testing::{agent_plan, tool};
@@ -151,7 +151,7 @@ mod tests {
         for id in ["a", "b", "c"] {
             let call = ToolCall { id: id.to_owned(), ..calls(&[("k8s.get", "{}")]).remove(0) };
             state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
-            state.apply(answered(Strategy::React, &call, "94 %".to_owned(), false));
+            state.apply(answered(Strategy::React, &call, ToolOutput { content: "94 %".to_owned(), is_error: false }));
         }
         assert_eq!(decide(&state), Decision::Append(vec![repeats_itself()]));
         state.apply(repeats_itself());

@@ -3,8 +3,23 @@
 //! A model with bound tools gets a tool result; one that writes its calls down gets an observation, which a person
 //! could have written.
 
-use super::entry::{Entry, FailureSource, ToolCall};
+use super::entry::{Entry, FailureSource, ToolCall, ToolResult};
 use crate::investigation::plan::{Strategy, ToolSpec};
+
+/// The text of a tool's reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub content: String,
+    /// The tool reports a failure.
+    pub is_error: bool,
+}
+
+/// Why a model or tool call gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallError<'a> {
+    pub message: &'a str,
+    pub timeout: bool,
+}
 
 /// How every observation begins.
 const OBSERVATION: &str = "Observation: ";
@@ -25,19 +40,21 @@ const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the sam
 const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up the time of this iteration";
 
 /// The entry for an answer of a tool.
-pub fn answered(strategy: Strategy, call: &ToolCall, content: String, is_error: bool) -> Entry {
+pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
+    let ToolOutput { content, is_error } = output;
     let content = match (observes(strategy), is_error) {
         (false, _) => content,
         (true, false) => format!("{OBSERVATION}{content}"),
         (true, true) => format!("{}{content}", failed_execution(&call.tool)),
     };
-    entry(strategy, call, content, is_error)
+    entry(strategy, call, ToolOutput { content, is_error })
 }
 
 /// The entries for a call without an answer: the model is told, and the failure counts.
-pub fn unanswered(strategy: Strategy, call: &ToolCall, error: &str, timeout: bool) -> Vec<Entry> {
+pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
+    let CallError { message, timeout } = error;
     // The store has no NUL, and a resume has to read what this run has said.
-    let error = &error.replace('\0', "");
+    let error = &message.replace('\0', "");
     let told = format!("Tool execution failed: {error}");
     let failed = Entry::Failed {
         error: format!("{}: {error}", call.tool),
@@ -70,7 +87,7 @@ pub fn too_many_calls(strategy: Strategy, call: &ToolCall, most: u32) -> Entry {
 
 /// The entries for a call that comes up when the time of its iteration is used up. It counts as a time-out.
 pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
-    unanswered(strategy, call, NO_TIME_LEFT, true)
+    unanswered(strategy, call, CallError { message: NO_TIME_LEFT, timeout: true })
 }
 
 /// The entry for a structured call of something that is not offered.
@@ -83,7 +100,7 @@ pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> 
 /// The entry for a call that no tool answers.
 fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
     let content = if observes(strategy) { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
-    entry(strategy, call, content, true)
+    entry(strategy, call, ToolOutput { content, is_error: true })
 }
 
 /// What the model is told that made the same calls for the third time.
@@ -94,17 +111,26 @@ pub fn repeats_itself() -> Entry {
     Entry::Feedback { content: content.to_owned() }
 }
 
-/// What the model is told after an answer that says nothing. `last`: no other answer may follow.
-pub fn answer_at_all(strategy: Strategy, last: bool) -> Entry {
-    let wanted = match (observes(strategy), last) {
-        (true, false) => {
-            "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
-        }
-        (true, true) => "Write your \"Final Answer:\" now.",
-        (false, false) => "Call a tool, or give your final answer as text.",
-        (false, true) => "Give your answer now, as text. No tool can be called.",
-    };
-    Entry::Feedback { content: format!("Your previous response was empty. {wanted}") }
+/// The feedback on an empty answer after which another iteration may follow.
+pub fn empty_answer(strategy: Strategy) -> Entry {
+    after_empty(if observes(strategy) {
+        "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
+    } else {
+        "Call a tool, or give your final answer as text."
+    })
+}
+
+/// The feedback on an empty answer that should have been the last one.
+pub fn empty_last_answer(strategy: Strategy) -> Entry {
+    after_empty(if observes(strategy) {
+        "Write your \"Final Answer:\" now."
+    } else {
+        "Give your answer now, as text. No tool can be called."
+    })
+}
+
+fn after_empty(request: &str) -> Entry {
+    Entry::Feedback { content: format!("Your previous response was empty. {request}") }
 }
 
 /// Whether an error is one of too much time, by what it says. Servers and providers have no common code for it.
@@ -172,13 +198,10 @@ fn observes(strategy: Strategy) -> bool {
     }
 }
 
-fn entry(strategy: Strategy, call: &ToolCall, content: String, is_error: bool) -> Entry {
-    let (call_id, tool) = (call.id.clone(), call.tool.clone());
-    if observes(strategy) {
-        Entry::Observation { call_id, tool, content, is_error }
-    } else {
-        Entry::ToolResult { call_id, tool, content, is_error }
-    }
+fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
+    let ToolOutput { content, is_error } = output;
+    let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error };
+    if observes(strategy) { Entry::Observation(result) } else { Entry::ToolResult(result) }
 }
 
 #[cfg(test)]
@@ -189,18 +212,22 @@ mod tests {
     fn an_observation_says_what_became_of_the_call_and_the_timeline_only_what_the_tool_said() {
         let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
         let told = |entry: &Entry| {
-            let Entry::Observation { content, .. } = entry else { panic!("{entry:?}") };
+            let Entry::Observation(ToolResult { content, .. }) = entry else { panic!("{entry:?}") };
             (content.clone(), plain("k8s.get", content).to_owned())
         };
         let shown = |entry: Entry, content: &str, said: &str| {
             assert_eq!(told(&entry), (content.to_owned(), said.to_owned()));
         };
         let react = Strategy::React;
-        shown(answered(react, &call, "12 pods".into(), false), "Observation: 12 pods", "12 pods");
-        let refused = answered(react, &call, "forbidden".into(), true);
+        shown(
+            answered(react, &call, ToolOutput { content: "12 pods".into(), is_error: false }),
+            "Observation: 12 pods",
+            "12 pods",
+        );
+        let refused = answered(react, &call, ToolOutput { content: "forbidden".into(), is_error: true });
         shown(refused, "Observation: Error executing k8s.get: forbidden", "forbidden");
         let silent = "Error - Tool execution failed: no answer within 3 s";
-        let entries = unanswered(react, &call, "no answer within 3 s", true);
+        let entries = unanswered(react, &call, CallError { message: "no answer within 3 s", timeout: true });
         shown(entries[0].clone(), &format!("Observation: {silent}"), silent);
         assert!(told(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
     }
@@ -213,7 +240,13 @@ mod tests {
             assert!(!says_timeout(other), "{other}");
         }
         let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
-        let counted = |error: &str, timeout| match unanswered(Strategy::React, &call, error, timeout).pop() {
+        let counted = |error: &str, timeout| match unanswered(
+            Strategy::React,
+            &call,
+            CallError { message: error, timeout },
+        )
+        .pop()
+        {
             Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) => timeout,
             other => panic!("{other:?}"),
         };
@@ -224,14 +257,22 @@ mod tests {
     fn a_model_with_bound_tools_is_told_what_became_of_a_call_in_a_tool_result() {
         let call = ToolCall { id: "c".into(), tool: "k8s.got".into(), arguments: "{}".into(), read_only: true };
         let native = Strategy::NativeThinking;
-        let result = |content: &str| Entry::ToolResult {
-            call_id: "c".into(),
-            tool: "k8s.got".into(),
-            content: content.into(),
-            is_error: true,
+        let result = |content: &str| {
+            Entry::ToolResult(ToolResult {
+                call_id: "c".into(),
+                tool: "k8s.got".into(),
+                content: content.into(),
+                is_error: true,
+            })
         };
-        assert_eq!(answered(native, &call, "forbidden".into(), true), result("forbidden"));
-        assert_eq!(unanswered(native, &call, "reset", false)[0], result("Error: reset"));
+        assert_eq!(
+            answered(native, &call, ToolOutput { content: "forbidden".into(), is_error: true }),
+            result("forbidden")
+        );
+        assert_eq!(
+            unanswered(native, &call, CallError { message: "reset", timeout: false })[0],
+            result("Error: reset")
+        );
         let tools = ["k8s.get", "k8s.top"].map(|name| ToolSpec {
             name: name.into(),
             description: String::new(),

@@ -8,16 +8,16 @@ mod calls;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::conversation::{self, Message, Shown};
-use super::entry::{Answer, Entry, FailureSource, Outcome, Role, StopReason, ToolCall, Usage};
-use super::event_refs::Recorded;
+use super::conversation::{self, Message, RenderOptions};
+use super::entry::{Answer, Entry, FailureSource, Outcome, Role, StopReason, ToolCall, ToolResult, Usage};
+use super::event_refs::RecordedEntry;
 use super::recovery::SentCall;
 use super::repeats::Repeats;
-use super::results::plain;
-use super::unmasked::Hidden;
-use super::window::Window;
+use super::results::{CallError, plain};
+use super::unmasked::OriginalArguments;
+use super::window::{ToolBinding, Window};
 use crate::investigation::plan::{AgentPlan, Strategy, ToolSpec};
-use crate::investigation::react::Outside;
+use crate::investigation::react::{QuoteContext, UntrustedHeaders};
 
 /// Where an execution stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct State {
     plan: Arc<AgentPlan>,
     context: Option<String>,
     entries: Vec<Entry>,
-    shown: Vec<Shown>,
+    options: Vec<RenderOptions>,
     call_ids: HashSet<String>,
     iteration: u32,
     timeouts: Timeouts,
@@ -37,7 +37,7 @@ pub struct State {
     open: Vec<OpenCall>,
     recovery: u32,
     sent_before: Vec<SentCall>,
-    hidden: Hidden,
+    original_arguments: OriginalArguments,
     /// Calls of the last answer.
     asked: usize,
     concluding: Option<Concluding>,
@@ -46,7 +46,7 @@ pub struct State {
     usage: Usage,
     tool_calls: u32,
     window: Window,
-    outside: Outside,
+    untrusted: UntrustedHeaders,
     asked_back: bool,
 }
 
@@ -88,14 +88,14 @@ impl State {
     pub fn replay(
         plan: Arc<AgentPlan>,
         context: Option<String>,
-        entries: impl IntoIterator<Item = impl Into<Recorded>>,
+        entries: impl IntoIterator<Item = impl Into<RecordedEntry>>,
     ) -> Self {
         let mut state = Self {
             window: Window::new(&plan),
             plan,
             context,
             entries: Vec::new(),
-            shown: Vec::new(),
+            options: Vec::new(),
             call_ids: HashSet::new(),
             iteration: 0,
             timeouts: Timeouts::default(),
@@ -107,14 +107,14 @@ impl State {
             open: Vec::new(),
             recovery: 0,
             sent_before: Vec::new(),
-            hidden: Hidden::default(),
+            original_arguments: OriginalArguments::default(),
             asked: 0,
             concluding: None,
             stopped: None,
             ended: None,
             usage: Usage::default(),
             tool_calls: 0,
-            outside: Outside::default(),
+            untrusted: UntrustedHeaders::default(),
             asked_back: false,
         };
         for entry in entries {
@@ -124,30 +124,33 @@ impl State {
     }
 
     /// Takes one entry in, with the number of its event if it has one.
-    pub fn apply(&mut self, entry: impl Into<Recorded>) {
-        let Recorded { mut entry, event } = entry.into();
+    pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
+        let RecordedEntry { mut entry, event } = entry.into();
         if let Entry::Answer(answer) = &mut entry {
-            self.hidden = Hidden::take(answer);
+            self.original_arguments = OriginalArguments::take(answer);
         }
-        let shown = Shown { event, effect: self.may_have_changed_something(&entry), form: self.plan.result_form };
+        let options =
+            RenderOptions { event, has_effect: self.may_have_changed_something(&entry), form: self.plan.result_form };
         let owed_room = self.window.owes_room();
-        self.window.take(&entry, shown, self.tools_go_along());
-        self.hear(&entry);
+        self.window.apply(&entry, options, self.tool_binding());
+        self.add_untrusted(&entry);
         match &entry {
             Entry::Prompt { .. } => {}
             Entry::Feedback { .. } => self.told = true,
             Entry::Answer(answer) => self.answered(answer),
-            Entry::Failed { error, timeout, source, .. } => self.fail(error, *timeout, *source),
+            Entry::Failed { error, timeout, source, .. } => {
+                self.fail(CallError { message: error, timeout: *timeout }, *source);
+            }
             Entry::Started { call_id } => {
                 for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
                     open.started = true;
                 }
             }
-            Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
-                let is_run = self.tool(tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
+            Entry::ToolResult(result) | Entry::Observation(result) => {
+                let is_run = self.tool(&result.tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
                 self.tool_calls += u32::from(is_run);
                 self.timeouts = Timeouts::default();
-                self.open.retain(|open| open.call.id != *call_id);
+                self.open.retain(|open| open.call.id != result.call_id);
             }
             // The result that tells the model follows in the same checkpoint and closes the call.
             Entry::Lost { .. } => {}
@@ -176,18 +179,18 @@ impl State {
             Entry::Ended { outcome } => self.ended = Some(outcome.clone()),
         }
         self.entries.push(entry);
-        self.shown.push(shown);
+        self.options.push(options);
     }
 
-    /// Takes in what a text from outside says, for a model whose answers have to be told from it.
-    fn hear(&mut self, entry: &Entry) {
+    /// Records the headers of an untrusted text, so that an answer that only quotes it is recognised (`ReAct`).
+    fn add_untrusted(&mut self, entry: &Entry) {
         if self.plan.strategy != Strategy::React {
             return;
         }
         if let Entry::Prompt { role: Role::User, content } = entry {
-            self.outside.take(content);
-        } else if let Entry::Observation { tool, content, .. } = entry {
-            self.outside.take(plain(tool, content));
+            self.untrusted.add(content);
+        } else if let Entry::Observation(ToolResult { tool, content, .. }) = entry {
+            self.untrusted.add(plain(tool, content));
         }
     }
 
@@ -220,23 +223,23 @@ impl State {
         self.open = calls.map(|call| OpenCall { started: self.take_sent_before(&call), call }).collect();
     }
 
-    fn fail(&mut self, error: &str, timeout: bool, source: FailureSource) {
+    fn fail(&mut self, error: CallError<'_>, source: FailureSource) {
+        let CallError { message, timeout } = error;
         match source {
             FailureSource::Model | FailureSource::Answer => {
                 // A failed call is an iteration; an answer has been counted.
                 self.iteration += u32::from(source == FailureSource::Model);
-                self.failures = Failures { in_a_row: self.failures.in_a_row + 1, last: Some(error.to_owned()) };
+                self.failures = Failures { in_a_row: self.failures.in_a_row + 1, last: Some(message.to_owned()) };
             }
             FailureSource::Tool => {}
         }
         let in_a_row = if timeout { self.timeouts.in_a_row + 1 } else { 0 };
-        self.timeouts = Timeouts { in_a_row, last: error.to_owned() };
+        self.timeouts = Timeouts { in_a_row, last: message.to_owned() };
     }
 
-    /// What came from outside, for a model that writes its calls down, and whether the model was asked back about its
-    /// last answer because that only quotes it.
-    pub fn outside(&self) -> (&Outside, bool) {
-        (&self.outside, self.asked_back)
+    /// The untrusted texts that a `ReAct` answer may quote.
+    pub fn quote_context(&self) -> QuoteContext<'_> {
+        QuoteContext { untrusted: &self.untrusted, asked_back: self.asked_back }
     }
 
     /// The frozen plan.
@@ -251,7 +254,7 @@ impl State {
 
     /// Numbers of the events that tell results, as the model is shown them.
     pub fn events(&self) -> impl Iterator<Item = u32> {
-        self.shown.iter().filter_map(|shown| shown.event)
+        self.options.iter().filter_map(|options| options.event)
     }
 
     /// The journal so far.
@@ -363,7 +366,7 @@ impl State {
 
     /// The conversation so far.
     pub fn messages(&self) -> Vec<Message> {
-        conversation::messages(&self.entries, &self.shown, self.window.elided())
+        conversation::messages(&self.entries, &self.options, self.window.elided())
     }
 
     /// How full the model's context window is.
@@ -371,9 +374,12 @@ impl State {
         &self.window
     }
 
-    /// Whether the tools are bound to the next request.
-    pub fn tools_go_along(&self) -> bool {
-        self.plan.strategy.binds_tools() && self.concluding.is_none()
+    /// Whether the next request includes the tool definitions.
+    pub fn tool_binding(&self) -> ToolBinding {
+        match self.plan.strategy.binds_tools() && self.concluding.is_none() {
+            true => ToolBinding::Bound,
+            false => ToolBinding::Unbound,
+        }
     }
 
     /// Whether a call of this id was ever asked for.

@@ -26,17 +26,17 @@ impl fmt::Debug for Unmasked {
 /// The arguments of a call, for sending it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arguments<'a> {
-    /// As they stand in the journal.
+    /// The journal has them unchanged.
     Stored,
-    /// As the model wrote them; the journal has them masked.
-    Written(&'a str),
-    /// The model's own are gone with the worker that had them.
-    Gone,
+    /// The arguments that the model wrote; the journal has them masked.
+    Original(&'a str),
+    /// The journal has them masked, and the worker that knew the original has stopped.
+    Unknown,
 }
 
 /// The calls of the last answer whose arguments the mask has changed, by id; `None` for one whose own are gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Hidden(BTreeMap<String, Option<Text>>);
+pub(super) struct OriginalArguments(BTreeMap<String, Option<Text>>);
 
 #[derive(Clone, PartialEq, Eq)]
 struct Text(String);
@@ -47,7 +47,7 @@ impl fmt::Debug for Text {
     }
 }
 
-impl Hidden {
+impl OriginalArguments {
     /// Takes them out of an answer, which keeps nothing of them.
     pub(super) fn take(answer: &mut Answer) -> Self {
         let written = answer.unmasked.take().map(|unmasked| unmasked.calls).unwrap_or_default();
@@ -58,8 +58,8 @@ impl Hidden {
     pub(super) fn arguments(&self, call_id: &str) -> Arguments<'_> {
         match self.0.get(call_id) {
             None => Arguments::Stored,
-            Some(Some(text)) => Arguments::Written(&text.0),
-            Some(None) => Arguments::Gone,
+            Some(Some(text)) => Arguments::Original(&text.0),
+            Some(None) => Arguments::Unknown,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::conversation::{self, Shown};
+use super::conversation::{self, RenderOptions, ResultBody};
 use super::entry::{Entry, FailureSource, StopReason};
 use super::state::State;
 use crate::investigation::plan::AgentPlan;
@@ -22,8 +22,23 @@ const STEP: u64 = 2;
 /// Before anything was measured: logs and JSON run at 3.3 bytes a token.
 const ASSUMED: Rate = Rate { tokens: 10, bytes: 33 };
 /// What is measured outside of these counts something else than the text.
-const LEAST: Rate = Rate { tokens: 1, bytes: 8 };
-const MOST: Rate = Rate { tokens: 1, bytes: 1 };
+const MIN_RATE: Rate = Rate { tokens: 1, bytes: 8 };
+const MAX_RATE: Rate = Rate { tokens: 1, bytes: 1 };
+
+/// Whether a request includes the tool definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolBinding {
+    Bound,
+    Unbound,
+}
+
+/// The results that may be blanked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Elidable {
+    /// Only results that the model has answered: those of its last answer's calls stay.
+    BeforeLastAnswer,
+    All,
+}
 
 /// How many tokens so many bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +53,10 @@ impl Rate {
     }
 
     fn credible(self) -> Self {
-        if self.is_above(MOST) {
-            MOST
-        } else if LEAST.is_above(self) {
-            LEAST
+        if self.is_above(MAX_RATE) {
+            MAX_RATE
+        } else if MIN_RATE.is_above(self) {
+            MIN_RATE
         } else {
             self
         }
@@ -103,34 +118,34 @@ impl Window {
     }
 
     /// Takes one entry in. `with_tools` says whether tools went with the request that it answers.
-    pub(super) fn take(&mut self, entry: &Entry, shown: Shown, with_tools: bool) {
+    pub(super) fn apply(&mut self, entry: &Entry, options: RenderOptions, tools: ToolBinding) {
         self.entries += 1;
         match entry {
             Entry::Answer(answer) => {
-                let sent = self.request_bytes(with_tools);
+                let sent = self.request_bytes(tools);
                 if answer.usage.input_tokens > 0 && sent > 0 {
                     self.rate = Rate { tokens: answer.usage.input_tokens, bytes: sent }.credible();
                 }
                 (self.refusals, self.owes_room, self.last_answer) = (0, false, self.entries);
             }
             Entry::Failed { source: FailureSource::Model, code, .. } if code == EXCEEDED => {
-                let tokens = self.estimate(with_tools);
+                let tokens = self.estimate(tools);
                 self.refused_tokens = Some(self.refused_tokens.map_or(tokens, |least| least.min(tokens)));
                 self.refusals += 1;
                 self.owes_room = true;
             }
-            Entry::ToolResult { .. } | Entry::Observation { .. } if self.entries > self.elided => {
+            Entry::ToolResult(_) | Entry::Observation(_) if self.entries > self.elided => {
                 self.results.push_back(Kept {
                     number: self.entries,
-                    bytes: conversation::bytes(entry, shown, false),
-                    blanked_bytes: conversation::bytes(entry, shown, true),
+                    bytes: conversation::bytes(entry, options, ResultBody::Full),
+                    blanked_bytes: conversation::bytes(entry, options, ResultBody::Elided),
                 });
             }
             Entry::Elided { up_to } => self.blank(*up_to),
             Entry::Concluding { .. } => self.owes_room = false,
             Entry::Prompt { .. }
-            | Entry::ToolResult { .. }
-            | Entry::Observation { .. }
+            | Entry::ToolResult(_)
+            | Entry::Observation(_)
             | Entry::Feedback { .. }
             | Entry::Failed { .. }
             | Entry::Started { .. }
@@ -140,7 +155,8 @@ impl Window {
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}
         }
-        self.bytes += conversation::bytes(entry, shown, self.entries <= self.elided);
+        let body = if self.entries <= self.elided { ResultBody::Elided } else { ResultBody::Full };
+        self.bytes += conversation::bytes(entry, options, body);
     }
 
     fn blank(&mut self, up_to: u32) {
@@ -157,12 +173,15 @@ impl Window {
     }
 
     /// Tokens of the next request, as far as one can tell before it is sent.
-    pub fn estimate(&self, with_tools: bool) -> u64 {
-        self.rate.tokens_of(self.request_bytes(with_tools))
+    pub fn estimate(&self, tools: ToolBinding) -> u64 {
+        self.rate.tokens_of(self.request_bytes(tools))
     }
 
-    fn request_bytes(&self, with_tools: bool) -> u64 {
-        self.bytes + if with_tools { self.tools_bytes } else { 0 }
+    fn request_bytes(&self, tools: ToolBinding) -> u64 {
+        match tools {
+            ToolBinding::Bound => self.bytes + self.tools_bytes,
+            ToolBinding::Unbound => self.bytes,
+        }
     }
 
     /// Tokens that a request may have in a window of so many; 0 when nobody says. A refused request proves that the
@@ -185,11 +204,15 @@ impl Window {
 
     /// The last result to blank so that no more than `target` tokens are left, or as few as can be; `None` when
     /// blanking gains nothing. Without `all` the results of the last answer stay.
-    fn step(&self, target: u64, with_tools: bool, all: bool) -> Option<u32> {
-        let before = self.request_bytes(with_tools);
+    fn step(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
+        let before = self.request_bytes(tools);
         let mut bytes = before;
         let mut up_to = None;
-        for result in self.results.iter().take_while(|result| all || result.number < self.last_answer) {
+        let end = match elidable {
+            Elidable::All => u32::MAX,
+            Elidable::BeforeLastAnswer => self.last_answer,
+        };
+        for result in self.results.iter().take_while(|result| result.number < end) {
             if self.rate.tokens_of(bytes) <= target && bytes < before {
                 break;
             }
@@ -207,19 +230,19 @@ impl Window {
 /// to give up.
 pub(super) fn make_room(state: &State) -> Option<Vec<Entry>> {
     let (window, plan) = (state.window(), state.plan());
-    let (with_tools, concluding) = (state.tools_go_along(), state.concluding().is_some());
+    let tools = state.tool_binding();
     let told = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
     let budget = window.budget(told);
-    let fits = window.estimate(with_tools) <= budget && !window.owes_room;
+    let fits = window.estimate(tools) <= budget && !window.owes_room;
     if fits || !plan.strategy.uses_tools() {
         return None;
     }
-    if concluding {
+    if state.concluding().is_some() {
         let target = if window.owes_room { 0 } else { budget };
-        return window.step(target, with_tools, true).map(|up_to| vec![Entry::Elided { up_to }]);
+        return window.step(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
     }
     let first = window.refusals < 2;
-    if let Some(up_to) = window.step(budget / STEP, with_tools, false).filter(|_| first) {
+    if let Some(up_to) = window.step(budget / STEP, tools, Elidable::BeforeLastAnswer).filter(|_| first) {
         return Some(vec![Entry::Elided { up_to }]);
     }
     // A window that nobody has told may be larger than assumed: then the provider has the last word.

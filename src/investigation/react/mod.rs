@@ -5,13 +5,13 @@
 //! understood, so a replay never comes here.
 
 mod arguments;
-mod doubt;
+mod quote_check;
 mod feedback;
-mod heading;
-mod marks;
-mod offered;
-mod outside;
-mod piece;
+mod header;
+mod inline_header;
+mod unknown_tool;
+mod untrusted;
+mod section_text;
 mod quotes;
 mod sections;
 #[cfg(test)]
@@ -20,12 +20,12 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::doubt::{Doubt, Quoted};
+use self::quote_check::{QuoteCheck, QuotedHeader};
 use self::sections::Sections;
 use super::plan::ToolSpec;
 
-pub(super) use self::heading::is_blank;
-pub use self::outside::Outside;
+pub(super) use self::header::is_blank;
+pub use self::untrusted::UntrustedHeaders;
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,16 +83,25 @@ pub struct Reply {
     pub quotes: bool,
 }
 
+/// The untrusted texts of a conversation: an answer may quote them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuoteContext<'a> {
+    pub untrusted: &'a UntrustedHeaders,
+    /// The feedback on the previous answer was that it only quotes such a text.
+    pub asked_back: bool,
+}
+
 /// Reads an answer of which nothing is known but its text. A tool is known when it is one of `tools`; without a list,
 /// when it has the form `server.tool`.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
-    understood(text, Doubt { outside: None, tools, is_meant: false })
+    understood(text, QuoteCheck { untrusted: None, tools, is_confirmed: false })
 }
 
 /// Reads an answer of a conversation into which these texts came from outside. `asked_back`: the model was told of the
 /// answer before that it only quotes; what may have been a coincidence is meant now.
-pub fn read_within(text: &str, tools: &[ToolSpec], (outside, asked_back): (&Outside, bool)) -> Reply {
-    understood(text, Doubt { outside: Some(outside), tools: Some(tools), is_meant: asked_back })
+pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
+    let QuoteContext { untrusted, asked_back } = context;
+    understood(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: asked_back })
 }
 
 /// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
@@ -100,13 +109,13 @@ pub fn read_within(text: &str, tools: &[ToolSpec], (outside, asked_back): (&Outs
 ///
 /// The sections and their tiers are those of the models of this parser; `sections.rs`, `marks.rs` and `arguments/` name
 /// the rule that each of their steps follows, `docs/decisions/0019-departures.md` those that are this project's own.
-fn understood(text: &str, doubt: Doubt<'_>) -> Reply {
-    let tools = doubt.tools;
-    let mut sections = sections::of(text, doubt);
+fn understood(text: &str, check: QuoteCheck<'_>) -> Reply {
+    let tools = check.tools;
+    let mut sections = sections::of(text, check);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
-        sections.action = marks::recovered_action(&sections.own)
+        sections.action = inline_header::recovered_action(&sections.own)
             .filter(|name| name.matches('.').count() == 1 || is_offered(name, tools))
-            .filter(|name| !doubt.mentions(name))
+            .filter(|name| !check.mentions(name))
             .map(str::to_owned)
             .or(sections.action);
     }
@@ -127,7 +136,7 @@ fn understood(text: &str, doubt: Doubt<'_>) -> Reply {
     };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
-        (Some(action), Some(_), Some(answer)) if marks::is_none(&action) => {
+        (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => {
             Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty }
         }
         (Some(action), Some(input), Some(_)) if is_late && may_change(&action, tools) => {
@@ -138,7 +147,7 @@ fn understood(text: &str, doubt: Doubt<'_>) -> Reply {
         (_, _, Some(answer)) => Reply { kind: ReplyKind::Final, final_answer: Some(answer), ..empty },
         (action, action_input, None) => {
             let problem = feedback::problem(text, &empty.found, quoted);
-            let quotes = quoted.is_some_and(|quoted| quoted >= Quoted::End);
+            let quotes = quoted.is_some_and(|quoted| quoted >= QuotedHeader::FinalAnswer);
             Reply { action, action_input, quotes, ..malformed(empty, problem) }
         }
     }
@@ -160,14 +169,14 @@ fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {
 fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>) -> Reply {
     let known = match tools {
         Some(_) => is_offered(&action, tools),
-        None => marks::tool_name(&action).is_some(),
+        None => inline_header::tool_name(&action).is_some(),
     };
     let arguments = arguments::of(&input);
     let (kind, feedback, problem) = if known {
         (ReplyKind::Action, None, arguments.left_out)
     } else {
-        let problem = format!("unknown tool '{}'", offered::called(&action));
-        (ReplyKind::UnknownTool, Some(offered::unknown_tool(&action, tools)), Some(problem))
+        let problem = format!("unknown tool '{}'", unknown_tool::called(&action));
+        (ReplyKind::UnknownTool, Some(unknown_tool::unknown_tool(&action, tools)), Some(problem))
     };
     Reply {
         kind,
@@ -192,13 +201,13 @@ pub struct Conclusion {
 
 /// Reads an answer that has to be the last one, whatever it is.
 pub fn conclude(text: &str) -> Conclusion {
-    conclude_within(text, &Outside::default())
+    conclude_within(text, &UntrustedHeaders::default())
 }
 
 /// The same of a conversation into which these texts came from outside.
-pub fn conclude_within(text: &str, outside: &Outside) -> Conclusion {
-    let doubt = Doubt { outside: Some(outside), tools: None, is_meant: true };
-    let Sections { thought, final_answer, .. } = sections::of(text, doubt);
+pub fn conclude_within(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
+    let check = QuoteCheck { untrusted: Some(untrusted), tools: None, is_confirmed: true };
+    let Sections { thought, final_answer, .. } = sections::of(text, check);
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let thought = filled(thought);
     let analysis = filled(final_answer).or_else(|| thought.clone()).unwrap_or_else(|| text.trim().to_owned());

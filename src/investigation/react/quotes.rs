@@ -4,7 +4,7 @@
 //! that stands in one was not asked for by the model. Knows lines and marks, nothing of sections. Looks at each line a
 //! fixed number of times. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
-use super::heading::{Meaning, at_start, is_blank};
+use super::header::{HeaderKind, header_of, is_blank};
 use crate::investigation::code::{FENCE, Mark, ends, fence};
 
 /// Columns beyond the answer's own that make a line a line of code.
@@ -21,9 +21,16 @@ enum Span {
     Comment,
 }
 
+/// What a line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineContext {
+    Prose,
+    ActionInput,
+}
+
 /// The quotations of an answer, line by line.
 #[derive(Debug)]
-pub(super) struct Quotes<'a> {
+pub(super) struct Quotations<'a> {
     text: &'a str,
     span: Option<Span>,
     /// Columns that the answer's own lines are indented by.
@@ -34,13 +41,13 @@ pub(super) struct Quotes<'a> {
     endless: [usize; 2],
 }
 
-impl<'a> Quotes<'a> {
+impl<'a> Quotations<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, span: None, base: usize::MAX, ends: None, endless: [usize::MAX; 2] }
     }
 
     /// Whether a line that says something is quoted as a whole.
-    pub(super) fn hide(&mut self, line: &'a str, in_input: bool) -> bool {
+    pub(super) fn hides(&mut self, line: &'a str, context: LineContext) -> bool {
         if let Some(span) = self.span {
             self.span = match span {
                 Span::Fence(mark) => (!ends(line, mark)).then_some(span),
@@ -55,7 +62,7 @@ impl<'a> Quotes<'a> {
         self.base = self.base.min(columns);
         let is_deep = self.is_deep(line);
         if is_deep {
-            self.watch(line, line, in_input);
+            self.track(line, line, context);
         }
         is_deep
     }
@@ -70,12 +77,12 @@ impl<'a> Quotes<'a> {
     /// A fence around the value of an input is its dress: it hides nothing unless it ends, so a model may forget its
     /// end. Any other fence hides what follows, also one without an end: an answer may have been cut off in the middle
     /// of a quotation.
-    pub(super) fn watch(&mut self, line: &'a str, after: &'a str, in_input: bool) {
+    pub(super) fn track(&mut self, line: &'a str, after: &'a str, context: LineContext) {
         let mark = fence(line).or_else(|| fence(after));
         self.span = match mark {
-            Some(mark) if !in_input || self.has_end(line, mark) => Some(Span::Fence(mark)),
+            Some(mark) if context == LineContext::Prose || self.has_end(line, mark) => Some(Span::Fence(mark)),
             Some(_) => None,
-            None if in_input => None,
+            None if context == LineContext::ActionInput => None,
             None => follow(line, None),
         };
     }
@@ -138,8 +145,8 @@ pub(super) fn unfenced(text: &str) -> &str {
     let Some((mark, (_, inside))) = fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n')) else {
         return text;
     };
-    let first = inside.lines().find(|line| !line.trim_matches(is_blank).is_empty()).and_then(at_start);
-    if !first.is_some_and(|heading| matches!(heading.meaning, Meaning::Section(_))) {
+    let first = inside.lines().find(|line| !line.trim_matches(is_blank).is_empty()).and_then(header_of);
+    if !first.is_some_and(|header| matches!(header.kind, HeaderKind::Section(_))) {
         return text;
     }
     let (mut depth, mut rest) = (0_usize, inside);

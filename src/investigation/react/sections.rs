@@ -10,11 +10,13 @@
 //! - A header that is not written as asked for counts where it cannot be part of a text.
 //! - A header in a quotation is text (`quotes.rs`), and so is one that came from outside word for word (`doubt.rs`).
 
-use super::doubt::{Doubt, Quoted};
-use super::heading::{Form, Heading, Meaning, Section, at_start, is_blank};
-use super::marks::{ACTION, ACTION_INPUT, Divided, FINAL_ANSWER, anywhere, bare_name, mid_line, tool_name};
-use super::piece::{Piece, indent};
-use super::quotes::{Quotes, unfenced};
+use super::header::{Header, HeaderKind, HeaderStyle, Section, header_of, is_blank};
+use super::inline_header::{
+    ACTION, ACTION_INPUT, FINAL_ANSWER, SplitLine, bare_name, split_after_sentence, split_at_first, tool_name,
+};
+use super::quote_check::{QuoteCheck, QuotedHeader};
+use super::quotes::{LineContext, Quotations, unfenced};
+use super::section_text::{SectionText, indent};
 
 /// The texts of the sections; `Some("")` for a header with nothing behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(super) struct Sections {
     /// The action stands behind a final answer.
     pub(super) is_late: bool,
     /// A header that was left in the text because it is quoted; a call rather than anything else.
-    pub(super) quoted: Option<Quoted>,
+    pub(super) quoted: Option<QuotedHeader>,
     /// What of the answer is not quoted.
     pub(super) own: String,
 }
@@ -45,36 +47,36 @@ impl Sections {
 }
 
 /// The sections of an answer.
-pub(super) fn of(text: &str, doubt: Doubt<'_>) -> Sections {
+pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
     let text = unfenced(text);
-    let mut reader = Reader {
+    let mut parser = SectionParser {
         text,
         last_paragraph: last_paragraph(text),
         open: None,
-        found: Found::default(),
-        doubt,
-        quotes: Quotes::new(text),
+        found: FoundSections::default(),
+        check,
+        quotes: Quotations::new(text),
         quoted: None,
         own: Vec::new(),
     };
     let mut rest = text;
     while !rest.is_empty() {
         let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
-        if !reader.line(line, below) {
+        if !parser.line(line, below) {
             break;
         }
         // Lines without a character say nothing, and there may be a million of them.
         rest = below.trim_start_matches('\n');
     }
-    reader.close(text.len() - rest.len());
-    let Reader { found, quoted, own, .. } = reader;
-    let Found { thought, action, action_input, final_answer, is_late } = found;
+    parser.close(text.len() - rest.len());
+    let SectionParser { found, quoted, own, .. } = parser;
+    let FoundSections { thought, action, action_input, final_answer, is_late } = found;
     let awaits_name = action_input.is_some() && action.is_none_or(|action| action.name().is_empty());
     Sections {
-        thought: thought.map(Piece::prose),
+        thought: thought.map(SectionText::prose),
         action: action.map(|piece| piece.name().to_owned()),
-        action_input: action_input.map(Piece::input),
-        final_answer: final_answer.map(Piece::prose),
+        action_input: action_input.map(SectionText::input),
+        final_answer: final_answer.map(SectionText::prose),
         is_late,
         quoted,
         own: if awaits_name { own.join("\n") } else { String::new() },
@@ -98,11 +100,11 @@ fn last_paragraph(text: &str) -> usize {
 
 /// A header in a line.
 #[derive(Clone, Copy)]
-struct Header<'a> {
+struct SectionStart<'a> {
     /// Where the section before it ends.
     end: usize,
     section: Section,
-    form: Form,
+    style: HeaderStyle,
     /// Begins the new section.
     after: &'a str,
     unclosed: &'a str,
@@ -110,8 +112,8 @@ struct Header<'a> {
 
 /// The section that is being read.
 #[derive(Clone, Copy)]
-struct Open<'a> {
-    header: Header<'a>,
+struct OpenSection<'a> {
+    header: SectionStart<'a>,
     /// What its line is indented by.
     indent: usize,
     /// It stands behind a final answer.
@@ -119,29 +121,29 @@ struct Open<'a> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
-    thought: Option<Piece<'a>>,
-    action: Option<Piece<'a>>,
-    action_input: Option<Piece<'a>>,
-    final_answer: Option<Piece<'a>>,
+struct FoundSections<'a> {
+    thought: Option<SectionText<'a>>,
+    action: Option<SectionText<'a>>,
+    action_input: Option<SectionText<'a>>,
+    final_answer: Option<SectionText<'a>>,
     /// Whether the action stands behind the final answer.
     is_late: bool,
 }
 
-struct Reader<'a> {
+struct SectionParser<'a> {
     text: &'a str,
     /// Where it begins.
     last_paragraph: usize,
-    open: Option<Open<'a>>,
-    found: Found<'a>,
-    doubt: Doubt<'a>,
-    quotes: Quotes<'a>,
-    quoted: Option<Quoted>,
+    open: Option<OpenSection<'a>>,
+    found: FoundSections<'a>,
+    check: QuoteCheck<'a>,
+    quotes: Quotations<'a>,
+    quoted: Option<QuotedHeader>,
     /// The lines that are not quoted.
     own: Vec<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SectionParser<'a> {
     /// Where a part of the text begins.
     fn offset(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
@@ -156,30 +158,38 @@ impl<'a> Reader<'a> {
         self.open.map(|open| open.header.section)
     }
 
+    fn line_context(&self) -> LineContext {
+        match self.section() {
+            Some(Section::ActionInput) => LineContext::ActionInput,
+            Some(Section::Thought | Section::Action | Section::FinalAnswer) | None => LineContext::Prose,
+        }
+    }
+
     /// Takes a line in; `false` when the answer ends before it.
     fn line(&mut self, raw: &'a str, below: &'a str) -> bool {
         let line = raw.trim_start_matches(is_blank);
         if line.is_empty() {
             return true;
         }
-        let in_input = self.section() == Some(Section::ActionInput);
-        if self.quotes.hide(raw, in_input) {
-            let is_header = !in_input && at_start(line.trim_start_matches(['>', ' '])).is_some();
-            self.quoted = self.quoted.max(is_header.then_some(Quoted::Marked));
+        let context = self.line_context();
+        if self.quotes.hides(raw, context) {
+            let is_header = context == LineContext::Prose && header_of(line.trim_start_matches(['>', ' '])).is_some();
+            self.quoted = self.quoted.max(is_header.then_some(QuotedHeader::InQuotation));
             return true;
         }
         // Two spaces: models put one before a token.
-        let is_data = |open: Open<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
+        let is_data =
+            |open: OpenSection<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
         if self.open.is_some_and(is_data) {
-            self.quotes.watch(raw, raw, true);
+            self.quotes.track(raw, raw, LineContext::ActionInput);
             return true;
         }
-        let heading = at_start(line).filter(|heading| !heading.is_code());
-        if self.is_end(line, heading) {
+        let header = header_of(line).filter(|header| !header.is_code());
+        if self.is_end(line, header) {
             return false;
         }
         let mut after = raw;
-        match self.candidate(raw, line, heading, below) {
+        match self.candidate(raw, line, header, below) {
             Some(header) if self.is_own(header) => {
                 after = self.begin(header, indent(raw), below);
                 self.own.push(raw);
@@ -187,40 +197,41 @@ impl<'a> Reader<'a> {
             Some(header) => after = header.after,
             None => self.own.push(raw),
         }
-        self.quotes.watch(raw, after, self.section() == Some(Section::ActionInput));
+        let context = self.line_context();
+        self.quotes.track(raw, after, context);
         true
     }
 
     /// Whether a line shows what a tool is said to have answered, or begins a remark on the whole: a model that goes
     /// on like this makes it up. In a final answer only the remark is one, at its very end.
-    fn is_end(&self, line: &str, heading: Option<Heading<'_>>) -> bool {
+    fn is_end(&self, line: &str, header: Option<Header<'_>>) -> bool {
         const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
         let in_answer = self.section() == Some(Section::FinalAnswer);
         if line.starts_with("[Based on") {
             return !in_answer || self.offset(line) >= self.last_paragraph;
         }
-        heading.is_some_and(|Heading { meaning, form, after, .. }| {
-            let is_sure = matches!(form, Form::Plain | Form::Marked);
-            let is_meant = !in_answer && meaning == Meaning::Observation && is_sure;
-            is_meant && !OWN_WORDS.iter().any(|own| line.contains(own)) && !self.doubt.observes(self.from(after))
+        header.is_some_and(|Header { kind, style, after, .. }| {
+            let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
+            let is_meant = !in_answer && kind == HeaderKind::Observation && is_sure;
+            is_meant && !OWN_WORDS.iter().any(|own| line.contains(own)) && !self.check.observes(self.from(after))
         })
     }
 
     /// Whether a header is the model's own, and does not come from outside word for word.
-    fn is_own(&mut self, header: Header<'a>) -> bool {
+    fn is_own(&mut self, header: SectionStart<'a>) -> bool {
         let is_awaited = header.section == Section::ActionInput && self.section() == Some(Section::Action);
-        let quoted = if is_awaited { None } else { self.doubt.about(header.section, self.from(header.after)) };
+        let quoted = if is_awaited { None } else { self.check.quoted_as(header.section, self.from(header.after)) };
         self.quoted = self.quoted.max(quoted);
         quoted.is_none()
     }
 
     /// The header of a line, whoever it is from.
-    fn candidate(&self, raw: &str, line: &'a str, heading: Option<Heading<'a>>, below: &str) -> Option<Header<'a>> {
-        if let Some(Heading { meaning: Meaning::Section(section), form, after, unclosed }) = heading {
-            if self.accepts(section, form, after, below) {
-                return Some(Header { end: self.offset(raw), section, form, after, unclosed });
+    fn candidate(&self, raw: &str, line: &'a str, header: Option<Header<'a>>, below: &str) -> Option<SectionStart<'a>> {
+        if let Some(Header { kind: HeaderKind::Section(section), style, after, unclosed }) = header {
+            if self.accepts(section, style, after, below) {
+                return Some(SectionStart { end: self.offset(raw), section, style, after, unclosed });
             }
-            if form == Form::Plain {
+            if style == HeaderStyle::Plain {
                 return None;
             }
         }
@@ -236,18 +247,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a header at the beginning of a line is one here, or part of the open section.
-    fn accepts(&self, section: Section, form: Form, after: &str, below: &str) -> bool {
+    fn accepts(&self, section: Section, style: HeaderStyle, after: &str, below: &str) -> bool {
         let open = self.section();
-        let is_sure = matches!(form, Form::Plain | Form::Marked);
+        let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
         match (section, open) {
             (Section::FinalAnswer, _) if self.has_answer() => false,
-            (Section::Thought, Some(Section::FinalAnswer)) => form == Form::Plain,
+            (Section::Thought, Some(Section::FinalAnswer)) => style == HeaderStyle::Plain,
             (Section::Action, Some(Section::FinalAnswer)) => self.is_call(after, below),
             (Section::FinalAnswer | Section::ActionInput, Some(Section::FinalAnswer)) => false,
-            (Section::Action, _) => match form {
-                Form::Plain => true,
-                Form::Marked => tool_name(after).is_some() || self.is_word_with_input(after, below),
-                Form::Spelled | Form::Listed => self.is_call(after, below),
+            (Section::Action, _) => match style {
+                HeaderStyle::Plain => true,
+                HeaderStyle::Emphasised => tool_name(after).is_some() || self.is_word_with_input(after, below),
+                HeaderStyle::Variant | HeaderStyle::Listed => self.is_call(after, below),
             },
             (_, Some(Section::ActionInput)) => is_sure,
             (Section::Thought, Some(Section::Thought | Section::Action)) => is_sure,
@@ -257,40 +268,41 @@ impl<'a> Reader<'a> {
                 is_sure || is_awaited || after.trim_start().starts_with('{')
             }
             (Section::FinalAnswer, _) => {
-                let is_listed = self.open.is_none_or(|open| open.header.form == Form::Listed);
-                form != Form::Listed || is_listed
+                let is_listed = self.open.is_none_or(|open| open.header.style == HeaderStyle::Listed);
+                style != HeaderStyle::Listed || is_listed
             }
         }
     }
 
     /// A header behind the end of a sentence.
-    fn header_inside(&self, line: &'a str, below: &str) -> Option<Header<'a>> {
+    fn header_inside(&self, line: &'a str, below: &str) -> Option<SectionStart<'a>> {
         // Most lines have none, and there may be many.
         if !line.rsplit_once(':').is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?'])) {
             return None;
         }
         if !self.has_answer()
-            && let Some(divided) = mid_line(line, FINAL_ANSWER)
+            && let Some(divided) = split_after_sentence(line, FINAL_ANSWER)
         {
             return Some(self.divided(divided, Section::FinalAnswer));
         }
         let in_answer = self.section() == Some(Section::FinalAnswer);
-        if let Some(divided) = mid_line(line, ACTION).filter(|divided| !in_answer || self.is_call(divided.after, below))
+        if let Some(divided) =
+            split_after_sentence(line, ACTION).filter(|divided| !in_answer || self.is_call(divided.after, below))
         {
             return Some(self.divided(divided, Section::Action));
         }
         let awaits_input = !in_answer && self.found.action.is_some_and(|action| !action.name().is_empty());
-        let divided = if awaits_input { mid_line(line, ACTION_INPUT) } else { None };
+        let divided = if awaits_input { split_after_sentence(line, ACTION_INPUT) } else { None };
         divided.map(|divided| self.divided(divided, Section::ActionInput))
     }
 
     /// `k8s.get Action Input: {}`: both on one line.
-    fn input_inside(&self, line: &'a str) -> Option<Header<'a>> {
-        anywhere(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
+    fn input_inside(&self, line: &'a str) -> Option<SectionStart<'a>> {
+        split_at_first(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
     }
 
-    fn divided(&self, Divided { before, after, unclosed }: Divided<'a>, section: Section) -> Header<'a> {
-        Header { end: self.offset(before) + before.len(), section, form: Form::Plain, after, unclosed }
+    fn divided(&self, SplitLine { before, after, unclosed }: SplitLine<'a>, section: Section) -> SectionStart<'a> {
+        SectionStart { end: self.offset(before) + before.len(), section, style: HeaderStyle::Plain, after, unclosed }
     }
 
     /// The first answer is the one that counts.
@@ -299,13 +311,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Begins a section, whose first line may hold the next header; what stands behind the last one of the line.
-    fn begin(&mut self, header: Header<'a>, indent: usize, below: &str) -> &'a str {
+    fn begin(&mut self, header: SectionStart<'a>, indent: usize, below: &str) -> &'a str {
         let (mut next, mut after) = (Some(header), header.after);
         while let Some(header) = next {
             after = header.after;
             self.close(header.end);
             let is_late = self.found.final_answer.is_some_and(|answer| !answer.is_blank());
-            self.open = Some(Open { header, indent, is_late });
+            self.open = Some(OpenSection { header, indent, is_late });
             if header.section == Section::Action {
                 self.found.action_input = None;
             }
@@ -321,9 +333,9 @@ impl<'a> Reader<'a> {
 
     /// Puts the open section unavailable, which ends at `end`.
     fn close(&mut self, end: usize) {
-        let Some(Open { header, indent, is_late }) = self.open.take() else { return };
+        let Some(OpenSection { header, indent, is_late }) = self.open.take() else { return };
         let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
-        let piece = Piece { text, unclosed: header.unclosed, indent };
+        let piece = SectionText { text, unclosed: header.unclosed, indent };
         let (place, is_empty) = match header.section {
             Section::Thought => (&mut self.found.thought, piece.is_blank()),
             Section::Action => (&mut self.found.action, piece.name().is_empty()),
@@ -354,13 +366,13 @@ impl<'a> Reader<'a> {
     /// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more
     /// than two lines.
     fn is_followed(&self, after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
-        if let Some(Divided { before, .. }) = anywhere(after, ACTION_INPUT) {
+        if let Some(SplitLine { before, .. }) = split_at_first(after, ACTION_INPUT) {
             return is_wanted(before);
         }
         let (name, below) = if after.trim().is_empty() { next_line(below) } else { (after, below) };
-        let is_input = |heading: Heading<'_>| heading.meaning == Meaning::Section(Section::ActionInput);
+        let is_input = |header: Header<'_>| header.kind == HeaderKind::Section(Section::ActionInput);
         let (next, _) = next_line(below);
-        is_wanted(name) && !self.quotes.is_deep(next) && at_start(next).is_some_and(is_input)
+        is_wanted(name) && !self.quotes.is_deep(next) && header_of(next).is_some_and(is_input)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The format as it is asked for, case by case, and what is none.
 
-mod any;
-mod dressed;
+mod properties;
+mod header_styles;
 mod quoted;
 
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn an_action_that_is_not_marked_as_one_is_recovered_before_its_input() {
     ] {
         assert_eq!(told(text)["action"], "host.df", "{text}");
     }
-    let name = |text| marks::tool_name(text);
+    let name = |text| inline_header::tool_name(text);
     assert_eq!((name("  host.df  "), name("host-1.df_h\nmore")), (Some("host.df"), Some("host-1.df_h")));
     for text in ["", "just-text", "host.", ".df", "host df", "a..b"] {
         assert_eq!(name(text), None, "{text}");

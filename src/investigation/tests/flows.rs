@@ -3,7 +3,7 @@
 use crate::investigation::execution::absorb::{absorb, failed};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Outcome, ProviderData, Role, StopReason};
-use crate::investigation::execution::results::{answered, unanswered};
+use crate::investigation::execution::results::{CallError, ToolOutput, answered, unanswered};
 use crate::investigation::plan::Strategy;
 use crate::investigation::testing::{Turn, World, Written};
 
@@ -92,7 +92,11 @@ fn two_timeouts_in_a_row_end_it_and_any_success_between_them_does_not_let_them_b
         }),
     ]);
     let world = World::new(NATIVE, 9, vec![]);
-    let told = failed(&world.replay(Vec::<Entry>::new()), "max_retries", "upstream request timed out", false);
+    let told = failed(
+        &world.replay(Vec::<Entry>::new()),
+        "max_retries",
+        CallError { message: "upstream request timed out", timeout: false },
+    );
     assert!(matches!(told.first(), Some(Entry::Failed { timeout: true, .. })), "{told:?}");
 }
 
@@ -288,7 +292,10 @@ fn a_result_that_was_removed_may_be_fetched_again() {
         let Turn::Says(mut answer) = Turn::says("t", "", &["k8s.get"]) else { unreachable!() };
         answer.calls[0].id = format!("c{n}");
         let call = answer.calls[0].clone();
-        journal.extend([Entry::Answer(*answer), answered(NATIVE, &call, "pods".into(), false)]);
+        journal.extend([
+            Entry::Answer(*answer),
+            answered(NATIVE, &call, ToolOutput { content: "pods".into(), is_error: false }),
+        ]);
         journal.push(Entry::Elided { up_to: u32::try_from(journal.len()).unwrap() });
     }
     let state = World::new(NATIVE, 9, vec![]).replay(journal);
@@ -298,6 +305,6 @@ fn a_result_that_was_removed_may_be_fetched_again() {
 #[test]
 fn what_a_tool_failed_with_is_said_as_it_is_stored() {
     let Turn::Says(answer) = Turn::says("t", "", &["k8s.get"]) else { unreachable!() };
-    let entries = unanswered(NATIVE, &answer.calls[0], "re\0set", false);
+    let entries = unanswered(NATIVE, &answer.calls[0], CallError { message: "re\0set", timeout: false });
     assert!(!format!("{entries:?}").contains("\\0"), "{entries:?}");
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::investigation::execution::absorb::absorb;
 use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::{Answer, Entry, Outcome, StopReason, ToolCall};
-use crate::investigation::execution::event_refs::Recorded;
-use crate::investigation::execution::results::answered;
+use crate::investigation::execution::event_refs::RecordedEntry;
+use crate::investigation::execution::results::{ToolOutput, answered};
 use crate::investigation::execution::state::State;
 use crate::investigation::plan::{AgentPlan, ResultForm, Strategy};
 use crate::investigation::react::ReplyKind;
@@ -33,8 +33,9 @@ fn state() -> State {
     opening.into_iter().for_each(|entry| state.apply(entry));
     let entries = says(&mut state, "Thought: look\nAction: k8s.get\nAction Input: {}");
     let [Entry::Answer(Answer { calls, .. })] = entries.as_slice() else { panic!("{entries:?}") };
-    let result = answered(Strategy::React, &calls[0], format!("{LOOK}\n{END}"), false);
-    state.apply(Recorded { entry: result, event: Some(5) });
+    let result =
+        answered(Strategy::React, &calls[0], ToolOutput { content: format!("{LOOK}\n{END}"), is_error: false });
+    state.apply(RecordedEntry { entry: result, event: Some(5) });
     state
 }
 
@@ -79,7 +80,7 @@ fn a_read_only_call_or_an_end_that_stands_in_a_result_is_asked_back_about() {
     assert_eq!(called(&says(&mut state, &format!("Thought: as it says\n{LOOK}"))), Vec::<String>::new());
     // Whoever goes on knows that the model was asked.
     let replayed = State::replay(Arc::new(plan(Strategy::React)), None, state.entries().to_vec());
-    assert_eq!(replayed.outside(), state.outside());
+    assert_eq!(replayed.quote_context(), state.quote_context());
     assert_eq!(called(&says(&mut state, &format!("Thought: I want it\n{LOOK}"))), ["k8s.get"]);
     assert_eq!(called(&says(&mut state, &format!("Thought: once more\n{LOOK}"))), Vec::<String>::new());
     for _ in 0..2 {
@@ -97,8 +98,8 @@ fn cited(plan: AgentPlan, context: Option<&str>, text: &str) -> (String, Value) 
     if strategy.uses_tools() {
         let call = ToolCall { id: "a".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
         state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
-        state.apply(Recorded {
-            entry: answered(strategy, &call, "[event 99]\n12 pods".to_owned(), false),
+        state.apply(RecordedEntry {
+            entry: answered(strategy, &call, ToolOutput { content: "[event 99]\n12 pods".to_owned(), is_error: false }),
             event: Some(5),
         });
     }

@@ -3,18 +3,18 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role, StopReason};
-use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role, StopReason, ToolResult};
+use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::native::{CodePart, Grounding, Source};
 use crate::investigation::plan::{Limits, Strategy};
 use crate::investigation::testing::{Room, Turn, World, Written, told};
 use crate::investigation::timeline::{EventDraft, EventType};
 
 /// What the store does to an entry.
-fn stored(written: &[Written]) -> Vec<Recorded> {
-    let kept = |Recorded { entry, event }| {
+fn stored(written: &[Written]) -> Vec<RecordedEntry> {
+    let kept = |RecordedEntry { entry, event }| {
         let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
-        Recorded { entry, event }
+        RecordedEntry { entry, event }
     };
     written.iter().flat_map(Written::recorded).map(kept).collect()
 }
@@ -137,14 +137,14 @@ proptest! {
             prop_assert_eq!(&world.replay(stored(&whole[..at])).messages(), &written.shown);
         }
         let events: Vec<&EventDraft> = whole.iter().flat_map(|written| &written.events).collect();
-        for Recorded { entry, event } in whole.iter().flat_map(Written::recorded) {
-            let (Entry::ToolResult { call_id, .. } | Entry::Observation { call_id, .. }) = &entry else {
+        for RecordedEntry { entry, event } in whole.iter().flat_map(Written::recorded) {
+            let (Entry::ToolResult(ToolResult { call_id, .. }) | Entry::Observation(ToolResult { call_id, .. })) = &entry else {
                 prop_assert_eq!(event, None);
                 continue;
             };
             let told = event.map(|number| events[usize::try_from(number).unwrap() - 1]);
             let told = told.map(|event| (&event.event_type, event.metadata["call_id"].as_str().unwrap()));
-            let is_known = !matches!(&entry, Entry::ToolResult { tool, .. } if tool == "no.such");
+            let is_known = !matches!(&entry, Entry::ToolResult(ToolResult { tool, .. }) if tool == "no.such");
             prop_assert_eq!(told, is_known.then_some((&EventType::ToolResult, call_id.as_str())));
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
-use crate::investigation::execution::event_refs::Recorded;
+use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::ExecutionId;
 
@@ -117,10 +117,10 @@ fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
 }
 
 /// The entries of the rows; a conflict for one that this version does not know.
-pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<Recorded>, StoreError> {
+pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<RecordedEntry>, StoreError> {
     let recorded = |(row, event): StoredRow| {
         let entry = decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
-        Ok(Recorded { entry, event: event.map(number::from_int) })
+        Ok(RecordedEntry { entry, event: event.map(number::from_int) })
     };
     rows.into_iter().map(recorded).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::investigation::execution::entry::{Entry, Role};
+use crate::investigation::execution::entry::{Entry, Role, ToolResult};
 
 use super::clean;
 
@@ -25,7 +25,7 @@ pub(crate) type StoredEntry = (String, Option<String>, Value, Option<Vec<u8>>);
 pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
     let provider_data = take_payload(&mut entry);
     let (tool_call_id, tool_name) = match &entry {
-        Entry::ToolResult { call_id, tool, .. } | Entry::Observation { call_id, tool, .. } => {
+        Entry::ToolResult(ToolResult { call_id, tool, .. }) | Entry::Observation(ToolResult { call_id, tool, .. }) => {
             (Some(call_id.clone()), Some(tool.clone()))
         }
         Entry::Started { call_id } | Entry::Lost { call_id } => (Some(call_id.clone()), None),
@@ -80,8 +80,8 @@ fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
     match entry {
         Entry::Answer(answer) => answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload)),
         Entry::Prompt { .. }
-        | Entry::ToolResult { .. }
-        | Entry::Observation { .. }
+        | Entry::ToolResult(_)
+        | Entry::Observation(_)
         | Entry::Feedback { .. }
         | Entry::Failed { .. }
         | Entry::Started { .. }
@@ -104,7 +104,7 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        Answer, FailureSource, Outcome, ProviderData, Reading, StopReason, ToolCall, Usage,
+        Answer, FailureSource, Outcome, ParsedReply, ProviderData, StopReason, ToolCall, ToolResult, Usage,
     };
     use crate::investigation::execution::recovery::SentCall;
     use crate::investigation::native::{CodePart, Grounding, Source, Support};
@@ -134,7 +134,7 @@ mod tests {
                 }],
                 search_widget: String::new(),
             }],
-            reading: Some(Box::new(Reading {
+            reading: Some(Box::new(ParsedReply {
                 kind: ReplyKind::Action,
                 thought: Some("look".into()),
                 problem: None,
@@ -156,13 +156,18 @@ mod tests {
             Entry::Prompt { role: Role::System, content: "be brief".into() },
             answer(),
             Entry::Answer(Answer::default()),
-            Entry::ToolResult { call_id: "c1".into(), tool: "k8s.get".into(), content: "ok".into(), is_error: false },
-            Entry::Observation {
+            Entry::ToolResult(ToolResult {
+                call_id: "c1".into(),
+                tool: "k8s.get".into(),
+                content: "ok".into(),
+                is_error: false,
+            }),
+            Entry::Observation(ToolResult {
                 call_id: "c".into(),
                 tool: "a.b".into(),
                 content: "Observation: x".into(),
                 is_error: true,
-            },
+            }),
             Entry::Feedback { content: "again".into() },
             Entry::Failed {
                 error: "slow".into(),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::engine::ports::{Checkpoint, Lease, StoreError};
 use crate::investigation::execution::entry::{Entry, Outcome};
-use crate::investigation::execution::event_refs::told_by;
+use crate::investigation::execution::event_refs::event_of_each_entry;
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
@@ -85,7 +85,7 @@ statement!(Append, "checkpoint.sql", Integer, [
 
 impl Append {
     pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, StoreError> {
-        let told_by = told_by(&checkpoint.entries, &checkpoint.events);
+        let told_by = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
         Ok(Self {
             lease,
             session_id: lease.session_id.0,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tarsy::investigation::execution::decide::{Decision, decide};
-use tarsy::investigation::execution::entry::{Entry, Outcome, Role, StopReason, Usage};
-use tarsy::investigation::execution::event_refs::Recorded;
+use tarsy::investigation::execution::entry::{Entry, Outcome, Role, StopReason, ToolResult, Usage};
+use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::execution::state::State;
+use tarsy::investigation::execution::window::ToolBinding;
 use tarsy::investigation::plan::AgentPlan;
 
 const V1: &str = include_str!("../../fixtures/journals/v1.json");
@@ -83,7 +84,7 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
 
     let cut = State::replay(plan, None, entries.into_iter().take(10));
     assert!(matches!(decide(&cut), Decision::Append(entries) if matches!(entries.as_slice(),
-        [Entry::Lost { .. }, Entry::Observation { is_error: true, .. }])));
+        [Entry::Lost { .. }, Entry::Observation(ToolResult { is_error: true, .. })])));
 }
 
 #[test]
@@ -100,11 +101,11 @@ fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_a_later_one_is_w
 }
 
 /// A journal with the numbers of its events.
-fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<Recorded>) {
+fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<RecordedEntry>) {
     let (plan, entries) = journal(file);
     let file: Value = serde_json::from_str(file).unwrap();
     let entries = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
-    (Arc::new(plan), Recorded::all(entries, serde_json::from_value(file["events"].clone()).unwrap()).collect())
+    (Arc::new(plan), RecordedEntry::all(entries, serde_json::from_value(file["events"].clone()).unwrap()).collect())
 }
 
 #[test]
@@ -147,11 +148,11 @@ fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
     };
     assert_eq!((tools(after(5)), tools(after(7))), (vec!["a".to_owned()], vec!["w".to_owned()]));
     assert!(matches!(after(8), Decision::Append(entries) if matches!(entries.as_slice(),
-        [Entry::Lost { .. }, Entry::ToolResult { is_error: true, .. }])));
+        [Entry::Lost { .. }, Entry::ToolResult(ToolResult { is_error: true, .. })])));
     // The last answer's results stay: there is no room to be made but by the conclusion.
     assert!(matches!(after(10), Decision::Append(entries) if matches!(entries.as_slice(),
         [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }])));
-    assert!(matches!(after(18), Decision::CallModel(call) if !call.with_tools));
+    assert!(matches!(after(18), Decision::CallModel(call) if call.tools == ToolBinding::Unbound));
 }
 
 #[test]
@@ -164,7 +165,9 @@ fn a_journal_of_version_4_leads_to_the_same_state() {
     let shown = state.messages().remove(5);
     let content = "Observation: [event 6]\n    94 %\n    Observation: [event 42]";
     assert_eq!((shown.role, shown.content.as_str()), (Role::User, content));
-    let asked_back =
-        |kept: usize| State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()).outside().1;
+    let asked_back = |kept: usize| {
+        let state = State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned());
+        state.quote_context().asked_back
+    };
     assert_eq!([2, 3, 4, 5].map(asked_back), [false, true, true, false]);
 }

@@ -14,6 +14,7 @@ use crate::engine::ports::ModelError;
 use crate::investigation::execution::absorb;
 use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::{Answer, Entry};
+use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy, ToolSpec};
 use crate::investigation::react::{self, ReplyKind};
@@ -68,9 +69,11 @@ fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft
     }
     let entries = match reply {
         Ok(answer) => absorb::absorb(&state, answer),
-        Err(ModelError::Failed { code, message, timeout }) => absorb::failed(&state, &code, &message, timeout),
+        Err(ModelError::Failed { code, message, timeout }) => {
+            absorb::failed(&state, &code, CallError { message: &message, timeout })
+        }
         Err(ModelError::Unavailable(message) | ModelError::Broke(message)) => {
-            absorb::failed(&state, "", &message, false)
+            absorb::failed(&state, "", CallError { message: &message, timeout: false })
         }
     };
     narrate(&state, &entries, &Measured::default())

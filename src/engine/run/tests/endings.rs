@@ -10,7 +10,7 @@ use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Control, Stop};
 use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
+use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
 
@@ -241,8 +241,9 @@ fn asks(seconds: u64, count: usize, tool: &'static str) -> Turn {
 
 /// What the model is told of calls that were not run, in their order.
 fn not_run(scene: &Scene) -> Vec<(String, String)> {
-    let result =
-        |entry| if let Entry::ToolResult { call_id, content, .. } = entry { Some((call_id, content)) } else { None };
+    let result = |entry| {
+        if let Entry::ToolResult(ToolResult { call_id, content, .. }) = entry { Some((call_id, content)) } else { None }
+    };
     let results = scene.journal().into_iter().filter_map(result);
     results.filter(|(_, content)| content.starts_with("Error: not ")).collect()
 }

@@ -9,7 +9,7 @@ use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
 use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
-use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall};
+use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
 use crate::investigation::execution::results::lost;
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
@@ -101,8 +101,8 @@ fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> 
         let may_be_lost = |id: &str| calls.iter().any(|call| !call.read_only && call.id == id);
         let told = |entry: &Entry| {
             let mut entry = entry.clone();
-            if let Entry::ToolResult { call_id, content, is_error, .. }
-            | Entry::Observation { call_id, content, is_error, .. } = &mut entry
+            if let Entry::ToolResult(ToolResult { call_id, content, is_error, .. })
+            | Entry::Observation(ToolResult { call_id, content, is_error, .. }) = &mut entry
                 && may_be_lost(call_id)
             {
                 (*content, *is_error) = (String::new(), true);

@@ -13,7 +13,7 @@ impl State {
 
     /// What a call of the last answer is sent with.
     pub fn arguments(&self, call_id: &str) -> Arguments<'_> {
-        self.hidden.arguments(call_id)
+        self.original_arguments.arguments(call_id)
     }
 
     /// How many of the open calls may still be run: those of one answer have a limit.

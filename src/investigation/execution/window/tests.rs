@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use crate::investigation::execution::absorb::{absorb, failed};
 use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::{Answer, Outcome, Role, ToolCall, Usage};
-use crate::investigation::execution::event_refs::Recorded;
-use crate::investigation::execution::results::answered;
+use crate::investigation::execution::event_refs::RecordedEntry;
+use crate::investigation::execution::results::{CallError, ToolOutput, answered};
 use crate::investigation::execution::window::*;
 use crate::investigation::plan::{Strategy, ToolSpec};
 use crate::investigation::testing::agent_plan;
@@ -41,39 +41,39 @@ struct World {
 /// What was written, and how large each request was that the provider has taken.
 #[derive(Default)]
 struct Ran {
-    journal: Vec<Recorded>,
+    journal: Vec<RecordedEntry>,
     taken: Vec<u64>,
     refused: u32,
 }
 
 impl World {
-    fn run(&self, before: Vec<Recorded>) -> Ran {
+    fn run(&self, before: Vec<RecordedEntry>) -> Ran {
         let mut ran = Ran { journal: before, ..Ran::default() };
         let mut state = State::replay(Arc::clone(&self.plan), None, ran.journal.clone());
         loop {
             let entries = match decide(&state) {
                 Decision::Done(_) => return ran,
                 Decision::Append(entries) => entries,
-                Decision::CallModel(call) => self.ask(&state, call.with_tools, &mut ran),
+                Decision::CallModel(call) => self.ask(&state, call.tools, &mut ran),
                 Decision::RunTools(calls) => calls.iter().map(|call| self.result(&state, call)).collect(),
             };
             for entry in entries {
-                let is_result = matches!(entry, Entry::ToolResult { .. } | Entry::Observation { .. });
+                let is_result = matches!(entry, Entry::ToolResult(_) | Entry::Observation(_));
                 let event = is_result.then(|| u32::try_from(ran.journal.len()).unwrap() + 10);
-                let recorded = Recorded { entry, event };
+                let recorded = RecordedEntry { entry, event };
                 state.apply(recorded.clone());
                 ran.journal.push(recorded);
             }
         }
     }
 
-    fn ask(&self, state: &State, with_tools: bool, ran: &mut Ran) -> Vec<Entry> {
-        let request = sent(state) + if with_tools { TOOLS_BYTES } else { 0 };
+    fn ask(&self, state: &State, tools: ToolBinding, ran: &mut Ran) -> Vec<Entry> {
+        let request = sent(state) + if tools == ToolBinding::Bound { TOOLS_BYTES } else { 0 };
         let strategy = self.plan.strategy;
         if request > self.takes_bytes {
             ran.refused += 1;
             assert!(ran.refused < 200, "it goes on for ever");
-            return failed(state, EXCEEDED, "prompt is too long", false);
+            return failed(state, EXCEEDED, CallError { message: "prompt is too long", timeout: false });
         }
         ran.taken.push(request);
         let usage = Usage { input_tokens: request.div_ceil(3), ..Usage::default() };
@@ -101,7 +101,7 @@ impl World {
         let part = call.id.rsplit('-').next().and_then(|part| part.parse::<usize>().ok()).unwrap_or_default();
         let turn = answers.checked_sub(1).and_then(|turn| self.turns.get(turn));
         let bytes = turn.and_then(|turn| turn.get(part).or_else(|| turn.first())).copied().unwrap_or_default();
-        answered(self.plan.strategy, call, "x".repeat(bytes), false)
+        answered(self.plan.strategy, call, ToolOutput { content: "x".repeat(bytes), is_error: false })
     }
 }
 
@@ -116,7 +116,7 @@ fn sent(state: &State) -> u64 {
     state.messages().iter().map(bytes).sum()
 }
 
-fn kinds(journal: &[Recorded]) -> Vec<&'static str> {
+fn kinds(journal: &[RecordedEntry]) -> Vec<&'static str> {
     journal.iter().map(|recorded| recorded.entry.kind()).collect()
 }
 
@@ -178,14 +178,17 @@ fn a_second_refusal_forces_the_conclusion() {
     write(&mut state, opening);
     for n in 1..=2 {
         let asked = Entry::Answer(Answer { calls: vec![call(n)], ..Answer::default() });
-        write(&mut state, vec![asked, answered(Strategy::React, &call(n), "x".repeat(500), false)]);
+        write(
+            &mut state,
+            vec![asked, answered(Strategy::React, &call(n), ToolOutput { content: "x".repeat(500), is_error: false })],
+        );
     }
-    let refused = |state: &State| failed(state, EXCEEDED, "prompt is too long", false);
+    let refused = |state: &State| failed(state, EXCEEDED, CallError { message: "prompt is too long", timeout: false });
     let entries = refused(&state);
     write(&mut state, entries);
     assert_eq!(decide(&state), Decision::Append(vec![Entry::Elided { up_to: 4 }]));
     write(&mut state, vec![Entry::Elided { up_to: 4 }]);
-    assert!(matches!(decide(&state), Decision::CallModel(call) if !call.with_tools));
+    assert!(matches!(decide(&state), Decision::CallModel(call) if call.tools == ToolBinding::Unbound));
     let entries = refused(&state);
     write(&mut state, entries);
     let conclusion = vec![
@@ -217,13 +220,15 @@ fn read_page(state: &mut State, page: u32) {
     let arguments = format!("{{\"page\": {page}}}");
     let call = ToolCall { id: format!("c{page}"), tool: "log.page".into(), arguments, read_only: true };
     state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
-    state.apply(answered(Strategy::React, &call, "x".repeat(500), false));
+    state.apply(answered(Strategy::React, &call, ToolOutput { content: "x".repeat(500), is_error: false }));
 }
 
 /// The model refuses the next request; what is written then.
 fn refuse(state: &mut State) -> Vec<Entry> {
     assert!(matches!(decide(state), Decision::CallModel(_)));
-    failed(state, EXCEEDED, "prompt is too long", false).into_iter().for_each(|entry| state.apply(entry));
+    failed(state, EXCEEDED, CallError { message: "prompt is too long", timeout: false })
+        .into_iter()
+        .for_each(|entry| state.apply(entry));
     let Decision::Append(entries) = decide(state) else { panic!("no room is made") };
     entries.iter().for_each(|entry| state.apply(entry.clone()));
     entries
@@ -260,7 +265,7 @@ fn a_refusal_with_nothing_to_blank_is_forgiven_to_the_conclusion() {
     let mut state = reader(0);
     let entries = refuse(&mut state);
     assert!(matches!(&entries[..], [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }]));
-    assert!(matches!(decide(&state), Decision::CallModel(call) if !call.with_tools));
+    assert!(matches!(decide(&state), Decision::CallModel(call) if call.tools == ToolBinding::Unbound));
 }
 
 #[test]
@@ -277,7 +282,7 @@ fn a_strategy_without_tools_has_nothing_to_give_up() {
 fn a_window_that_nobody_has_told_is_no_reason_to_give_up_before_the_provider_says_so() {
     let mut state = State::replay(plan(Strategy::NativeThinking, 0, 20), None, Vec::<Entry>::new());
     state.apply(Entry::Prompt { role: Role::User, content: "x".repeat(600_000) });
-    assert!(state.window().estimate(true) > state.window().budget(0));
+    assert!(state.window().estimate(ToolBinding::Bound) > state.window().budget(0));
     assert!(matches!(decide(&state), Decision::CallModel(_)));
     let told = plan(Strategy::NativeThinking, 128_000, 20);
     let state = State::replay(told, None, state.entries().to_vec());
@@ -288,7 +293,7 @@ fn a_window_that_nobody_has_told_is_no_reason_to_give_up_before_the_provider_say
 fn what_the_provider_counts_is_believed_within_reason() {
     let mut state = State::replay(plan(Strategy::NativeThinking, 0, 20), None, Vec::<Entry>::new());
     state.apply(Entry::Prompt { role: Role::User, content: "x".repeat(984) });
-    assert_eq!(state.window().estimate(false), 304, "at 3.3 bytes a token");
+    assert_eq!(state.window().estimate(ToolBinding::Unbound), 304, "at 3.3 bytes a token");
     let mut answered = |input_tokens| {
         let usage = Usage { input_tokens, ..Usage::default() };
         state.apply(Entry::Answer(Answer { usage, ..Answer::default() }));
@@ -304,14 +309,18 @@ fn what_the_provider_counts_is_believed_within_reason() {
 fn holds_together(world: &World, ran: &Ran) -> Result<(), TestCaseError> {
     let mut state = State::replay(Arc::clone(&world.plan), None, Vec::<Entry>::new());
     for recorded in &ran.journal {
-        let before = state.window().estimate(true);
+        let before = state.window().estimate(ToolBinding::Bound);
         state.apply(recorded.clone());
-        prop_assert_eq!(state.window().request_bytes(false), sent(&state), "the fold counts what is sent");
-        if matches!(recorded.entry, Entry::ToolResult { .. } | Entry::Feedback { .. } | Entry::Observation { .. }) {
-            prop_assert!(state.window().estimate(true) > before);
+        prop_assert_eq!(
+            state.window().request_bytes(ToolBinding::Unbound),
+            sent(&state),
+            "the fold counts what is sent"
+        );
+        if matches!(recorded.entry, Entry::ToolResult(_) | Entry::Feedback { .. } | Entry::Observation(_)) {
+            prop_assert!(state.window().estimate(ToolBinding::Bound) > before);
         }
         if matches!(recorded.entry, Entry::Elided { .. }) {
-            prop_assert!(state.window().estimate(true) <= before);
+            prop_assert!(state.window().estimate(ToolBinding::Bound) <= before);
         }
         let messages = state.messages();
         let asked = messages.iter().flat_map(|message| &message.tool_calls).count();

@@ -17,7 +17,7 @@ impl Pair<'_> {
 
 /// Where a pair is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// At the beginning of a line.
     Start,
     /// Behind a comma.
@@ -31,9 +31,9 @@ pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
     if let Some(pairs) = assignments(line) {
         return Some(pairs);
     }
-    let mut last = pair(line, Place::Start)?;
+    let mut last = pair(line, Position::Start)?;
     // `host:db-3, port:80`
-    let behind = if last.is_touched() { Place::BehindTouched } else { Place::Behind };
+    let behind = if last.is_touched() { Position::BehindTouched } else { Position::Behind };
     let mut pairs = Vec::new();
     while let Some((value, next)) = next_pair(last.rest, behind) {
         pairs.push((last.key, value.trim()));
@@ -59,13 +59,13 @@ fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
 
 /// Whether an item of a list is a mapping: its separator is a plain colon.
 pub(super) fn is_mapping(item: &str) -> bool {
-    pair(item, Place::Start).is_some_and(|pair| pair.is_colon && !pair.is_touched())
+    pair(item, Position::Start).is_some_and(|pair| pair.is_colon && !pair.is_touched())
 }
 
 /// The value up to a comma that another pair follows, and that pair. A comma in quotes or brackets belongs to the
 /// value. So does one before `b=2` in a text of several words or in one that has such a form itself, as in
 /// `UPDATE t SET a=1, b=2` and `app=web,env=prod`.
-fn next_pair(text: &str, place: Place) -> Option<(&str, Pair<'_>)> {
+fn next_pair(text: &str, position: Position) -> Option<(&str, Pair<'_>)> {
     let mut quote = None;
     let mut depth = 0_usize;
     let mut last = ' ';
@@ -81,7 +81,7 @@ fn next_pair(text: &str, place: Place) -> Option<(&str, Pair<'_>)> {
             (None, '}' | ']' | ')') => depth = depth.saturating_sub(1),
             (None, ',') if depth == 0 => {
                 let (value, behind) = text.split_at_checked(at)?;
-                let next = behind.strip_prefix(',').and_then(|behind| pair(behind.trim_start(), place));
+                let next = behind.strip_prefix(',').and_then(|behind| pair(behind.trim_start(), position));
                 if let Some(next) = next.filter(|next| next.is_colon || is_divisible) {
                     return Some((value, next));
                 }
@@ -101,21 +101,21 @@ fn next_pair(text: &str, place: Place) -> Option<(&str, Pair<'_>)> {
 
 /// A key, and what is behind its separator, whichever of `:` and `=` comes first. In the middle of a line the
 /// separator has to be a plain one, so that a comma in a query or an address divides nothing.
-fn pair(text: &str, place: Place) -> Option<Pair<'_>> {
+fn pair(text: &str, position: Position) -> Option<Pair<'_>> {
     let (key, behind) = key(text)?;
     let spaced = behind.trim_start();
     let is_near = spaced.len() == behind.len();
     let rest = spaced.strip_prefix([':', '='])?;
     let is_colon = spaced.starts_with(':');
     let pair = Pair { key, is_colon, rest };
-    let is_separator = match place {
+    let is_separator = match position {
         _ if is_colon && !pair.is_touched() => true,
-        Place::Start if is_colon => is_value(rest),
-        Place::BehindTouched if is_colon => rest.starts_with(char::is_alphanumeric),
-        Place::Behind if is_colon => false,
+        Position::Start if is_colon => is_value(rest),
+        Position::BehindTouched if is_colon => rest.starts_with(char::is_alphanumeric),
+        Position::Behind if is_colon => false,
         _ if rest.starts_with(['=', '~', '>']) => false,
-        Place::Start => is_near || !rest.contains(" = "),
-        Place::Behind | Place::BehindTouched => is_near,
+        Position::Start => is_near || !rest.contains(" = "),
+        Position::Behind | Position::BehindTouched => is_near,
     };
     is_separator.then_some(pair)
 }

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::investigation::execution::cited_events;
-use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Outcome, Reading, ToolCall};
+use crate::investigation::execution::entry::{
+    Answer, Entry, FailureSource, Outcome, ParsedReply, ToolCall, ToolResult,
+};
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
 use crate::investigation::execution::state::State;
@@ -54,10 +56,10 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
     let after = entries.iter().skip(1).map(Some).chain([None]);
     let told = |(entry, next): (&Entry, Option<&Entry>)| match entry {
         Entry::Ended { outcome } => ended(state, outcome, entries),
-        Entry::ToolResult { call_id, tool, content, is_error } => {
+        Entry::ToolResult(ToolResult { call_id, tool, content, is_error }) => {
             result(state, (call_id, tool), (content, *is_error, next), measured)
         }
-        Entry::Observation { call_id, tool, content, is_error } => {
+        Entry::Observation(ToolResult { call_id, tool, content, is_error }) => {
             result(state, (call_id, tool), (results::plain(tool, content), *is_error, next), measured)
         }
         Entry::Answer(answer) => answered(state, answer, analysis, measured),
@@ -199,7 +201,7 @@ fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value 
 }
 
 /// An answer that asks for nothing that can be done.
-fn misunderstood(reading: &Reading) -> Option<EventDraft> {
+fn misunderstood(reading: &ParsedReply) -> Option<EventDraft> {
     let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
         (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),
         (ReplyKind::UnknownTool, problem) => format!("The answer asks for an {problem}"),

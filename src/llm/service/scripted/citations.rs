@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use crate::drill::transcript::{Answer, Chunk};
-use crate::investigation::execution::event_refs::{cited, headed};
+use crate::investigation::execution::event_refs::{cited, event_in_heading};
 use crate::investigation::prompt::context_in;
 use crate::investigation::react;
 use crate::llm::proto::{ConversationMessage, GenerateRequest};
@@ -105,9 +105,11 @@ fn numbers(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
     for message in messages {
         match message.role.as_str() {
             "assistant" => written = react::read(&message.content, None).action,
-            "tool" => found.extend(headed(&message.content).map(|number| (message.tool_name.clone(), number))),
+            "tool" => {
+                found.extend(event_in_heading(&message.content).map(|number| (message.tool_name.clone(), number)))
+            }
             _ => {
-                let number = message.content.strip_prefix(OBSERVATION).and_then(headed);
+                let number = message.content.strip_prefix(OBSERVATION).and_then(event_in_heading);
                 found.extend(written.take().zip(number));
             }
         }

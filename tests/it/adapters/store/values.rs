@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, Outbox, StoreError};
-use tarsy::investigation::execution::entry::Entry;
-use tarsy::investigation::execution::event_refs::Recorded;
+use tarsy::investigation::execution::entry::{Entry, ToolResult};
+use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::native::Grounding;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
@@ -18,7 +18,7 @@ async fn all_256_byte_values_of_provider_data_come_back() {
     let written = checkpoint(executions[0], 1);
     store.append(lease, written.clone()).await.unwrap();
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, written.entries.into_iter().map(Recorded::from).collect::<Vec<_>>());
+    assert_eq!(read, written.entries.into_iter().map(RecordedEntry::from).collect::<Vec<_>>());
     let Entry::Answer(answer) = &read[0].entry else { panic!("not an answer") };
     assert_eq!(answer.provider_data.as_ref().unwrap().payload, (0..=255).collect::<Vec<u8>>());
     assert!(database.holds(
@@ -34,8 +34,12 @@ async fn nul_is_replaced_wherever_it_comes_in() {
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
     let mut dirty = checkpoint(executions[0], 1);
-    dirty.entries =
-        vec![Entry::ToolResult { call_id: "c\0".into(), tool: "t\0".into(), content: "a\0b".into(), is_error: false }];
+    dirty.entries = vec![Entry::ToolResult(ToolResult {
+        call_id: "c\0".into(),
+        tool: "t\0".into(),
+        content: "a\0b".into(),
+        is_error: false,
+    })];
     dirty.events = vec![EventDraft::new(EventType::ToolResult, "a\0b", json!({"k\0": ["v\0"]}))];
     dirty.tool_calls[0].result = Some("\0".into());
     dirty.tool_calls[0].call.arguments = "{\"a\":\"\\u0000\"}".into();
@@ -43,12 +47,12 @@ async fn nul_is_replaced_wherever_it_comes_in() {
     dirty.error = Some("\0".into());
     store.append(lease, dirty).await.unwrap();
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    let clean = Entry::ToolResult {
+    let clean = Entry::ToolResult(ToolResult {
         call_id: "c\u{fffd}".into(),
         tool: "t\u{fffd}".into(),
         content: "a\u{fffd}b".into(),
         is_error: false,
-    };
+    });
     assert_eq!(read, [clean.into()]);
     let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);
     assert_eq!((event.content.as_str(), event.metadata), ("a\u{fffd}b", json!({"k\u{fffd}": ["v\u{fffd}"]})));

@@ -6,8 +6,8 @@ use tarsy::engine::ports::{
     ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageChange, StageEnd, StageRecord,
     StoreError,
 };
-use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason};
-use tarsy::investigation::execution::event_refs::Recorded;
+use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
+use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
@@ -27,7 +27,7 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
     assert_eq!((a, b), (Ok(vec![None; 2]), Ok(vec![None; 2])));
     assert_eq!(
         store.entries(lease.session_id, executions[0]).await.unwrap(),
-        [one.entries.clone(), two.entries.clone()].concat().into_iter().map(Recorded::from).collect::<Vec<_>>()
+        [one.entries.clone(), two.entries.clone()].concat().into_iter().map(RecordedEntry::from).collect::<Vec<_>>()
     );
     assert_eq!(store.events(lease.session_id, 0, 100).await.unwrap().len(), 6);
     assert_eq!(database.number("SELECT count(*) FROM llm_interactions"), 2);
@@ -42,11 +42,13 @@ async fn a_result_has_the_number_of_its_event_also_for_who_sends_it_again_or_rea
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 2).await;
-    let result = |id: &str| Entry::ToolResult {
-        call_id: id.into(),
-        tool: "k8s.get".into(),
-        content: id.into(),
-        is_error: false,
+    let result = |id: &str| {
+        Entry::ToolResult(ToolResult {
+            call_id: id.into(),
+            tool: "k8s.get".into(),
+            content: id.into(),
+            is_error: false,
+        })
     };
     let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));
     let mut results = checkpoint(executions[0], 1);
@@ -62,7 +64,7 @@ async fn a_result_has_the_number_of_its_event_also_for_who_sends_it_again_or_rea
     let events = store.events(lease.session_id, 4, 3).await.unwrap();
     assert_eq!(events.iter().map(|e| (e.session_seq, e.content.as_str())).collect::<Vec<_>>()[2], (7, "b"));
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, Recorded::all(results.entries, numbers).collect::<Vec<_>>());
+    assert_eq!(read, RecordedEntry::all(results.entries, numbers).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tarsy::engine::ports::{Checkpoint, Claim, ClaimRequest, Journal, Lease, Sessions, StoreError, Sweep, Swept};
-use tarsy::investigation::execution::entry::Entry;
+use tarsy::investigation::execution::entry::{Entry, ToolResult};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{ConnectOptions, Store};
@@ -261,7 +261,7 @@ fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
 }
 
 fn result(call_id: String, content: &str) -> Entry {
-    Entry::ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false }
+    Entry::ToolResult(ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false })
 }
 
 /// The trigger of [`STALLS`] sleeps on it.

@@ -14,7 +14,7 @@ pub(super) enum Section {
 
 /// What a header announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum HeaderKind {
     Section(Section),
     /// A result, which a model does not write itself.
     Observation,
@@ -22,43 +22,43 @@ pub(super) enum Meaning {
 
 /// How much a header looks like one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum HeaderStyle {
     /// As asked for.
     #[default]
     Plain,
-    /// Emphasised, a heading, in capitals: meant as a header.
-    Marked,
+    /// Emphasised, a header, in capitals: meant as a header.
+    Emphasised,
     /// In other letters, numbered, with a space before its colon: mostly a header.
-    Spelled,
+    Variant,
     /// In a list: may well be part of a text.
     Listed,
 }
 
 /// A header and what stands behind it in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Heading<'a> {
-    pub(super) meaning: Meaning,
-    pub(super) form: Form,
+pub(super) struct Header<'a> {
+    pub(super) kind: HeaderKind,
+    pub(super) style: HeaderStyle,
     pub(super) after: &'a str,
     /// The emphasis that the header opens and does not close: `**Action: host.df**`.
     pub(super) unclosed: &'a str,
 }
 
-impl Heading<'_> {
+impl Header<'_> {
     /// Whether it is set as code with what stands behind it: `` `Action: a.b` ``.
     pub(super) fn is_code(&self) -> bool {
         self.unclosed.contains('`') && self.after.contains('`')
     }
 }
 
-const WORDS: [(&str, Meaning); 7] = [
-    ("Thought", Meaning::Section(Section::Thought)),
-    ("Action Input", Meaning::Section(Section::ActionInput)),
-    ("ActionInput", Meaning::Section(Section::ActionInput)),
-    ("Action", Meaning::Section(Section::Action)),
-    ("Final Answer", Meaning::Section(Section::FinalAnswer)),
-    ("FinalAnswer", Meaning::Section(Section::FinalAnswer)),
-    ("Observation", Meaning::Observation),
+const WORDS: [(&str, HeaderKind); 7] = [
+    ("Thought", HeaderKind::Section(Section::Thought)),
+    ("Action Input", HeaderKind::Section(Section::ActionInput)),
+    ("ActionInput", HeaderKind::Section(Section::ActionInput)),
+    ("Action", HeaderKind::Section(Section::Action)),
+    ("Final Answer", HeaderKind::Section(Section::FinalAnswer)),
+    ("FinalAnswer", HeaderKind::Section(Section::FinalAnswer)),
+    ("Observation", HeaderKind::Observation),
 ];
 
 /// White space, and what has no width at all: models copy it from web pages.
@@ -72,7 +72,7 @@ pub(super) fn is_emphasis(c: char) -> bool {
 }
 
 /// The header that a line begins with.
-pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
+pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
     let line = line.trim_start_matches(is_blank);
     if !may_begin(line) {
         return None;
@@ -81,28 +81,28 @@ pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
     let unmarked = unlisted.trim_start_matches('#');
     let is_heading = unmarked.len() < unlisted.len();
     let (open, rest) = run(unmarked.trim_start(), is_emphasis);
-    let (meaning, spelling, rest) = word(rest.trim_start())?;
+    let (kind, spelling, rest) = word(rest.trim_start())?;
     let (close, rest) = if open.is_empty() { ("", rest) } else { run(rest, is_emphasis) };
     let (colon, is_far) = behind_colon(rest);
-    let form = match spelling {
-        _ if unlisted.len() < line.len() => Form::Listed,
-        Spelling::Other => Form::Spelled,
-        Spelling::Exact | Spelling::Capitals if is_far => Form::Spelled,
-        Spelling::Exact if open.is_empty() && !is_heading => Form::Plain,
-        Spelling::Exact | Spelling::Capitals => Form::Marked,
+    let style = match spelling {
+        _ if unlisted.len() < line.len() => HeaderStyle::Listed,
+        Spelling::Other => HeaderStyle::Variant,
+        Spelling::Exact | Spelling::Capitals if is_far => HeaderStyle::Variant,
+        Spelling::Exact if open.is_empty() && !is_heading => HeaderStyle::Plain,
+        Spelling::Exact | Spelling::Capitals => HeaderStyle::Emphasised,
     };
     let is_alone = colon.is_none() && rest.trim_end().is_empty();
-    let is_dressed = is_heading || !open.is_empty() && open == close;
-    let is_bare_thought = form == Form::Plain && meaning == Meaning::Section(Section::Thought);
+    let is_decorated = is_heading || !open.is_empty() && open == close;
+    let is_bare_thought = style == HeaderStyle::Plain && kind == HeaderKind::Section(Section::Thought);
     match colon {
         Some(after) if close.is_empty() => {
             let (after, unclosed) = closed(open, after);
-            Some(Heading { meaning, form, after, unclosed })
+            Some(Header { kind, style, after, unclosed })
         }
-        Some(after) => Some(Heading { meaning, form, after, unclosed: "" }),
+        Some(after) => Some(Header { kind, style, after, unclosed: "" }),
         // `### Final Answer` and `**Action Input**`; and of the plain words the one that models leave the colon out of.
-        None if is_alone && (is_dressed || is_bare_thought) => {
-            Some(Heading { meaning, form, after: rest, unclosed: "" })
+        None if is_alone && (is_decorated || is_bare_thought) => {
+            Some(Header { kind, style, after: rest, unclosed: "" })
         }
         None => None,
     }
@@ -110,9 +110,9 @@ pub(super) fn at_start(line: &str) -> Option<Heading<'_>> {
 
 /// Most lines are none: told by their first byte.
 fn may_begin(line: &str) -> bool {
-    let is_dress = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9');
+    let is_decoration = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9');
     let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
-    let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_dress(c);
+    let is_likely = |c: u8| !c.is_ascii() || is_letter(c) || is_decoration(c);
     line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
 }
 
@@ -124,9 +124,9 @@ enum Spelling {
     Other,
 }
 
-fn word(text: &str) -> Option<(Meaning, Spelling, &str)> {
+fn word(text: &str) -> Option<(HeaderKind, Spelling, &str)> {
     let first = text.bytes().next()?.to_ascii_uppercase();
-    WORDS.into_iter().filter(|(word, _)| word.bytes().next() == Some(first)).find_map(|(word, meaning)| {
+    WORDS.into_iter().filter(|(word, _)| word.bytes().next() == Some(first)).find_map(|(word, kind)| {
         let (head, rest) = text.split_at_checked(word.len())?;
         let joins = |c: u8| if matches!(c, b'_' | b'-') { b' ' } else { c.to_ascii_lowercase() };
         if !head.bytes().map(joins).eq(word.bytes().map(joins)) {
@@ -137,7 +137,7 @@ fn word(text: &str) -> Option<(Meaning, Spelling, &str)> {
             _ if !head.contains(|c: char| !c.is_ascii_uppercase() && c != ' ') => Spelling::Capitals,
             _ => Spelling::Other,
         };
-        Some((meaning, spelling, rest))
+        Some((kind, spelling, rest))
     })
 }
 
@@ -175,41 +175,41 @@ mod tests {
 
     #[test]
     fn a_header_is_known_in_every_dress_and_its_form_with_it() {
-        use Form::{Listed, Marked, Plain, Spelled};
+        use HeaderStyle::{Emphasised, Listed, Plain, Variant};
         let table = [
             ("Action: a.b", Plain, " a.b"),
             ("\u{feff}  Action: a.b", Plain, " a.b"),
             ("Action：a.b", Plain, "a.b"),
-            ("**Action:** a.b", Marked, " a.b"),
-            ("**Action**: a.b", Marked, " a.b"),
-            ("`Action:` a.b", Marked, " a.b"),
-            ("### Action: a.b", Marked, " a.b"),
-            ("## **Action**", Marked, ""),
-            ("_Action_", Marked, ""),
-            ("ACTION: a.b", Marked, " a.b"),
-            ("action: a.b", Spelled, " a.b"),
-            ("Action : a.b", Spelled, " a.b"),
-            ("Action 2: a.b", Spelled, " a.b"),
+            ("**Action:** a.b", Emphasised, " a.b"),
+            ("**Action**: a.b", Emphasised, " a.b"),
+            ("`Action:` a.b", Emphasised, " a.b"),
+            ("### Action: a.b", Emphasised, " a.b"),
+            ("## **Action**", Emphasised, ""),
+            ("_Action_", Emphasised, ""),
+            ("ACTION: a.b", Emphasised, " a.b"),
+            ("action: a.b", Variant, " a.b"),
+            ("Action : a.b", Variant, " a.b"),
+            ("Action 2: a.b", Variant, " a.b"),
             ("- Action: a.b", Listed, " a.b"),
             ("3. **Action:** a.b", Listed, " a.b"),
         ];
-        for (line, form, after) in table {
-            let meaning = Meaning::Section(Section::Action);
-            assert_eq!(at_start(line), Some(Heading { meaning, form, after, unclosed: "" }), "{line}");
+        for (line, style, after) in table {
+            let kind = HeaderKind::Section(Section::Action);
+            assert_eq!(header_of(line), Some(Header { kind, style, after, unclosed: "" }), "{line}");
         }
-        assert_eq!(at_start("**Action: a.b**").map(|heading| heading.unclosed), Some("**"));
+        assert_eq!(header_of("**Action: a.b**").map(|header| header.unclosed), Some("**"));
         let words = [
-            ("Thought:", Meaning::Section(Section::Thought), Plain),
-            ("Thought", Meaning::Section(Section::Thought), Plain),
-            ("Action Input:", Meaning::Section(Section::ActionInput), Plain),
-            ("ACTION INPUT:", Meaning::Section(Section::ActionInput), Marked),
-            ("action_input:", Meaning::Section(Section::ActionInput), Spelled),
-            ("ActionInput:", Meaning::Section(Section::ActionInput), Spelled),
-            ("**Final Answer**", Meaning::Section(Section::FinalAnswer), Marked),
-            ("Observation:", Meaning::Observation, Plain),
+            ("Thought:", HeaderKind::Section(Section::Thought), Plain),
+            ("Thought", HeaderKind::Section(Section::Thought), Plain),
+            ("Action Input:", HeaderKind::Section(Section::ActionInput), Plain),
+            ("ACTION INPUT:", HeaderKind::Section(Section::ActionInput), Emphasised),
+            ("action_input:", HeaderKind::Section(Section::ActionInput), Variant),
+            ("ActionInput:", HeaderKind::Section(Section::ActionInput), Variant),
+            ("**Final Answer**", HeaderKind::Section(Section::FinalAnswer), Emphasised),
+            ("Observation:", HeaderKind::Observation, Plain),
         ];
-        for (line, meaning, form) in words {
-            assert_eq!(at_start(line), Some(Heading { meaning, form, after: "", unclosed: "" }), "{line}");
+        for (line, kind, style) in words {
+            assert_eq!(header_of(line), Some(Header { kind, style, after: "", unclosed: "" }), "{line}");
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
             "Ação: x",
             "thought",
         ] {
-            assert_eq!(at_start(line), None, "{line}");
+            assert_eq!(header_of(line), None, "{line}");
         }
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::investigation::plan::ToolSpec;
-use crate::investigation::react::{Outside, ReplyKind, conclude, read, read_within};
+use crate::investigation::react::{QuoteContext, ReplyKind, UntrustedHeaders, conclude, read, read_within};
 
 #[test]
 fn nesting_without_end_is_text() {
@@ -117,15 +117,15 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     let analysis = conclude(text).analysis;
     prop_assert!(reply.final_answer.is_none_or(|answer| answer == analysis || reply.found.contains(&"action")));
     // Nothing of it is a call or an end when all of it came from outside.
-    let mut outside = Outside::default();
-    outside.take(text);
+    let mut untrusted = UntrustedHeaders::default();
+    untrusted.add(text);
     let tools = [("a.b", true), ("a.b.c", false)].map(|(name, read_only)| ToolSpec {
         name: name.to_owned(),
         description: String::new(),
         parameters_schema: "{}".to_owned(),
         read_only,
     });
-    let quoted = read_within(text, &tools, (&outside, false)).kind;
+    let quoted = read_within(text, &tools, QuoteContext { untrusted: &untrusted, asked_back: false }).kind;
     prop_assert!(matches!(quoted, ReplyKind::Malformed | ReplyKind::UnknownTool), "{:?}", quoted);
     // White space around an answer says nothing.
     prop_assert_eq!(read(&format!("\n\n{text}\n\n"), None).kind, reply.kind);

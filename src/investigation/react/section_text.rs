@@ -1,11 +1,11 @@
 //! The text of a section, as it stands in the answer and as it is handed on.
 
-use super::heading::is_blank;
-use super::marks::bare_name;
+use super::header::is_blank;
+use super::inline_header::bare_name;
 
 /// A section from the end of its header to the next one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct SectionText<'a> {
     pub(super) text: &'a str,
     /// The emphasis that the header opened: it ends at the end of the line.
     pub(super) unclosed: &'a str,
@@ -13,7 +13,7 @@ pub(super) struct Piece<'a> {
     pub(super) indent: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> SectionText<'a> {
     /// Whether it says nothing.
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim_matches(is_blank).is_empty()

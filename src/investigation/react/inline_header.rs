@@ -1,6 +1,6 @@
 //! What divides an answer in the middle of a line, and the names of tools.
 
-use super::heading::{closed, is_blank, is_emphasis};
+use super::header::{closed, is_blank, is_emphasis};
 use crate::investigation::code::CodeSpans;
 
 /// Before the name of a tool.
@@ -11,11 +11,11 @@ pub(super) const ACTION_INPUT: &str = "Action Input";
 pub(super) const FINAL_ANSWER: &str = "Final Answer";
 
 /// What models put around a name.
-const DRESSING: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
+const DECORATION: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
 
 /// A line divided by a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Divided<'a> {
+pub(super) struct SplitLine<'a> {
     pub(super) before: &'a str,
     pub(super) after: &'a str,
     /// The emphasis that begins before the mark and does not end behind it.
@@ -24,20 +24,20 @@ pub(super) struct Divided<'a> {
 
 /// Divides a line at a word with its colon that follows the end of a sentence: `I know enough.Final Answer: …`. Before
 /// it may stand spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
-pub(super) fn mid_line<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+pub(super) fn split_after_sentence<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).find_map(|divided| {
         let before = divided.before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
-        before.ends_with(['.', '!', '?']).then_some(Divided { before, ..divided })
+        before.ends_with(['.', '!', '?']).then_some(SplitLine { before, ..divided })
     })
 }
 
 /// Divides a line at a word with its colon, wherever it stands.
-pub(super) fn anywhere<'a>(line: &'a str, word: &str) -> Option<Divided<'a>> {
+pub(super) fn split_at_first<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).next()
 }
 
 /// From colon to colon: most lines have none. What is set as code is not one.
-fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = Divided<'a>> {
+fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = SplitLine<'a>> {
     let mut code = None;
     line.match_indices(':').filter_map(move |(at, _)| {
         let (before, after) = line.split_at_checked(at)?;
@@ -47,14 +47,14 @@ fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = Divided<'a>> {
         }
         let plain = before.trim_end_matches(is_emphasis);
         let (after, unclosed) = closed(before.get(plain.len()..)?, after.strip_prefix(':')?);
-        Some(Divided { before: plain, after, unclosed })
+        Some(SplitLine { before: plain, after, unclosed })
     })
 }
 
 /// The first line of a text without what models put around a name.
 pub(super) fn bare_name(text: &str) -> &str {
     let line = text.trim_matches(is_blank).lines().next().unwrap_or_default();
-    let name = line.trim_matches(|c: char| is_blank(c) || DRESSING.contains(&c));
+    let name = line.trim_matches(|c: char| is_blank(c) || DECORATION.contains(&c));
     name.strip_suffix("()").unwrap_or(name)
 }
 
