@@ -1,8 +1,9 @@
-//! Connections of a listener: how many there may be, in all and from one address. Owns no socket and knows no protocol.
+//! TCP listeners: how many connections one may hold, in all and from one client, and the HTTP listener of the roles.
 //!
-//! A connection that has not asked for anything yet costs its client nothing. So where there are too many, the one that has
-//! waited longest gives its seat up to the next, and honest clients are served beside any number of silent ones.
+//! An idle connection costs its client nothing. So a listener at its limit closes the connection that has been idle for
+//! longest, and honest clients are served beside any number of silent ones.
 
-mod seats;
+mod connections;
+pub mod http;
 
-pub use seats::{Busy, Limits, Seat, Seats};
+pub use connections::{ConnectionLimiter, ConnectionPermit, InUse, Limits};

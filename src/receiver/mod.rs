@@ -1,13 +1,13 @@
-//! The door for monitoring systems that speak HTTP and not NATS: `POST /alertmanager`, `/grafana`, `/alert`.
+//! The HTTP receiver for webhooks of monitoring systems: `POST /alertmanager`, `/grafana` and `/alert`.
 //!
-//! Owns the rules of the door (who may come in, what is an alert, what is answered) and the life of its connections.
-//! It keeps nothing: what comes in is handed to a [`Queue`] and answered with 202 only after that has it. It knows no
-//! broker. Alertmanager gives an answer 4xx up for good and tries again after 5xx: so 4xx is only what can never succeed.
+//! Checks a request, passes its alert to a [`Queue`], and answers 202 only after the queue has stored the alert. The
+//! receiver itself stores nothing and knows no broker. Alertmanager drops an alert after a 4xx and tries again after a
+//! 5xx, so a 4xx is only sent for a request that can never succeed.
 
-mod answer;
-mod request;
 mod server;
+mod request;
 mod token;
+mod response;
 
 use std::future::Future;
 use std::time::Duration;
@@ -21,81 +21,70 @@ use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::listener::Limits;
 
-/// The rules of a door.
+/// The rules of a receiver.
 #[derive(Debug)]
 pub struct Settings {
-    /// What clients have to show; `None` lets everybody in.
+    /// The bearer token that clients have to send; `None` accepts every client.
     pub token: Option<Token>,
-    /// A longer body is refused without being read.
+    /// A longer body is rejected without being read.
     pub max_body_bytes: usize,
-    /// What becomes of the headers of a request.
-    pub headers: Headers,
-    /// For the head of a request; also how long a connection may be idle.
-    pub head_patience: Duration,
-    /// For the body of a request.
-    pub patience: Duration,
-    /// Connections at the same time.
+    pub headers: HeaderRules,
+    /// For the head of a request; also the longest time that a connection may be idle.
+    pub header_timeout: Duration,
+    pub body_timeout: Duration,
     pub limits: Limits,
 }
 
-/// What becomes of the headers of a request. One that is on no list is not looked at.
+/// Which headers of a request are passed on. A header in no list is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Headers {
-    /// They go with the alert.
-    pub passed: Vec<&'static str>,
-    /// They do not, and the answer names them: the alert counts more than a wish that comes with it.
-    pub left_out: Vec<&'static str>,
-    /// A request with one of them is no alert.
-    pub refused: Vec<&'static str>,
+pub struct HeaderRules {
+    /// Published with the alert.
+    pub forwarded: Vec<&'static str>,
+    /// Not published, but named in the response: losing the alert would be worse than losing the header.
+    pub ignored: Vec<&'static str>,
+    /// A request with one of these is not an alert and is rejected.
+    pub forbidden: Vec<&'static str>,
 }
 
-/// An alert that may come in.
+/// An alert that passed every check and can be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visitor {
-    /// How it is queued: what the client says, else the severity in the body.
+pub struct InboundAlert {
+    /// From the query of the request, otherwise from the body.
     pub priority: Severity,
-    /// Where it knocked, as the end of a subject: `alertmanager`, `grafana` or `http`.
+    /// The end of its subject, from the endpoint: `alertmanager`, `grafana` or `http`.
     pub suffix: &'static str,
-    /// Names as in [`Headers::passed`].
+    /// Names as in [`HeaderRules::forwarded`].
     pub headers: Vec<(&'static str, String)>,
-    /// Names as in [`Headers::left_out`]: what the client sent in vain.
-    pub left_out: Vec<&'static str>,
+    /// Names as in [`HeaderRules::ignored`] that the client sent.
+    pub ignored_headers: Vec<&'static str>,
     /// As received.
     pub body: Bytes,
 }
 
-/// An alert that is kept.
+/// Where a published alert is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// The id of its investigation.
+pub struct Published {
     pub session_id: SessionId,
-    /// Where it is.
     pub subject: String,
-    /// Its sequence there.
     pub stream_sequence: u64,
 }
 
-/// Why an alert is not kept.
+/// Why an alert was not published.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// Not now: worth another try after this time.
-    Later {
-        /// For people.
-        why: String,
-        /// When.
-        retry_after: Duration,
-    },
-    /// Larger than what can be kept.
+pub enum PublishError {
+    /// The queue is unavailable or full: the client may try again after `retry_after`.
+    Unavailable { reason: String, retry_after: Duration },
+    /// The alert is larger than what the queue stores.
     TooLarge(String),
-    /// Never.
-    Never(String),
+    /// The queue will never accept this alert.
+    Invalid(String),
 }
 
-/// Where alerts are kept.
+/// Stores alerts for workers.
 pub trait Queue: Send + Sync + 'static {
-    /// Returns when the alert is kept, in bounded time.
+    /// Returns when the alert is stored, in bounded time.
     ///
     /// # Errors
-    /// When it is not, or not known to be.
-    fn put(&self, alert: Visitor) -> impl Future<Output = Result<Stored, Refused>> + Send;
+    /// When the alert is not stored, or it is unknown whether it is.
+    fn publish(&self, alert: InboundAlert) -> impl Future<Output = Result<Published, PublishError>> + Send;
 }

@@ -1,23 +1,23 @@
-//! From a request to an alert that may come in, or to the reason why not.
+//! Checks a request and reads its alert.
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::{HeaderMap, Method, Request};
 
-use super::answer::Fault;
-use super::{Headers, Settings, Visitor};
+use super::response::Rejection;
+use super::{HeaderRules, InboundAlert, Settings};
 use crate::investigation::alert::Severity;
 use crate::investigation::intake::{Hints, normalise};
 
-/// The three entrances.
+/// The three paths that take alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entrance {
+pub(super) enum Endpoint {
     Alertmanager,
     Grafana,
     Alert,
 }
 
-impl Entrance {
+impl Endpoint {
     pub(super) fn of_path(path: &str) -> Option<Self> {
         match path {
             "/alertmanager" => Some(Self::Alertmanager),
@@ -27,7 +27,7 @@ impl Entrance {
         }
     }
 
-    /// The word in metrics.
+    /// The value of the metric label `path`.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Alertmanager => "alertmanager",
@@ -44,9 +44,9 @@ impl Entrance {
         }
     }
 
-    /// Whether what the intake made of the body belongs here. Grafana's form is Alertmanager's with more fields, and a
-    /// proxy may add or drop those: each of the two entrances takes both.
-    fn takes(self, source: &str) -> bool {
+    /// Whether a body from this source may be sent here. Grafana's form is Alertmanager's with more fields, which a proxy
+    /// may add or drop, so each of the two endpoints accepts both.
+    fn accepts(self, source: &str) -> bool {
         match self {
             Self::Alertmanager | Self::Grafana => matches!(source, "alertmanager" | "grafana"),
             Self::Alert => true,
@@ -54,73 +54,82 @@ impl Entrance {
     }
 }
 
-/// Browsers send these with what a page asks for, and pages cannot leave them out.
-const FROM_PAGES: [&str; 2] = ["origin", "sec-fetch-site"];
+/// Browsers add these headers to the requests of a page, and the page cannot remove them.
+const BROWSER_HEADERS: [&str; 2] = ["origin", "sec-fetch-site"];
 
-/// Reads a request, its body last: nobody who may not come in gets that far.
+/// Checks the head of a request, then reads its body: the body of a rejected client is not read.
 pub(super) async fn read(
     settings: &Settings,
-    entrance: Option<Entrance>,
+    endpoint: Option<Endpoint>,
     request: Request<Incoming>,
-) -> Result<Visitor, Fault> {
+) -> Result<InboundAlert, Rejection> {
     let (head, body) = request.into_parts();
-    let entrance = entrance.ok_or(Fault::NoSuchPath)?;
+    let endpoint = endpoint.ok_or(Rejection::UnknownPath)?;
     if head.method != Method::POST {
-        return Err(Fault::OnlyPost);
+        return Err(Rejection::MethodNotAllowed);
     }
-    if settings.token.as_ref().is_some_and(|token| !token.is_shown(&head.headers)) {
-        return Err(Fault::Unauthorized);
+    if settings.token.as_ref().is_some_and(|token| !token.matches(&head.headers)) {
+        return Err(Rejection::Unauthorized);
     }
-    if settings.token.is_none() && FROM_PAGES.iter().any(|name| head.headers.contains_key(*name)) {
-        return Err(Fault::Browser);
+    if settings.token.is_none() && BROWSER_HEADERS.iter().any(|name| head.headers.contains_key(*name)) {
+        return Err(Rejection::FromWebPage);
     }
-    let chosen = priority(head.uri.query().unwrap_or_default())?;
-    let headers = passed(&head.headers, &settings.headers)?;
-    let left_out = present(&head.headers, &settings.headers.left_out).collect();
-    let body = whole(settings, body).await?;
-    let alert = normalise(&body, &Hints::default()).map_err(|error| Fault::Never(error.to_string()))?;
-    if !entrance.takes(&alert.source) {
-        return Err(Fault::Never(format!("body is no webhook of Alertmanager or Grafana but {}", alert.source)));
+    let requested = priority(head.uri.query().unwrap_or_default())?;
+    let headers = forwarded(&head.headers, &settings.headers)?;
+    let ignored_headers = present(&head.headers, &settings.headers.ignored).collect();
+    let body = read_body(settings, body).await?;
+    let alert = normalise(&body, &Hints::default()).map_err(|error| Rejection::Invalid(error.to_string()))?;
+    if !endpoint.accepts(&alert.source) {
+        return Err(Rejection::Invalid(format!(
+            "body is not a webhook of Alertmanager or Grafana but {}",
+            alert.source
+        )));
     }
-    Ok(Visitor { priority: chosen.unwrap_or(alert.severity), suffix: entrance.suffix(), headers, left_out, body })
+    let priority = requested.unwrap_or(alert.severity);
+    Ok(InboundAlert { priority, suffix: endpoint.suffix(), headers, ignored_headers, body })
 }
 
-/// The value of `priority` in a query; other keys are nobody's business.
-fn priority(query: &str) -> Result<Option<Severity>, Fault> {
+/// The value of `priority` in a query. Other keys are ignored.
+fn priority(query: &str) -> Result<Option<Severity>, Rejection> {
     let Some(word) = query.split('&').find_map(|pair| pair.strip_prefix("priority=")) else {
         return Ok(None);
     };
-    word.parse().map(Some).map_err(|_| Fault::Never("priority is one of critical, high, normal, low".to_owned()))
+    word.parse()
+        .map(Some)
+        .map_err(|_| Rejection::Invalid("priority is one of critical, high, normal, low".to_owned()))
 }
 
 fn present(headers: &HeaderMap, names: &[&'static str]) -> impl Iterator<Item = &'static str> {
     names.iter().copied().filter(|name| headers.contains_key(*name))
 }
 
-fn passed(headers: &HeaderMap, rules: &Headers) -> Result<Vec<(&'static str, String)>, Fault> {
-    if let Some(name) = present(headers, &rules.refused).next() {
-        return Err(Fault::Never(format!("header {name}: a webhook is an alert and no question; tarsy ask asks")));
+fn forwarded(headers: &HeaderMap, rules: &HeaderRules) -> Result<Vec<(&'static str, String)>, Rejection> {
+    if let Some(name) = present(headers, &rules.forbidden).next() {
+        return Err(Rejection::Invalid(format!(
+            "header {name} is not accepted: a webhook is an alert, not a question; to ask one, run tarsy ask"
+        )));
     }
-    let given = rules.passed.iter().filter_map(|name| Some((*name, headers.get(*name)?)));
+    let given = rules.forwarded.iter().filter_map(|name| Some((*name, headers.get(*name)?)));
     let text = |(name, value): (&'static str, &hyper::header::HeaderValue)| {
         let text = std::str::from_utf8(value.as_bytes());
-        text.map(|text| (name, text.to_owned())).map_err(|_| Fault::Never(format!("header {name} is not UTF-8 text")))
+        text.map(|text| (name, text.to_owned()))
+            .map_err(|_| Rejection::Invalid(format!("header {name} is not UTF-8 text")))
     };
     given.map(text).collect()
 }
 
-/// The whole body. One that says that it is too long is not read at all, one that becomes so no further.
-async fn whole(settings: &Settings, body: Incoming) -> Result<Bytes, Fault> {
+/// Reads the whole body. If its declared length is too large, nothing is read; otherwise reading stops at the limit.
+async fn read_body(settings: &Settings, body: Incoming) -> Result<Bytes, Rejection> {
     let limit = settings.max_body_bytes;
-    let too_large = || Fault::TooLarge(format!("body is larger than {limit} bytes"));
+    let too_large = || Rejection::TooLarge(format!("body is larger than {limit} bytes"));
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(too_large());
     }
-    match tokio::time::timeout(settings.patience, Limited::new(body, limit).collect()).await {
+    match tokio::time::timeout(settings.body_timeout, Limited::new(body, limit).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Fault::Never(format!("body cannot be read: {error}"))),
-        Err(_elapsed) => Err(Fault::Slow(settings.patience)),
+        Ok(Err(error)) => Err(Rejection::Invalid(format!("cannot read the body: {error}"))),
+        Err(_elapsed) => Err(Rejection::SlowBody(settings.body_timeout)),
     }
 }
 
@@ -140,22 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn only_listed_headers_come_in_and_under_their_listed_names() {
-        let rules = Headers {
-            passed: vec!["Tarsy-Title", "Tarsy-Chain"],
-            left_out: vec!["Tarsy-Force", "Tarsy-Retry-Of"],
-            refused: vec!["Tarsy-Parent-Id"],
+    fn only_listed_headers_are_forwarded_and_under_their_listed_names() {
+        let rules = HeaderRules {
+            forwarded: vec!["Tarsy-Title", "Tarsy-Chain"],
+            ignored: vec!["Tarsy-Force", "Tarsy-Retry-Of"],
+            forbidden: vec!["Tarsy-Parent-Id"],
         };
         let mut headers = HeaderMap::new();
         headers.insert("tarsy-title", HeaderValue::from_bytes("größer".as_bytes()).unwrap());
         headers.insert("nats-msg-id", HeaderValue::from_static("x"));
         headers.insert("tarsy-force", HeaderValue::from_static("true"));
-        assert_eq!(passed(&headers, &rules).unwrap(), [("Tarsy-Title", "größer".to_owned())]);
-        assert_eq!(present(&headers, &rules.left_out).collect::<Vec<_>>(), ["Tarsy-Force"]);
+        assert_eq!(forwarded(&headers, &rules).unwrap(), [("Tarsy-Title", "größer".to_owned())]);
+        assert_eq!(present(&headers, &rules.ignored).collect::<Vec<_>>(), ["Tarsy-Force"]);
         headers.insert("tarsy-chain", HeaderValue::from_bytes(&[0xff]).unwrap());
-        assert!(passed(&headers, &rules).is_err());
+        assert!(forwarded(&headers, &rules).is_err());
         headers.remove("tarsy-chain");
         headers.insert("TARSY-PARENT-ID", HeaderValue::from_static("x"));
-        assert!(matches!(passed(&headers, &rules), Err(Fault::Never(why)) if why.contains("Tarsy-Parent-Id")));
+        assert!(matches!(forwarded(&headers, &rules), Err(Rejection::Invalid(why)) if why.contains("Tarsy-Parent-Id")));
     }
 }

@@ -1,4 +1,4 @@
-//! The life of the door and of each connection.
+//! Serves the receiver's endpoints and counts its requests and connections.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,128 +6,86 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::answer::answer;
-use super::request::{Entrance, read};
+use super::request::{Endpoint, read};
+use super::response::response;
 use super::{Queue, Settings};
-use crate::listener::{Seat, Seats};
+use crate::listener::http;
 
-/// For requests that are open when the door is closed; longer than a body and the queue may take together.
-const DRAIN: Duration = Duration::from_secs(25);
-/// After the system refused a connection: it is out of file descriptors, and trying again at once does not help.
-const REFUSED: Duration = Duration::from_millis(200);
-/// So many times the patience a connection may last; its client opens another one.
-const LIFE: u32 = 30;
-/// So many times the patience a request may take: its head, its body, the queue.
-const LAST_REQUEST: u32 = 3;
-/// Of a request's head. Webhooks have a few hundred.
-const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Longer than a body and the queue may take together.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
+/// The lifetime of a connection, as a multiple of the body timeout.
+const LIFETIME_FACTOR: u32 = 30;
+/// The time that one request may take for its head, its body and the queue, as a multiple of the body timeout.
+const REQUEST_FACTOR: u32 = 3;
+/// Tells a client without a connection permit to try again.
+const OVER_LIMIT: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// What every connection needs.
+/// Receives alerts on `listener` until `stop` is cancelled, then finishes the open requests for a bounded time.
+pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q, stop: CancellationToken) {
+    let options = http::Options {
+        name: "alerts",
+        limits: settings.limits,
+        header_timeout: settings.header_timeout,
+        lifetime: Some(LIFETIME_FACTOR * settings.body_timeout),
+        last_request_timeout: REQUEST_FACTOR * settings.body_timeout,
+        drain_timeout: DRAIN_TIMEOUT,
+        over_limit_response: OVER_LIMIT,
+    };
+    let receiver = Arc::new(Receiver { settings, queue });
+    let new_service = || {
+        let (receiver, counted) = (Arc::clone(&receiver), CountedConnection::new());
+        service_fn(move |request| {
+            let _ends_with_the_connection = &counted;
+            let receiver = Arc::clone(&receiver);
+            async move { Ok::<_, Infallible>(receiver.respond(request).await) }
+        })
+    };
+    http::serve(listener, options, new_service, stop).await;
+}
+
+/// Counts one open connection until it is dropped.
+struct CountedConnection;
+
+impl CountedConnection {
+    fn new() -> Self {
+        metrics::gauge!("tarsy_receive_connections").increment(1);
+        Self
+    }
+}
+
+impl Drop for CountedConnection {
+    fn drop(&mut self) {
+        metrics::gauge!("tarsy_receive_connections").decrement(1);
+    }
+}
+
+/// The part that all connections share.
 #[derive(Debug)]
-struct Door<Q> {
+struct Receiver<Q> {
     settings: Settings,
     queue: Q,
 }
 
-/// Lets alerts in on `listener` until `stop` is cancelled, then finishes the open requests for a bounded time.
-pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q, stop: CancellationToken) {
-    let seats = Seats::new("alerts", settings.limits);
-    let door = Arc::new(Door { settings, queue });
-    let connections = TaskTracker::new();
-    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        match accepted {
-            Ok((stream, client)) => {
-                let Some(seat) = seats.take(client.ip()) else {
-                    refuse(&stream);
-                    continue;
-                };
-                let (door, stop) = (Arc::clone(&door), stop.clone());
-                connections.spawn(async move {
-                    metrics::gauge!("tarsy_receive_connections").increment(1);
-                    door.converse(stream, seat, stop).await;
-                    metrics::gauge!("tarsy_receive_connections").decrement(1);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the door cannot accept");
-                // No signal tells when there are file descriptors again.
-                tokio::time::sleep(REFUSED).await;
-            }
-        }
-    }
-    drop(listener);
-    connections.close();
-    if tokio::time::timeout(DRAIN, connections.wait()).await.is_err() {
-        tracing::warn!("requests are left unanswered: {}", connections.len());
-    }
-}
-
-/// An answer for a client that listens, without a wait for one that does not. It tries again.
-fn refuse(stream: &TcpStream) {
-    let answer =
-        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    if let Err(error) = stream.try_write(answer) {
-        tracing::debug!(%error, "a client of the door was refused and does not know why");
-    }
-}
-
-impl<Q: Queue> Door<Q> {
-    /// One connection, from its first request to its last.
-    async fn converse(self: Arc<Self>, stream: TcpStream, seat: Arc<Seat>, stop: CancellationToken) {
-        let (patience, head_patience) = (self.settings.patience, self.settings.head_patience);
-        let own = Arc::clone(&seat);
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (door, busy) = (Arc::clone(&self), own.busy());
-            async move {
-                let response = door.open(request).await;
-                drop(busy);
-                Ok::<_, Infallible>(response)
-            }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(head_patience)
-            .max_buf_size(MAX_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        // A client that reads no answers would keep its seat for ever.
-        let life = stop.run_until_cancelled(tokio::time::sleep(LIFE * patience));
-        let ended = tokio::select! {
-            ended = connection.as_mut() => Ok(ended),
-            () = seat.taken_away() => return,
-            _ = life => {
-                connection.as_mut().graceful_shutdown();
-                tokio::time::timeout(LAST_REQUEST * patience, connection).await
-            }
-        };
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "a client of the door went away"),
-            Err(_) => tracing::debug!("a client of the door was left"),
-        }
-    }
-
-    async fn open(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+impl<Q: Queue> Receiver<Q> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
-        let entrance = Entrance::of_path(request.uri().path());
-        let (outcome, left_out) = match read(&self.settings, entrance, request).await {
-            Ok(visitor) => {
-                let left_out = visitor.left_out.clone();
-                (self.queue.put(visitor).await.map_err(Into::into), left_out)
+        let endpoint = Endpoint::of_path(request.uri().path());
+        let (outcome, ignored_headers) = match read(&self.settings, endpoint, request).await {
+            Ok(alert) => {
+                let ignored_headers = alert.ignored_headers.clone();
+                (self.queue.publish(alert).await.map_err(Into::into), ignored_headers)
             }
-            Err(fault) => (Err(fault), Vec::new()),
+            Err(rejection) => (Err(rejection), Vec::new()),
         };
-        let response = answer(outcome, &left_out);
-        let path = entrance.map_or("other", Entrance::as_str);
+        let response = response(outcome, &ignored_headers);
+        let path = endpoint.map_or("other", Endpoint::as_str);
         let code = match response.status().as_u16() {
             ..400 => "2xx",
             400..500 => "4xx",
@@ -142,41 +100,48 @@ impl<Q: Queue> Door<Q> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
 
     use super::*;
     use crate::listener::Limits;
-    use crate::receiver::{Headers, Refused, Stored, Visitor};
+    use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published};
 
-    /// Nobody gets that far.
+    /// No request of this test gets as far as the queue.
     #[derive(Debug)]
-    struct Nowhere;
+    struct NoQueue;
 
-    impl Queue for Nowhere {
-        async fn put(&self, _alert: Visitor) -> Result<Stored, Refused> {
-            Err(Refused::Never("nowhere".to_owned()))
+    impl Queue for NoQueue {
+        async fn publish(&self, _alert: InboundAlert) -> Result<Published, PublishError> {
+            Err(PublishError::Invalid("no queue".to_owned()))
         }
     }
 
     #[tokio::test]
-    async fn whoever_sends_requests_and_reads_no_answer_loses_the_seat() {
-        let patience = Duration::from_millis(200);
-        let (limits, headers) = (Limits { connections: 1, per_address: 1 }, Headers::default());
-        let settings = Settings { token: None, max_body_bytes: 10, headers, head_patience: patience, patience, limits };
+    async fn a_client_that_sends_requests_and_reads_no_response_loses_its_connection() {
+        let timeout = Duration::from_millis(200);
+        let settings = Settings {
+            token: None,
+            max_body_bytes: 10,
+            headers: HeaderRules::default(),
+            header_timeout: timeout,
+            body_timeout: timeout,
+            limits: Limits { connections: 1, per_address: 1 },
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let door = tokio::spawn(serve(listener, settings, Nowhere, stop.clone()));
+        let serving = tokio::spawn(serve(listener, settings, NoQueue, stop.clone()));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
         let (mut deaf, many) = (TcpStream::connect(address).await.unwrap(), request.repeat(1000));
-        // Until the buffers of both sides are full, and then until the door closes the connection.
-        let stuffing = async { while deaf.write_all(&many).await.is_ok() {} };
-        tokio::time::timeout(Duration::from_mins(1), stuffing).await.expect("the seat is kept");
+        // Until the buffers of both sides are full, and then until the receiver closes the connection.
+        let flooding = async { while deaf.write_all(&many).await.is_ok() {} };
+        tokio::time::timeout(Duration::from_mins(1), flooding).await.expect("the connection stays open");
         let mut next = TcpStream::connect(address).await.unwrap();
         next.write_all(request).await.unwrap();
         let mut status = [0; 12];
         next.read_exact(&mut status).await.unwrap();
         assert_eq!(&status, b"HTTP/1.1 404");
         stop.cancel();
-        door.await.unwrap();
+        serving.await.unwrap();
     }
 }

@@ -1,6 +1,6 @@
-//! `tarsy receive`: takes alerts over HTTP and queues them, for monitoring systems that do not speak NATS.
+//! `tarsy receive`: receives alerts over HTTP and publishes them to NATS, for monitoring systems without a NATS client.
 //!
-//! A client hears 202 only after the stream has acknowledged its alert: until then the alert is the client's.
+//! A client gets 202 only after the stream has acknowledged its alert. Until then the client is responsible for it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,56 +18,56 @@ use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT
 use crate::config::{Config, Fault, Faults, Receive, process_env};
 use crate::investigation::ids::SessionId;
 use crate::listener::Limits;
-use crate::receiver::{Headers, Queue, Refused, Settings, Stored, Token, Visitor, serve};
+use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published, Queue, Settings, Token, serve};
 use crate::telemetry::http::Readiness;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
-/// How to receive.
+/// The arguments of the role.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the broker is.
     pub addresses: Addresses,
-    /// Where the door is; port 0 takes a free one.
+    /// The address for alerts; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where metrics and health are served; port 0 takes a free one.
+    /// The address for metrics and probes; port 0 takes a free one.
     pub metrics_listen: SocketAddr,
-    /// What clients have to show.
+    /// The token that clients have to send.
     pub token: Option<Token>,
 }
 
-const TOKEN: &str = "TARSY_RECEIVE_TOKEN";
-const TOKEN_FILE: &str = "TARSY_RECEIVE_TOKEN_FILE";
-/// For a head, and between two requests.
-const HEAD_PATIENCE: Duration = Duration::from_secs(3);
-/// For a body.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// While the broker is unavailable: it is tried again at once, and clients wait on their own anyway.
-const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
+const TOKEN_VARIABLE: &str = "TARSY_RECEIVE_TOKEN";
+const TOKEN_FILE_VARIABLE: &str = "TARSY_RECEIVE_TOKEN_FILE";
+/// For the head of a request, and between two requests.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(3);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// While the broker is unavailable. The client of NATS reconnects by itself.
+const UNAVAILABLE_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// A full queue gets shorter by one investigation at a time.
-const FULL_RETRY: Duration = Duration::from_secs(30);
+const FULL_RETRY_DELAY: Duration = Duration::from_secs(30);
 
-/// The token that the environment names, if it does.
+/// The token from the environment, if there is one.
 ///
 /// # Errors
-/// When it cannot be read or no client could send it; the value is not shown.
+/// When the token cannot be read, or no client could send it. The error does not show its value.
 pub fn token() -> anyhow::Result<Option<Token>> {
-    let (name, text) = match (process_env(TOKEN), process_env(TOKEN_FILE)) {
+    let (name, text) = match (process_env(TOKEN_VARIABLE), process_env(TOKEN_FILE_VARIABLE)) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
-            return Err(wrong(TOKEN, format!("is set, and {TOKEN_FILE} as well; accepted: one of them")));
+            let problem = format!("is set, and {TOKEN_FILE_VARIABLE} as well; accepted: one of them");
+            return Err(invalid(TOKEN_VARIABLE, problem));
         }
-        (Some(text), None) => (TOKEN, text),
+        (Some(text), None) => (TOKEN_VARIABLE, text),
         (None, Some(file)) => {
             let text = std::fs::read_to_string(&file);
-            (TOKEN_FILE, text.map_err(|error| wrong(TOKEN_FILE, format!("{file}: {error}")))?)
+            let text = text.map_err(|error| invalid(TOKEN_FILE_VARIABLE, format!("{file}: {error}")))?;
+            (TOKEN_FILE_VARIABLE, text)
         }
     };
-    let usable = "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters";
-    Token::new(text.trim_end()).map(Some).ok_or_else(|| wrong(name, usable.to_owned()))
+    let problem = "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters";
+    Token::new(text.trim_end()).map(Some).ok_or_else(|| invalid(name, problem.to_owned()))
 }
 
-fn wrong(key: &str, problem: String) -> anyhow::Error {
+fn invalid(key: &str, problem: String) -> anyhow::Error {
     let fault = Fault { key: key.to_owned(), line: 0, problem };
     Faults { file: "environment".to_owned(), faults: vec![fault] }.into()
 }
@@ -75,46 +75,46 @@ fn wrong(key: &str, problem: String) -> anyhow::Error {
 /// Receives until `shutdown` is cancelled, then finishes the open requests.
 ///
 /// # Errors
-/// When something is wrong that waiting does not mend: an address is taken, everybody could come in, the broker is too old.
+/// When retrying cannot help: an address is taken, other machines could send alerts without a token, the broker is too old.
 pub async fn run(options: Options, config: &Config, shutdown: CancellationToken) -> anyhow::Result<()> {
     let Options { addresses, listen, metrics_listen, token } = options;
     if token.is_none() && !listen.ip().is_loopback() {
         let problem = format!(
-            "is not set, and {listen} can be reached from other machines: set it or {TOKEN_FILE}, or listen on 127.0.0.1"
+            "is not set, and {listen} can be reached from other machines: set it or {TOKEN_FILE_VARIABLE}, or listen on 127.0.0.1"
         );
-        return Err(wrong(TOKEN, problem));
+        return Err(invalid(TOKEN_VARIABLE, problem));
     }
     let listener = TcpListener::bind(listen).await.with_context(|| format!("listen on {listen}"))?;
     let address = listener.local_addr()?;
     let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &[]).await?;
     let settings = Settings {
         max_body_bytes: usize::try_from(config.worker.max_alert_bytes)?,
-        headers: headers(&config.receive),
-        head_patience: HEAD_PATIENCE,
-        patience: PATIENCE,
+        headers: header_rules(&config.receive),
+        header_timeout: HEADER_TIMEOUT,
+        body_timeout: BODY_TIMEOUT,
         limits: Limits {
             connections: usize::try_from(config.receive.connections)?,
             per_address: usize::try_from(config.receive.connections_per_address)?,
         },
         token,
     };
-    tracing::info!(%address, metrics = %telemetry.address(), token = settings.token.is_some(), "receives alerts over HTTP");
+    tracing::info!(%address, metrics = %telemetry.address(), token = settings.token.is_some(), "receiver started");
     say_ready_and_metrics(address, telemetry.address())?;
     let (broker, queue) = watch::channel(None);
-    let door = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
+    let receiver = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker, &ready) => result,
         () = shutdown.cancelled() => Ok(()),
     };
     ready.send_replace(Readiness::NotReady("draining".to_owned()));
     shutdown.cancel();
-    door.await.context("the door")?;
+    receiver.await.context("receiver")?;
     telemetry.end().await;
-    tracing::info!("the door is closed");
+    tracing::info!("receiver stopped");
     linked
 }
 
-/// Connects, however long it takes, and tells whether the connection stands. Returns only for what waiting cannot mend.
+/// Connects, however long it takes, and keeps the readiness up to date. Returns only when retrying cannot help.
 async fn link(
     addresses: &Addresses,
     broker: &watch::Sender<Option<Nats>>,
@@ -128,9 +128,9 @@ async fn link(
     loop {
         let connected = link.borrow_and_update().connected;
         if connected {
-            tracing::info!("alerts are queued");
+            tracing::info!("nats connected: alerts are published");
         } else {
-            tracing::warn!("every alert is answered with 503 until nats is back");
+            tracing::warn!("nats disconnected: every alert is answered with 503 until nats is back");
         }
         ready.send_replace(if connected { Readiness::Ready } else { unavailable() });
         if link.changed().await.is_err() {
@@ -140,48 +140,49 @@ async fn link(
     }
 }
 
-/// The stream of alerts, once it can be reached.
+/// The stream of alerts, once there is a connection.
 #[derive(Debug)]
 struct Broker(watch::Receiver<Option<Nats>>);
 
 impl Queue for Broker {
-    async fn put(&self, visitor: Visitor) -> Result<Stored, Refused> {
-        // What is published while the connection is unavailable would wait in its buffer, and the client tries again: twice.
+    async fn publish(&self, alert: InboundAlert) -> Result<Published, PublishError> {
+        // A message that waits in the buffer of a lost connection would be published in addition to the client's next try.
         let nats = self.0.borrow().clone().filter(|nats| nats.connection_state().connected);
         let Some(nats) = nats else {
-            return Err(later("the queue is unavailable", UNAVAILABLE_RETRY));
+            return Err(unavailable("the queue is unavailable", UNAVAILABLE_RETRY_DELAY));
         };
-        let (session_id, headers) = with_id(visitor.headers);
+        let (session_id, headers) = with_session_id(alert.headers);
         let alert = NewAlert {
-            priority: visitor.priority.into(),
-            suffix: Some(visitor.suffix.to_owned()),
-            body: visitor.body.to_vec(),
+            priority: alert.priority.into(),
+            suffix: Some(alert.suffix.to_owned()),
+            body: alert.body.to_vec(),
             headers,
         };
         match nats.publish_alert(alert).await {
             Ok(published) => {
                 let (subject, stream_sequence) = (published.subject, published.sequence);
-                tracing::info!(%session_id, subject, stream_sequence, "alert received");
-                Ok(Stored { session_id, subject, stream_sequence })
+                tracing::info!(%session_id, subject, stream_sequence, "alert published");
+                Ok(Published { session_id, subject, stream_sequence })
             }
             Err(error) => {
-                tracing::warn!(%session_id, "alert was not queued: {error}");
-                Err(refused(&error))
+                tracing::warn!(%session_id, "alert not published: {error}");
+                Err(publish_error(&error))
             }
         }
     }
 }
 
-/// What becomes of each header that a message may have. A proxy adds a trace of its own: the answer does not name it.
-fn headers(receive: &Receive) -> Headers {
+/// The rule for each header that a message may have. A proxy adds a `traceparent` of its own, so the response does not
+/// name that header when it is ignored.
+fn header_rules(receive: &Receive) -> HeaderRules {
     let is_listed = |name: &str| name != PARENT_ID && receive.headers.iter().any(|listed| listed == name);
-    let (passed, rest): (Vec<_>, Vec<_>) = bus::ALLOWED.into_iter().partition(|name| is_listed(name));
-    let left_out = rest.into_iter().filter(|name| ![PARENT_ID, TRACEPARENT].contains(name)).collect();
-    Headers { passed, left_out, refused: vec![PARENT_ID] }
+    let (forwarded, rest): (Vec<_>, Vec<_>) = bus::ALLOWED.into_iter().partition(|name| is_listed(name));
+    let ignored = rest.into_iter().filter(|name| ![PARENT_ID, TRACEPARENT].contains(name)).collect();
+    HeaderRules { forwarded, ignored, forbidden: vec![PARENT_ID] }
 }
 
-/// The id that the client chose, if it is one, else a new one; it goes with the alert.
-fn with_id(headers: Vec<(&'static str, String)>) -> (SessionId, Value) {
+/// The session id that the client chose if it is valid, otherwise a new one; and the headers with this id.
+fn with_session_id(headers: Vec<(&'static str, String)>) -> (SessionId, Value) {
     let chosen = headers.iter().find(|(name, _)| *name == SESSION_ID).and_then(|(_, text)| SessionId::parse(text));
     let session_id = chosen.unwrap_or_else(|| SessionId(Uuid::now_v7()));
     let mut map: Map<String, Value> = headers.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
@@ -189,17 +190,17 @@ fn with_id(headers: Vec<(&'static str, String)>) -> (SessionId, Value) {
     (session_id, Value::Object(map))
 }
 
-fn later(why: &str, retry_after: Duration) -> Refused {
-    Refused::Later { why: why.to_owned(), retry_after }
+fn unavailable(reason: &str, retry_after: Duration) -> PublishError {
+    PublishError::Unavailable { reason: reason.to_owned(), retry_after }
 }
 
-/// What the client is told; the log has the server's own words.
-fn refused(error: &Error) -> Refused {
+/// The error for the client. The log has the broker's own words.
+fn publish_error(error: &Error) -> PublishError {
     match error {
-        Error::Full { .. } => later("the queue is full", FULL_RETRY),
-        Error::TooLarge { .. } => Refused::TooLarge("body is larger than what the queue takes".to_owned()),
-        Error::Header(_) | Error::Suffix(_) => Refused::Never(error.to_string()),
-        Error::NoStream(_) => later("there is no queue: run `tarsy migrate`", FULL_RETRY),
+        Error::Full { .. } => unavailable("the queue is full", FULL_RETRY_DELAY),
+        Error::TooLarge { .. } => PublishError::TooLarge("body is larger than what the queue takes".to_owned()),
+        Error::Header(_) | Error::Suffix(_) => PublishError::Invalid(error.to_string()),
+        Error::NoStream(_) => unavailable("the queue does not exist: run `tarsy migrate`", FULL_RETRY_DELAY),
         Error::Unavailable(_)
         | Error::Url { .. }
         | Error::NotKept(_)
@@ -210,7 +211,7 @@ fn refused(error: &Error) -> Refused {
         | Error::Admin { .. }
         | Error::Topology(_)
         | Error::Duplicate(_)
-        | Error::Rejected { .. } => later("the queue did not take it", UNAVAILABLE_RETRY),
+        | Error::Rejected { .. } => unavailable("the queue did not store the alert", UNAVAILABLE_RETRY_DELAY),
     }
 }
 
@@ -219,27 +220,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_header_of_an_alert_can_be_listed_but_the_one_of_a_question() {
+    fn every_header_can_be_listed_except_the_parent_of_a_question() {
         let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
-        let Headers { mut passed, left_out, refused } = headers(&all);
-        assert_eq!((left_out, refused), (vec![], vec![PARENT_ID]));
-        passed.push(PARENT_ID);
-        passed.sort_unstable();
+        let HeaderRules { mut forwarded, ignored, forbidden } = header_rules(&all);
+        assert_eq!((ignored, forbidden), (vec![], vec![PARENT_ID]));
+        forwarded.push(PARENT_ID);
+        forwarded.sort_unstable();
         let mut known = bus::ALLOWED;
         known.sort_unstable();
-        assert_eq!(passed, known);
-        let none = headers(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
-        assert_eq!((none.passed.len(), none.left_out.len()), (0, bus::ALLOWED.len() - 2), "{none:?}");
+        assert_eq!(forwarded, known);
+        let none = header_rules(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
+        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 2), "{none:?}");
     }
 
     #[test]
-    fn a_valid_id_of_the_client_is_kept_and_any_other_replaced() {
+    fn a_valid_session_id_of_the_client_is_kept_and_any_other_is_replaced() {
         let own = Uuid::now_v7().to_string();
-        let (id, headers) = with_id(vec![(SESSION_ID, own.clone()), ("Tarsy-Title", "t".to_owned())]);
+        let (id, headers) = with_session_id(vec![(SESSION_ID, own.clone()), ("Tarsy-Title", "t".to_owned())]);
         assert_eq!(id.to_string(), own);
         assert_eq!(headers, serde_json::json!({"Tarsy-Session-Id": own, "Tarsy-Title": "t"}));
         for wrong in [vec![], vec![(SESSION_ID, "42".to_owned())]] {
-            let (id, headers) = with_id(wrong);
+            let (id, headers) = with_session_id(wrong);
             assert_eq!(headers, serde_json::json!({"Tarsy-Session-Id": id.to_string()}));
             assert_eq!(id.0.get_version_num(), 7);
         }

@@ -8,7 +8,7 @@ mod counted;
 pub mod reply;
 pub mod routes;
 pub mod scripted;
-mod seated;
+mod limited;
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ use tonic_health::ServingStatus;
 
 use self::backend::Backends;
 use self::counted::Counted;
+use self::limited::limited;
 use self::reply::Reply;
 use self::routes::Routes;
-use self::seated::seated;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES};
 
@@ -76,7 +76,7 @@ impl Service {
         let stop = CancellationToken::new();
         let calls = Calls { backends: self.backends, answers: answers.clone(), stop: stop.clone() };
         let llm = LlmServiceServer::new(calls).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let incoming = seated(TcpIncoming::from(listener).with_nodelay(Some(true)));
+        let incoming = limited(TcpIncoming::from(listener).with_nodelay(Some(true)));
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE))

@@ -1,11 +1,11 @@
-//! A real Alertmanager at the door: its alert is investigated, and a broker that is full or unavailable only delays it.
+//! A real Alertmanager sends to the receiver: its alert is investigated, and a full or unavailable broker only delays it.
 
 use std::path::Path;
 
 use serde_json::json;
 use tarsy::investigation::timeline::EventType;
 
-use super::{Door, metrics_of};
+use super::{Receiver, metrics_of};
 use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric};
@@ -13,14 +13,14 @@ use crate::support::system::TestSystem;
 
 const TOKEN: &str = "token-of-alertmanager";
 
-/// An Alertmanager that sends everything to the door at once, one group an alert name.
-async fn alertmanager(program: &Path, door: &str, directory: &Path) -> Server {
+/// An Alertmanager that sends every alert to the receiver at once, one group per alert name.
+async fn alertmanager(program: &Path, receiver: &str, directory: &Path) -> Server {
     let config = directory.join("alertmanager.yml");
     std::fs::write(
         &config,
         format!(
             "route: {{receiver: tarsy, group_by: [alertname], group_wait: 0s, group_interval: 10s, repeat_interval: 1h}}\n\
-             receivers:\n- name: tarsy\n  webhook_configs:\n  - url: http://{door}/alertmanager\n    send_resolved: true\n    \
+             receivers:\n- name: tarsy\n  webhook_configs:\n  - url: http://{receiver}/alertmanager\n    send_resolved: true\n    \
              http_config: {{authorization: {{type: Bearer, credentials: {TOKEN}}}}}\n"
         ),
     )
@@ -44,7 +44,7 @@ async fn fire(alertmanager: &Server, name: &str) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// Returns when the door has given `count` answers of this class.
+/// Returns when the receiver has sent `count` answers of this status class.
 async fn answered(metrics: &str, code: &str, count: f64) {
     let labels = format!("path=\"alertmanager\",code=\"{code}\"");
     let reached = async {
@@ -52,18 +52,18 @@ async fn answered(metrics: &str, code: &str, count: f64) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, reached).await.unwrap_or_else(|_| panic!("no {count} answers {code}"));
+    tokio::time::timeout(super::TEST_TIMEOUT, reached).await.unwrap_or_else(|_| panic!("no {count} answers {code}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_of_a_real_alertmanager_is_investigated_also_after_the_broker_was_away() {
+async fn a_real_alertmanagers_alert_is_investigated_after_an_outage_of_the_broker() {
     let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
     let mut system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let env = [("NATS_URL", &*system.nats.url()), ("TARSY_RECEIVE_TOKEN", TOKEN)];
     let mut receive = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
-    let (door, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
-    let alertmanager = alertmanager(&program, &door, &system.file("")).await;
+    let (address, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
+    let alertmanager = alertmanager(&program, &address, &system.file("")).await;
 
     fire(&alertmanager, "TargetDown").await;
     answered(&metrics, "2xx", 1.0).await;
@@ -73,15 +73,15 @@ async fn an_alert_of_a_real_alertmanager_is_investigated_also_after_the_broker_w
     system.nats.kill();
     receive.logged("503 until nats is back").await;
     fire(&alertmanager, "DiskFull").await;
-    // It tries again by itself.
+    // Alertmanager tries again by itself.
     answered(&metrics, "5xx", 2.0).await;
     system.nats.restart().await;
     answered(&metrics, "2xx", 2.0).await;
     investigated(&system, "DiskFull").await;
-    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2, "each once");
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 2, "one session for each alert");
 }
 
-/// Follows the session of this alert to its completion; says where its alert came from and how bad it was.
+/// Follows the session of this alert to its completion. Returns the end of the subject and the severity.
 async fn investigated(system: &TestSystem, name: &str) -> String {
     let sessions = format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
     let opened = async {
@@ -89,7 +89,7 @@ async fn investigated(system: &TestSystem, name: &str) -> String {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, opened).await.unwrap_or_else(|_| panic!("no session for {name}"));
+    tokio::time::timeout(super::TEST_TIMEOUT, opened).await.unwrap_or_else(|_| panic!("no session for {name}"));
     let id = system
         .database
         .text(&format!("SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"));
@@ -104,17 +104,17 @@ async fn investigated(system: &TestSystem, name: &str) -> String {
 async fn a_real_alertmanager_tries_again_while_the_queue_is_full() {
     let Some(program) = program("TARSY_TEST_ALERTMANAGER") else { return };
     let directory = tempfile::tempdir().unwrap();
-    let door = Door::open(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
-    let stream = door.stream().await;
+    let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
+    let stream = receiver.stream().await;
     let config = stream.cached_info().config.clone();
-    let jetstream = async_nats::jetstream::new(async_nats::connect(door.nats.url()).await.unwrap());
+    let jetstream = async_nats::jetstream::new(async_nats::connect(receiver.nats.url()).await.unwrap());
     let full = async_nats::jetstream::stream::Config { max_bytes: 1, ..config.clone() };
     jetstream.update_stream(full).await.unwrap();
-    let alertmanager = alertmanager(&program, &door.address, directory.path()).await;
+    let alertmanager = alertmanager(&program, &receiver.address, directory.path()).await;
     fire(&alertmanager, "TargetDown").await;
-    answered(&door.metrics, "5xx", 2.0).await;
+    answered(&receiver.metrics, "5xx", 2.0).await;
     jetstream.update_stream(config).await.unwrap();
-    answered(&door.metrics, "2xx", 1.0).await;
+    answered(&receiver.metrics, "2xx", 1.0).await;
     let message = stream.get_raw_message(1).await.unwrap();
     assert_eq!(message.subject.as_str(), "tarsy.alerts.critical.alertmanager");
     assert!(String::from_utf8_lossy(&message.payload).contains("TargetDown"));

@@ -7,36 +7,36 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
-use super::Door;
+use super::Receiver;
 use crate::support::http::{self, Answer, head};
 use crate::support::process::metric_is;
 
-const TOKEN: &str = "s3cret-of-the-door";
-const SHOWN: (&str, &str) = ("authorization", "Bearer s3cret-of-the-door");
-/// An honest client is answered in this time, whoever else is there.
-const QUICKLY: Duration = Duration::from_secs(1);
+const TOKEN: &str = "s3cret-of-the-receiver";
+const AUTHORIZED: (&str, &str) = ("authorization", "Bearer s3cret-of-the-receiver");
+/// An honest client is answered within this time, whatever other clients do.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 async fn connect(address: &str) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_clients_are_cut_off() {
-    let door = Door::open(&[]).await;
-    let (mut slow_head, mut slow_body) = (connect(&door.address).await, connect(&door.address).await);
+async fn slow_clients_are_disconnected() {
+    let receiver = Receiver::start(&[]).await;
+    let (mut slow_head, mut slow_body) = (connect(&receiver.address).await, connect(&receiver.address).await);
     slow_head.write_all(b"POST /alert HTTP/1.1\r\nhost: ta").await.unwrap();
     slow_body.write_all(&head("POST", "/alert", &[], Some(10))).await.unwrap();
     slow_body.write_all(b"half").await.unwrap();
     let began = Instant::now();
-    assert_eq!(http::read(&mut slow_head).await, None, "without a request there is no answer");
-    assert!((2..9).contains(&began.elapsed().as_secs()), "a head has three seconds: {:?}", began.elapsed());
+    assert_eq!(http::read(&mut slow_head).await, None, "a request without an end got an answer");
+    assert!((2..9).contains(&began.elapsed().as_secs()), "the header timeout is 3 s: {:?}", began.elapsed());
     let answer = http::read(&mut slow_body).await.unwrap();
-    // No 4xx: Alertmanager would not try again.
+    // Alertmanager would not try again after a 4xx.
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{answer:?}");
-    metric_is(&door.metrics, "tarsy_receive_connections", "", 0.0).await;
+    metric_is(&receiver.metrics, "tarsy_receive_connections", "", 0.0).await;
 }
 
-/// Opens connections that send half a head, one after another, until it is aborted.
+/// Opens connections that send half of a head, one after another, until the task is aborted.
 fn flood(address: &str) -> JoinHandle<()> {
     let address = address.to_owned();
     tokio::spawn(async move {
@@ -52,7 +52,7 @@ fn flood(address: &str) -> JoinHandle<()> {
     })
 }
 
-/// Sends these bytes from an address of loopback, once.
+/// Sends these bytes once, from a loopback address.
 async fn send_from(from: [u8; 4], to: &str, bytes: &[u8]) -> Option<Answer> {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from((from, 0))).unwrap();
@@ -61,38 +61,38 @@ async fn send_from(from: [u8; 4], to: &str, bytes: &[u8]) -> Option<Answer> {
     http::read(&mut stream).await
 }
 
-/// The same again and again, as senders do, until it is taken; how long that took.
-async fn taken_from(from: [u8; 4], to: &str, bytes: &[u8], status: u16) -> Duration {
+/// Sends these bytes again and again until the status is `status`. Returns how long that took.
+async fn accepted_from(from: [u8; 4], to: &str, bytes: &[u8], status: u16) -> Duration {
     let began = Instant::now();
-    let taken = async {
+    let accepted = async {
         while send_from(from, to, bytes).await.is_none_or(|answer| answer.status != status) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, taken).await.expect("never taken");
+    tokio::time::timeout(super::TEST_TIMEOUT, accepted).await.expect("the request is never accepted");
     began.elapsed()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_crowd_of_half_requests_keeps_an_honest_one_waiting() {
-    let door = Door::open(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
-    let request = [head("POST", "/alert", &[SHOWN], Some(1)), b"a".to_vec()].concat();
+async fn a_crowd_of_incomplete_requests_does_not_delay_an_honest_client() {
+    let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
+    let request = [head("POST", "/alert", &[AUTHORIZED], Some(1)), b"a".to_vec()].concat();
     let mut held = Vec::new();
     for _ in 0..300 {
-        let mut stream = connect(&door.address).await;
+        let mut stream = connect(&receiver.address).await;
         stream.write_all(b"POST /alert HTTP/1.1\r\nhost: ta").await.ok();
         held.push(stream);
     }
-    metric_is(&door.metrics, "tarsy_receive_connections", "", 16.0).await;
-    let same = taken_from([127, 0, 0, 1], &door.address, &request, 202).await;
-    let other = taken_from([127, 0, 0, 2], &door.address, &request, 202).await;
-    println!("beside 300 half heads: {same:.1?} from the same address, {other:.1?} from another one");
-    assert!(same < QUICKLY && other < QUICKLY, "{same:?} {other:?}");
+    metric_is(&receiver.metrics, "tarsy_receive_connections", "", 16.0).await;
+    let same = accepted_from([127, 0, 0, 1], &receiver.address, &request, 202).await;
+    let other = accepted_from([127, 0, 0, 2], &receiver.address, &request, 202).await;
+    println!("beside 300 incomplete heads: {same:.1?} from the same address, {other:.1?} from another one");
+    assert!(same < MAX_WAIT && other < MAX_WAIT, "{same:?} {other:?}");
 
-    let flood = flood(&door.address);
+    let flood = flood(&receiver.address);
     let began = Instant::now();
     for _ in 0..20 {
-        let answer = send_from([127, 0, 0, 3], &door.address, &request).await;
+        let answer = send_from([127, 0, 0, 3], &receiver.address, &request).await;
         assert_eq!(answer.expect("an answer at once").status, 202);
     }
     println!("beside a flood: 20 requests from another address took {:.1?}", began.elapsed());
@@ -100,22 +100,24 @@ async fn no_crowd_of_half_requests_keeps_an_honest_one_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_at_the_metrics_does_not_make_the_process_look_dead() {
-    let door = Door::open(&[]).await;
+async fn a_crowd_of_connections_to_the_metrics_does_not_block_the_probes() {
+    let receiver = Receiver::start(&[]).await;
     let mut held = Vec::new();
     for _ in 0..300 {
-        let mut stream = connect(&door.metrics).await;
+        let mut stream = connect(&receiver.metrics).await;
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: ta").await.ok();
         held.push(stream);
     }
     let probe = head("GET", "/healthz", &[], None);
-    let same = taken_from([127, 0, 0, 1], &door.metrics, &probe, 200).await;
-    let other = taken_from([127, 0, 0, 2], &door.metrics, &probe, 200).await;
-    println!("beside 300 half heads at the metrics: {same:.1?} from the same address, {other:.1?} from another one");
-    assert!(same < QUICKLY && other < QUICKLY, "{same:?} {other:?}");
+    let same = accepted_from([127, 0, 0, 1], &receiver.metrics, &probe, 200).await;
+    let other = accepted_from([127, 0, 0, 2], &receiver.metrics, &probe, 200).await;
+    println!(
+        "beside 300 incomplete heads at the metrics address: {same:.1?} from the same address, {other:.1?} from another one"
+    );
+    assert!(same < MAX_WAIT && other < MAX_WAIT, "{same:?} {other:?}");
     let metrics = head("GET", "/metrics", &[], None);
-    let shown = send_from([127, 0, 0, 2], &door.metrics, &metrics).await.unwrap().body;
-    let refused = shown
+    let text = send_from([127, 0, 0, 2], &receiver.metrics, &metrics).await.unwrap().body;
+    let refused = text
         .lines()
         .find_map(|line| line.strip_prefix("tarsy_connections_refused_total{listener=\"metrics\",how=\"refused\"} "));
     assert!(refused.unwrap().parse::<u32>().unwrap() >= 200, "{refused:?}");
@@ -124,14 +126,18 @@ async fn a_crowd_at_the_metrics_does_not_make_the_process_look_dead() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_token_a_web_page_cannot_send_an_alert() {
     let page: [(&str, &str); 2] = [("origin", "https://evil.example"), ("content-type", "text/plain")];
-    let door = Door::open(&[]).await;
+    let receiver = Receiver::start(&[]).await;
     for headers in [&page[..], &[("origin", "null")], &[("sec-fetch-site", "same-origin")]] {
-        let answer = door.post("/alert", headers, b"a").await;
+        let answer = receiver.post("/alert", headers, b"a").await;
         assert_eq!(answer.status, 403);
         assert!(answer.json()["error"].as_str().unwrap().contains("web page"), "{answer:?}");
     }
-    assert_eq!(door.stream().await.info().await.unwrap().state.last_sequence, 0, "nothing was published");
-    assert_eq!(door.post("/alert", &[("content-type", "text/plain")], b"a").await.status, 202);
-    let door = Door::open(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
-    assert_eq!(door.post("/alert", &[SHOWN, page[0]], b"a").await.status, 202, "what shows the token is known");
+    assert_eq!(receiver.stream().await.info().await.unwrap().state.last_sequence, 0, "nothing was published");
+    assert_eq!(receiver.post("/alert", &[("content-type", "text/plain")], b"a").await.status, 202);
+    let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
+    assert_eq!(
+        receiver.post("/alert", &[AUTHORIZED, page[0]], b"a").await.status,
+        202,
+        "a request with the token is accepted"
+    );
 }

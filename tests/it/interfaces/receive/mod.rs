@@ -1,4 +1,4 @@
-//! The HTTP door, as a process with a real broker behind it.
+//! The HTTP receiver, as a process with a real broker.
 
 mod alertmanager;
 mod crowd;
@@ -13,29 +13,29 @@ use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;
 use crate::support::process::Tarsy;
 
-/// A door with its broker and the streams, and nothing else.
-struct Door {
+/// A receiver, its broker and the streams.
+struct Receiver {
     nats: NatsServer,
     process: Tarsy,
     address: String,
     metrics: String,
 }
 
-impl Door {
-    async fn open(env: &[(&str, &str)]) -> Self {
-        Self::open_with(&TopologySettings::default(), env).await
+impl Receiver {
+    async fn start(env: &[(&str, &str)]) -> Self {
+        Self::start_with(&TopologySettings::default(), env).await
     }
 
-    async fn open_with(settings: &TopologySettings, env: &[(&str, &str)]) -> Self {
+    async fn start_with(settings: &TopologySettings, env: &[(&str, &str)]) -> Self {
         let nats = NatsServer::start().await;
         make_streams(&nats.url(), settings).await;
-        let door = Self::before(nats, env).await;
-        door.is_ready(200).await;
-        door
+        let receiver = Self::connecting_to(nats, env).await;
+        receiver.readiness_is(200).await;
+        receiver
     }
 
-    /// Opens before a broker that may be unavailable.
-    async fn before(nats: NatsServer, env: &[(&str, &str)]) -> Self {
+    /// Starts with a broker that may be unavailable.
+    async fn connecting_to(nats: NatsServer, env: &[(&str, &str)]) -> Self {
         let url = nats.url();
         let env = [&[("NATS_URL", url.as_str())], env].concat();
         let mut process = Tarsy::spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
@@ -49,13 +49,13 @@ impl Door {
     }
 
     /// Returns when `/readyz` answers with this status.
-    async fn is_ready(&self, status: u16) {
+    async fn readiness_is(&self, status: u16) {
         let reached = async {
             while http::get(&self.metrics, "/readyz").await.status != status {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, reached).await.expect("readiness does not change");
+        tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("readiness does not change");
     }
 
     async fn stream(&self) -> Stream {
@@ -63,26 +63,26 @@ impl Door {
         async_nats::jetstream::new(client).get_stream("TARSY_ALERTS").await.unwrap()
     }
 
-    /// The message that an answer tells of.
-    async fn stored(&self, answer: &Answer) -> StreamMessage {
+    /// The published message that this answer names.
+    async fn published(&self, answer: &Answer) -> StreamMessage {
         assert_eq!(answer.status, 202, "{answer:?}");
         self.stream().await.get_raw_message(answer.json()["stream_sequence"].as_u64().unwrap()).await.unwrap()
     }
 }
 
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const TEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
 async fn make_streams(url: &str, settings: &TopologySettings) {
     let options = Options {
         url: url.to_owned(),
         role: "test".to_owned(),
         credentials: None,
-        retry: ConnectRetry::UpTo(PATIENCE),
+        retry: ConnectRetry::UpTo(TEST_TIMEOUT),
     };
     Nats::connect(&options).await.unwrap().ensure_topology(settings).await.unwrap();
 }
 
-/// The second line of a role that serves something beside its metrics.
+/// The address in the second ready line of a role that serves something beside its metrics.
 pub(crate) async fn metrics_of(role: &mut Tarsy) -> String {
     role.line_with("metrics ").await.trim().trim_start_matches("metrics ").to_owned()
 }

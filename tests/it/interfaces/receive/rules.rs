@@ -1,4 +1,4 @@
-//! Who may come in, what is an alert, and what is answered.
+//! Which requests the receiver accepts, what it publishes and what it answers.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Door, fixture};
+use super::{Receiver, fixture};
 use crate::support::http::{self, head};
 use crate::support::process::{Tarsy, metric_is};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 /// Method, path, headers and body; the status and a word of the answer.
-type Refused<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
+type Rejected<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
 
 const PARENT: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
-const LIMIT: usize = 512 * 1024;
+const MAX_BODY_BYTES: usize = 512 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
-    let door = Door::open(&[]).await;
+async fn an_alert_is_published_byte_for_byte_and_the_answer_says_where() {
+    let receiver = Receiver::start(&[]).await;
     let own = Uuid::now_v7().to_string();
     let (firing, grafana) =
         (fixture("01_alertmanager_v4_firing_truncated.json"), fixture("04_grafana_unified_firing.json"));
@@ -35,8 +35,8 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
         ("/alert", &[], br#"{"alert":"x","severity":"page"}"#, "tarsy.alerts.critical.http"),
     ];
     for (path, headers, body, subject) in cases {
-        let answer = door.post(path, headers, body).await;
-        let message = door.stored(&answer).await;
+        let answer = receiver.post(path, headers, body).await;
+        let message = receiver.published(&answer).await;
         let id = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).expect("a UUIDv7").to_string();
         let sequence = message.sequence;
         assert_eq!(answer.json(), json!({"session_id": id, "subject": subject, "stream_sequence": sequence}));
@@ -56,97 +56,101 @@ async fn an_alert_is_answered_with_where_it_is_kept_byte_for_byte() {
         ("Tarsy-Session-Id", &own),
         ("Tarsy-Retry-Of", &own),
     ];
-    let answer = door.post("/alert", &headers, b"with headers").await;
-    let left_out = json!(["Tarsy-Session-Id", "Tarsy-Force", "Tarsy-Chain", "Tarsy-Retry-Of"]);
-    assert_eq!(answer.json()["ignored_headers"], left_out, "the client learns what it sent in vain");
+    let answer = receiver.post("/alert", &headers, b"with headers").await;
+    let ignored = json!(["Tarsy-Session-Id", "Tarsy-Force", "Tarsy-Chain", "Tarsy-Retry-Of"]);
+    assert_eq!(answer.json()["ignored_headers"], ignored, "the answer names the ignored headers");
     assert_ne!(answer.json()["session_id"], own);
-    let message = door.stored(&answer).await;
+    let message = receiver.published(&answer).await;
     let kept: BTreeSet<String> = message.headers.iter().map(|(name, _)| name.to_string()).collect();
     let expected = ["Tarsy-Fingerprint", "Tarsy-Session-Id", "Tarsy-Title", "traceparent"];
-    assert_eq!(kept, expected.map(str::to_owned).into(), "only what is on the list");
+    assert_eq!(kept, expected.map(str::to_owned).into(), "only listed headers are published");
     assert_eq!(message.headers.get("Tarsy-Title").unwrap().as_str(), "größer");
-    metric_is(&door.metrics, "tarsy_receive_requests_total", "path=\"alert\",code=\"2xx\"", 4.0).await;
+    metric_is(&receiver.metrics, "tarsy_receive_requests_total", "path=\"alert\",code=\"2xx\"", 4.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_header_that_says_more_than_what_the_alert_is_goes_along_where_it_is_listed() {
+async fn a_header_that_chooses_chain_or_session_is_published_only_if_it_is_listed() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("tarsy.yaml");
     std::fs::write(&config, "receive: {headers: [Tarsy-Session-Id, Tarsy-Chain]}\n").unwrap();
-    let door = Door::open(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
+    let receiver = Receiver::start(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
     let own = Uuid::now_v7().to_string();
     let headers = [("tarsy-session-id", own.as_str()), ("Tarsy-Chain", "restarts"), ("Tarsy-Title", "t")];
-    let answer = door.post("/alert", &headers, b"a").await;
+    let answer = receiver.post("/alert", &headers, b"a").await;
     assert_eq!(
         (&answer.json()["session_id"], &answer.json()["ignored_headers"]),
         (&json!(own), &json!(["Tarsy-Title"]))
     );
-    let message = door.stored(&answer).await;
+    let message = receiver.published(&answer).await;
     let kept: BTreeSet<String> = message.headers.iter().map(|(name, _)| name.to_string()).collect();
     assert_eq!(kept, ["Tarsy-Chain", "Tarsy-Session-Id"].map(str::to_owned).into());
-    let answer = door.post("/alert", &[("Tarsy-Session-Id", "42")], b"b").await;
-    assert_ne!(answer.json()["session_id"], "42", "what is no id is replaced by one");
+    let answer = receiver.post("/alert", &[("Tarsy-Session-Id", "42")], b"b").await;
+    assert_ne!(answer.json()["session_id"], "42", "an invalid id is replaced");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_may_not_come_in_is_told_why_and_nothing_is_kept() {
-    let door = Door::open(&[("TARSY_RECEIVE_TOKEN", "s3cret-of-the-door")]).await;
-    let shown = ("authorization", "Bearer s3cret-of-the-door");
-    let cases: [Refused<'_>; 17] = [
+async fn a_rejected_request_is_answered_with_the_reason_and_not_published() {
+    let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", "s3cret-of-the-receiver")]).await;
+    let authorized = ("authorization", "Bearer s3cret-of-the-receiver");
+    let cases: [Rejected<'_>; 17] = [
         ("POST", "/alert", &[], b"a", 401, "bearer token"),
         ("POST", "/alert", &[("authorization", "Bearer s3cret")], b"a", 401, "bearer token"),
-        ("POST", "/alert", &[("authorization", "Basic s3cret-of-the-door")], b"a", 401, "bearer token"),
-        ("POST", "/alert", &[shown, ("tarsy-parent-id", PARENT)], b"why?", 400, "an alert and no question"),
-        ("GET", "/alert", &[shown], b"", 405, "sent with POST"),
-        ("PUT", "/alertmanager", &[shown], b"{}", 405, "sent with POST"),
-        ("POST", "/", &[shown], b"a", 404, "/alertmanager"),
-        ("POST", "/alert/", &[shown], b"a", 404, "/alertmanager"),
-        ("GET", "/metrics", &[shown], b"", 404, "/alertmanager"),
-        ("GET", "/healthz", &[shown], b"", 404, "/alertmanager"),
-        ("POST", "/alert", &[shown], b"", 400, "no content"),
-        ("POST", "/alert", &[shown], b" \n{}", 400, "no content"),
-        ("POST", "/alert", &[shown], &[0xff, 0xfe], 400, "UTF-8"),
-        ("POST", "/alertmanager", &[shown], b"{\"status\": \"firing\"}", 400, "no webhook"),
-        ("POST", "/grafana", &[shown], b"some text", 400, "no webhook"),
-        ("POST", "/alertmanager", &[shown], b"{\"alerts\": []}", 400, "no content"),
-        ("POST", "/alert?priority=urgent", &[shown], b"a", 400, "critical, high, normal, low"),
+        ("POST", "/alert", &[("authorization", "Basic s3cret-of-the-receiver")], b"a", 401, "bearer token"),
+        ("POST", "/alert", &[authorized, ("tarsy-parent-id", PARENT)], b"why?", 400, "an alert, not a question"),
+        ("GET", "/alert", &[authorized], b"", 405, "sent with POST"),
+        ("PUT", "/alertmanager", &[authorized], b"{}", 405, "sent with POST"),
+        ("POST", "/", &[authorized], b"a", 404, "/alertmanager"),
+        ("POST", "/alert/", &[authorized], b"a", 404, "/alertmanager"),
+        ("GET", "/metrics", &[authorized], b"", 404, "/alertmanager"),
+        ("GET", "/healthz", &[authorized], b"", 404, "/alertmanager"),
+        ("POST", "/alert", &[authorized], b"", 400, "no content"),
+        ("POST", "/alert", &[authorized], b" \n{}", 400, "no content"),
+        ("POST", "/alert", &[authorized], &[0xff, 0xfe], 400, "UTF-8"),
+        ("POST", "/alertmanager", &[authorized], b"{\"status\": \"firing\"}", 400, "not a webhook"),
+        ("POST", "/grafana", &[authorized], b"some text", 400, "not a webhook"),
+        ("POST", "/alertmanager", &[authorized], b"{\"alerts\": []}", 400, "no content"),
+        ("POST", "/alert?priority=urgent", &[authorized], b"a", 400, "critical, high, normal, low"),
     ];
     for (method, path, headers, body, status, word) in cases {
         let request = [head(method, path, headers, Some(body.len())), body.to_vec()].concat();
-        let answer = http::send(&door.address, &request).await;
+        let answer = http::send(&receiver.address, &request).await;
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
         assert!(answer.json()["error"].as_str().unwrap().contains(word), "{method} {path}: {answer:?}");
         assert_eq!(answer.header("allow"), (status == 405).then_some("POST"));
         assert_eq!(answer.header("www-authenticate").is_some(), status == 401);
     }
-    assert_eq!(door.stream().await.info().await.unwrap().state.last_sequence, 0, "nothing was published");
-    assert_eq!(door.post("/alert", &[shown], b"a").await.status, 202);
-    let all = door.process.log();
+    assert_eq!(receiver.stream().await.info().await.unwrap().state.last_sequence, 0, "nothing was published");
+    assert_eq!(receiver.post("/alert", &[authorized], b"a").await.status, 202);
+    let all = receiver.process.log();
     assert!(!all.contains("s3cret"), "{all}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_is_too_large_is_refused_without_being_read() {
-    let door = Door::open(&[]).await;
-    // Nothing of the body is sent: the answer comes from its length alone.
-    let answer = http::send(&door.address, &head("POST", "/alert", &[], Some(LIMIT + 1))).await;
+    let receiver = Receiver::start(&[]).await;
+    // No byte of the body is sent: the declared length is enough for the answer.
+    let answer = http::send(&receiver.address, &head("POST", "/alert", &[], Some(MAX_BODY_BYTES + 1))).await;
     assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
     let mut chunked = head("POST", "/alert", &[("transfer-encoding", "chunked")], None);
-    chunked.extend(format!("{:x}\r\n", LIMIT + 1).bytes().chain(vec![b'x'; LIMIT + 1]));
-    assert_eq!(http::send(&door.address, &chunked).await.status, 413);
-    assert_eq!(door.post("/alert", &[], &vec![b'x'; LIMIT]).await.status, 202, "what just fits is taken");
-    metric_is(&door.metrics, "tarsy_receive_requests_total", "code=\"4xx\"", 2.0).await;
+    chunked.extend(format!("{:x}\r\n", MAX_BODY_BYTES + 1).bytes().chain(vec![b'x'; MAX_BODY_BYTES + 1]));
+    assert_eq!(http::send(&receiver.address, &chunked).await.status, 413);
+    assert_eq!(
+        receiver.post("/alert", &[], &vec![b'x'; MAX_BODY_BYTES]).await.status,
+        202,
+        "a body of the largest size is accepted"
+    );
+    metric_is(&receiver.metrics, "tarsy_receive_requests_total", "code=\"4xx\"", 2.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn two_hundred_alerts_at_once_are_all_kept_under_ids_of_their_own() {
+async fn two_hundred_alerts_at_once_are_all_published_under_different_ids() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("tarsy.yaml");
     std::fs::write(&config, "receive: {connections_per_address: 200}\n").unwrap();
-    let door = Door::open(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
+    let receiver = Receiver::start(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
     let mut posts = JoinSet::new();
     for number in 0..200 {
-        let address = door.address.clone();
+        let address = receiver.address.clone();
         posts.spawn(async move { http::post(&address, "/alert", &[], format!("alert {number}").as_bytes()).await });
     }
     let answers = posts.join_all().await;
@@ -154,7 +158,7 @@ async fn two_hundred_alerts_at_once_are_all_kept_under_ids_of_their_own() {
         answers.iter().inspect(|answer| assert_eq!(answer.status, 202)).map(|a| a.json()[key].to_string()).collect()
     };
     assert_eq!((of("session_id").len(), of("stream_sequence").len()), (200, 200));
-    let stream = door.stream().await;
+    let stream = receiver.stream().await;
     let mut bodies = BTreeSet::new();
     for sequence in 1..=200 {
         bodies.insert(String::from_utf8(stream.get_raw_message(sequence).await.unwrap().payload.to_vec()).unwrap());
@@ -163,29 +167,29 @@ async fn two_hundred_alerts_at_once_are_all_kept_under_ids_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_door_that_is_told_to_stop_finishes_what_it_has_begun() {
-    let mut door = Door::open(&[]).await;
-    let mut open = TcpStream::connect(&door.address).await.unwrap();
+async fn a_receiver_that_is_stopped_finishes_its_open_requests() {
+    let mut receiver = Receiver::start(&[]).await;
+    let mut open = TcpStream::connect(&receiver.address).await.unwrap();
     open.write_all(&head("POST", "/alert", &[("expect", "100-continue")], Some(9))).await.unwrap();
     let mut line = [0; 25];
     open.read_exact(&mut line).await.unwrap();
-    assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n", "its body is being read");
-    door.process.terminate();
-    door.is_ready(503).await;
+    assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n", "the receiver does not read the body");
+    receiver.process.terminate();
+    receiver.readiness_is(503).await;
     let closed = async {
-        while TcpStream::connect(&door.address).await.is_ok() {
+        while TcpStream::connect(&receiver.address).await.is_ok() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, closed).await.expect("the door stays open");
+    tokio::time::timeout(super::TEST_TIMEOUT, closed).await.expect("the receiver still accepts connections");
     open.write_all(b"last word").await.unwrap();
     let answer = http::read(&mut open).await.unwrap();
-    assert_eq!(door.stored(&answer).await.payload.as_ref(), b"last word");
-    assert_eq!(door.process.finished().await.0, 0, "{}", door.process.log());
+    assert_eq!(receiver.published(&answer).await.payload.as_ref(), b"last word");
+    assert_eq!(receiver.process.finished().await.0, 0, "{}", receiver.process.log());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_token_nobody_but_this_machine_can_come_in() {
+async fn without_a_token_the_receiver_listens_on_loopback_only() {
     let directory = tempfile::tempdir().unwrap();
     let (file, blank) = (directory.path().join("token"), directory.path().join("blank"));
     std::fs::write(&file, "from-a-file\n").unwrap();
@@ -204,7 +208,7 @@ async fn without_a_token_nobody_but_this_machine_can_come_in() {
         assert_eq!(receive.finished().await.0, 78, "{env:?}");
         assert!(receive.log().contains(word) && !receive.log().contains("with a space"), "{env:?}: {}", receive.log());
     }
-    let door = Door::open(&[("TARSY_RECEIVE_TOKEN_FILE", file)]).await;
-    assert_eq!(door.post("/alert", &[], b"a").await.status, 401);
-    assert_eq!(door.post("/alert", &[("authorization", "bearer from-a-file")], b"a").await.status, 202);
+    let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN_FILE", file)]).await;
+    assert_eq!(receiver.post("/alert", &[], b"a").await.status, 401);
+    assert_eq!(receiver.post("/alert", &[("authorization", "bearer from-a-file")], b"a").await.status, 202);
 }

@@ -1,4 +1,4 @@
-//! What the roles show of themselves: metrics, probes, logs. All three roles on real servers, and a real Prometheus.
+//! Metrics, probes and logs of all three roles on real servers, scraped by a real Prometheus.
 
 mod secrets;
 
@@ -17,13 +17,13 @@ use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric, metric_is};
 use crate::support::system::TestSystem;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A system with every role, and where each shows its metrics.
+/// One process of every role, and the addresses of their metrics.
 struct Fleet {
     system: TestSystem,
     _processes: [Tarsy; 2],
-    door: String,
+    alerts: String,
     worker: String,
     llm_service: String,
     receive: String,
@@ -34,9 +34,9 @@ impl Fleet {
         let mut system = TestSystem::start(&[]).await;
         let llm_service = metrics_of(&mut system.llm).await;
         let (process, worker) = system.worker("w1").await;
-        let mut door = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
-        let (address, receive) = (door.ready().await, metrics_of(&mut door).await);
-        let fleet = Self { system, _processes: [process, door], door: address, worker, llm_service, receive };
+        let mut receiver = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
+        let (address, receive) = (receiver.ready().await, metrics_of(&mut receiver).await);
+        let fleet = Self { system, _processes: [process, receiver], alerts: address, worker, llm_service, receive };
         for role in fleet.roles() {
             status_is(role, "/readyz", 200).await;
         }
@@ -47,10 +47,10 @@ impl Fleet {
         [&self.worker, &self.llm_service, &self.receive]
     }
 
-    /// One alert through the door to the end of its investigation.
+    /// Posts one alert to the receiver and waits for the end of its investigation.
     async fn investigate(&self) {
         let alert = tarsy::drill::builtin("oom-killed").unwrap().alert;
-        let answer = http::post(&self.door, "/alert?priority=critical", &[], alert.as_bytes()).await;
+        let answer = http::post(&self.alerts, "/alert?priority=critical", &[], alert.as_bytes()).await;
         assert_eq!(answer.status, 202, "{answer:?}");
         let session = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).unwrap();
         let mut timeline = self.system.follow(session).await;
@@ -64,7 +64,7 @@ async fn status_is(address: &str, path: &str, status: u16) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{path} never is {status}"));
+    tokio::time::timeout(TEST_TIMEOUT, reached).await.unwrap_or_else(|_| panic!("{path} never is {status}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,7 +110,7 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         assert!(!own.contains(" summary"), "{own}");
     }
 
-    // Neighbours that are unavailable are a reason to take no work, and no reason to be restarted.
+    // Without its dependencies a role is not ready, but a restart would not help.
     fleet.system.nats.kill();
     fleet.system.llm.kill().await;
     for address in [&fleet.worker, &fleet.receive] {
@@ -120,7 +120,7 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_shows_the_queue_before_it_takes_from_it() {
+async fn a_worker_exports_queue_metrics_before_its_first_claim() {
     let mut system = TestSystem::start(&[]).await;
     system.llm.kill().await;
     for _ in 0..3 {
@@ -136,7 +136,7 @@ async fn a_worker_shows_the_queue_before_it_takes_from_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_real_prometheus_scrapes_every_role_and_finds_no_fault_in_its_metrics() {
+async fn a_real_prometheus_scrapes_every_role_without_a_complaint() {
     let (Some(promtool), Some(prometheus)) = (program("TARSY_TEST_PROMTOOL"), program("TARSY_TEST_PROMETHEUS")) else {
         return;
     };
@@ -166,25 +166,25 @@ async fn a_real_prometheus_scrapes_every_role_and_finds_no_fault_in_its_metrics(
     query_is(&server, "sum+by+(job)(tarsy_llm_requests_total)", &[("llm-service".to_owned(), "4".to_owned())]).await;
 }
 
-/// What promtool says; it has to end well.
+/// The output of promtool, which has to succeed.
 fn checked(promtool: &Path, args: &[&str], input: &str) -> String {
     let mut command = Command::new(promtool);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = process.wait_with_output().unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{said}");
-    said
+    let written = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{written}");
+    written
 }
 
-/// Asks until the answer has these values by job.
+/// Queries Prometheus until the result has these values by job.
 async fn query_is(server: &Server, query: &str, expected: &[(String, String)]) {
     let mut last = Value::Null;
     let reached = async {
         loop {
             let answer = http::get(server.address(), &format!("/api/v1/query?query={query}")).await;
-            // While it starts it has no words.
+            // While Prometheus starts, its answers are empty.
             last = if answer.status == 200 { answer.json() } else { Value::Null };
             let results = last["data"]["result"].as_array().cloned().unwrap_or_default();
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -196,6 +196,6 @@ async fn query_is(server: &Server, query: &str, expected: &[(String, String)]) {
             tokio::task::yield_now().await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, reached).await;
+    let waited = tokio::time::timeout(TEST_TIMEOUT, reached).await;
     assert!(waited.is_ok(), "{query}: {last}");
 }

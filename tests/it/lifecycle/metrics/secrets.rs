@@ -1,4 +1,4 @@
-//! Whatever a role is fed with and whatever goes wrong around it, no secret is in what it writes.
+//! No role writes a secret, whatever its input and whatever fails around it.
 
 use serde_json::Value;
 use tarsy::investigation::ids::SessionId;
@@ -13,7 +13,7 @@ use crate::support::system::follow_on;
 
 const NATS_PASSWORD: &str = "n4ts-passw0rd";
 const DATABASE_PASSWORD: &str = "d4tabase-passw0rd";
-const TOKEN: &str = "d00r-t0ken";
+const TOKEN: &str = "rece1ver-t0ken";
 const WRONG_TOKEN: &str = "wr0ng-t0ken";
 const MASKED: &str = "m4sked-variable-value";
 const IN_BODY: &str = "marker-0f-the-b0dy";
@@ -52,27 +52,27 @@ async fn no_secret_is_in_anything_that_a_role_writes() {
     let mut worker = spawn("worker", &["worker"], &env);
     worker.ready().await;
     let mut receive = spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
-    let (door, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
+    let (address, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
     super::status_is(&metrics, "/readyz", 200).await;
-    // One that never reaches its database.
+    // A worker that never reaches its database.
     let unreachable = ("DATABASE_URL", format!("postgres://postgres:{DATABASE_PASSWORD}@127.0.0.1:1/none"));
     let waiting = spawn("waiting", &["worker"], &[env.clone(), vec![unreachable]].concat());
     waiting.logged("waiting for the database").await;
 
-    let shown = format!("Bearer {TOKEN}");
-    let shown = [("authorization", shown.as_str())];
-    let session = post_and_follow(&door, &shown, &nats_url).await;
+    let authorized = format!("Bearer {TOKEN}");
+    let authorized = [("authorization", authorized.as_str())];
+    let session = post_and_follow(&address, &authorized, &nats_url).await;
     let wrong = format!("Bearer {WRONG_TOKEN}");
-    let refused = http::post(&door, "/alert", &[("authorization", &wrong)], ALERT.as_bytes()).await;
+    let refused = http::post(&address, "/alert", &[("authorization", &wrong)], ALERT.as_bytes()).await;
     assert_eq!(refused.status, 401);
-    assert_eq!(http::post(&door, "/alertmanager", &shown, ALERT.as_bytes()).await.status, 400);
+    assert_eq!(http::post(&address, "/alertmanager", &authorized, ALERT.as_bytes()).await.status, 400);
     let mut broken = ALERT.as_bytes().to_vec();
     broken.push(0xff);
-    assert_eq!(http::post(&door, "/alert", &shown, &broken).await.status, 400);
+    assert_eq!(http::post(&address, "/alert", &authorized, &broken).await.status, 400);
     nats.restart().await;
     super::status_is(&metrics, "/readyz", 200).await;
     worker.logged("nats is unavailable").await;
-    post_and_follow(&door, &shown, &nats_url).await;
+    post_and_follow(&address, &authorized, &nats_url).await;
 
     let mut all = waiting.log();
     for role in [&mut worker, &mut receive, &mut llm] {
@@ -90,9 +90,9 @@ async fn no_secret_is_in_anything_that_a_role_writes() {
     }
 }
 
-async fn post_and_follow(door: &str, shown: &[(&str, &str)], nats_url: &str) -> SessionId {
+async fn post_and_follow(address: &str, authorized: &[(&str, &str)], nats_url: &str) -> SessionId {
     let body = format!("{ALERT}{}", uuid::Uuid::new_v4());
-    let answer = http::post(door, "/alert", shown, body.as_bytes()).await;
+    let answer = http::post(address, "/alert", authorized, body.as_bytes()).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let session = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).unwrap();
     let mut timeline = follow_on(nats_url, session).await;

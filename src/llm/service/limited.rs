@@ -1,5 +1,5 @@
-//! Connections of the service: each has a seat. One that has sent nothing gives it up to the next when there are too many;
-//! one that has begun to speak keeps it, because a worker holds its connection for as long as it lives.
+//! Connection limits of the service. At the limit, a connection that has sent nothing is closed for a new one. A
+//! connection that has sent something is kept, because a worker holds its connection for its whole life.
 
 use std::future::{Future, ready};
 use std::io;
@@ -12,35 +12,36 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
-use crate::listener::{Busy, Limits, Seat, Seats};
+use crate::listener::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
 
-/// A worker has one connection; a proxy in front of many is one address.
+/// A worker has one connection. A proxy in front of many workers is one address.
 const LIMITS: Limits = Limits { connections: 1_024, per_address: 256 };
 
-/// The connections that get a seat; any other is closed.
-pub(super) fn seated(incoming: TcpIncoming) -> impl Stream<Item = io::Result<Seated>> {
-    let seats = Seats::new("llm", LIMITS);
-    incoming.filter_map(move |stream| ready(stream.map(|stream| Seated::take(&seats, stream)).transpose()))
+/// The connections that get a permit. Any other connection is closed.
+pub(super) fn limited(incoming: TcpIncoming) -> impl Stream<Item = io::Result<LimitedConnection>> {
+    let limiter = ConnectionLimiter::new("llm", LIMITS);
+    incoming
+        .filter_map(move |stream| ready(stream.map(|stream| LimitedConnection::accept(&limiter, stream)).transpose()))
 }
 
-/// A connection on its seat.
-pub(super) struct Seated {
+/// A connection and its permit.
+pub(super) struct LimitedConnection {
     stream: TcpStream,
-    seat: Arc<Seat>,
-    busy: Option<Busy>,
-    taken_away: Pin<Box<dyn Future<Output = ()> + Send>>,
+    permit: Arc<ConnectionPermit>,
+    in_use: Option<InUse>,
+    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl Seated {
-    fn take(seats: &Seats, stream: TcpStream) -> Option<Self> {
-        let seat = seats.take(stream.peer_addr().ok()?.ip())?;
-        let watched = Arc::clone(&seat);
-        let taken_away = Box::pin(async move { watched.taken_away().await });
-        Some(Self { stream, seat, busy: None, taken_away })
+impl LimitedConnection {
+    fn accept(limiter: &ConnectionLimiter, stream: TcpStream) -> Option<Self> {
+        let permit = limiter.acquire(stream.peer_addr().ok()?.ip())?;
+        let watched = Arc::clone(&permit);
+        let revoked = Box::pin(async move { watched.revoked().await });
+        Some(Self { stream, permit, in_use: None, revoked })
     }
 }
 
-impl Connected for Seated {
+impl Connected for LimitedConnection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
@@ -48,21 +49,21 @@ impl Connected for Seated {
     }
 }
 
-impl AsyncRead for Seated {
+impl AsyncRead for LimitedConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.busy.is_none() && self.taken_away.as_mut().poll(cx).is_ready() {
+        if self.in_use.is_none() && self.revoked.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, into);
-        if self.busy.is_none() && into.filled().len() > before {
-            self.busy = Some(self.seat.busy());
+        if self.in_use.is_none() && into.filled().len() > before {
+            self.in_use = Some(self.permit.in_use());
         }
         read
     }
 }
 
-impl AsyncWrite for Seated {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }

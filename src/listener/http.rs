@@ -1,0 +1,137 @@
+//! The HTTP listener of the roles: accepts connections, serves HTTP/1 on each, and drains them when it is stopped.
+//!
+//! Owns the life of a connection: its permit, its timeouts and its end. What a request is answered with is the service's
+//! business.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{ConnectionLimiter, ConnectionPermit, Limits};
+
+/// The pause after a failed accept: the process is out of file descriptors, and trying again at once does not help.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// The largest head of a request. Webhooks have a few hundred bytes.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+
+/// Limits and timeouts of one listener.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The listener's name in metrics and log lines.
+    pub name: &'static str,
+    pub limits: Limits,
+    /// For the head of a request; also the longest time that a connection may be idle.
+    pub header_timeout: Duration,
+    /// How long a connection may last before its client has to open another one; `None` is without a limit.
+    pub lifetime: Option<Duration>,
+    /// For the request in flight when the connection's lifetime or the listener ends.
+    pub last_request_timeout: Duration,
+    /// For all connections together when the listener is stopped.
+    pub drain_timeout: Duration,
+    /// The bytes that are written to a connection which gets no permit, before it is closed.
+    pub over_limit_response: &'static [u8],
+}
+
+/// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections.
+pub async fn serve<S>(listener: TcpListener, options: Options, new_service: impl Fn() -> S, stop: CancellationToken)
+where
+    S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible> + Send + 'static,
+    S::Future: Send,
+{
+    let limiter = ConnectionLimiter::new(options.name, options.limits);
+    let connections = TaskTracker::new();
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+        match accepted {
+            Ok((stream, client)) => match limiter.acquire(client.ip()) {
+                Some(permit) => {
+                    let connection = Connection { stream, permit, options, stop: stop.clone() };
+                    connections.spawn(connection.serve(new_service()));
+                }
+                None => refuse(&stream, &options),
+            },
+            Err(error) => {
+                tracing::warn!(listener = options.name, %error, "accept failed");
+                // No signal tells when there are file descriptors again.
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    if tokio::time::timeout(options.drain_timeout, connections.wait()).await.is_err() {
+        let count = connections.len();
+        tracing::warn!(listener = options.name, connections = count, "connections still open at shutdown: dropped");
+    }
+}
+
+/// Writes without waiting, so that a client which does not read holds nothing up.
+fn refuse(stream: &TcpStream, options: &Options) {
+    if let Err(error) = stream.try_write(options.over_limit_response) {
+        tracing::debug!(listener = options.name, %error, "connection over the limit closed without a response");
+    }
+}
+
+/// One accepted connection.
+struct Connection {
+    stream: TcpStream,
+    permit: Arc<ConnectionPermit>,
+    options: Options,
+    stop: CancellationToken,
+}
+
+impl Connection {
+    /// Serves from the first request to the last one.
+    async fn serve<S>(self, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible>,
+    {
+        let Self { stream, permit, options, stop } = self;
+        let of_requests = Arc::clone(&permit);
+        let service = service_fn(move |request| {
+            let (in_use, response) = (of_requests.in_use(), service.call(request));
+            async move {
+                let response = response.await;
+                drop(in_use);
+                response
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(options.header_timeout)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => Ok(ended),
+            () = permit.revoked() => return,
+            () = end_of_life(options.lifetime, &stop) => {
+                connection.as_mut().graceful_shutdown();
+                tokio::time::timeout(options.last_request_timeout, connection).await
+            }
+        };
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(listener = options.name, %error, "connection closed by the client"),
+            Err(_elapsed) => tracing::debug!(listener = options.name, "connection dropped: its last request timed out"),
+        }
+    }
+}
+
+/// Returns when the connection takes no further request. Without a lifetime, a client that reads no responses would keep
+/// its permit for ever.
+async fn end_of_life(lifetime: Option<Duration>, stop: &CancellationToken) {
+    match lifetime {
+        Some(lifetime) => drop(stop.run_until_cancelled(tokio::time::sleep(lifetime)).await),
+        None => stop.cancelled().await,
+    }
+}
