@@ -94,9 +94,7 @@ fn priority(query: &str) -> Result<Option<Severity>, Rejection> {
     let Some(word) = query.split('&').find_map(|pair| pair.strip_prefix("priority=")) else {
         return Ok(None);
     };
-    word.parse()
-        .map(Some)
-        .map_err(|_| Rejection::Invalid("priority is one of critical, high, normal, low".to_owned()))
+    word.parse().map(Some).map_err(|_| Rejection::Invalid("priority is one of critical, high, normal, low".to_owned()))
 }
 
 fn present(headers: &HeaderMap, names: &[&'static str]) -> impl Iterator<Item = &'static str> {
