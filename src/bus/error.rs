@@ -64,9 +64,6 @@ pub enum Error {
     /// Streams or consumers are missing or differ.
     #[error("nats streams are not as tarsy needs them, run `tarsy migrate`:{}", listed(.0))]
     Topology(Vec<Difference>),
-    /// A subject suffix that cannot be part of a subject.
-    #[error("alert subject suffix \"{0}\": use words of letters, digits, `-` and `_`, separated by single dots")]
-    Suffix(String),
     /// A header value that cannot be sent.
     #[error("header {0} contains a line break")]
     Header(String),

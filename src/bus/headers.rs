@@ -1,7 +1,7 @@
-//! The headers of an alert: their names, which of them are copied, and their form outside of NATS.
+//! The headers of alerts and dead letters: from NATS to JSON and back, and the names that only dead letters have.
 //!
-//! Only what is listed here ever travels from a producer's message into a copy. A producer's `Nats-*` header in a copy
-//! would make the server refuse it (`Nats-Expected-Stream`) or swallow it (`Nats-Msg-Id`).
+//! Only the headers in [`ALLOWED`] are copied from a producer's message. A producer's `Nats-*` header in a copy would make
+//! the server refuse the copy (`Nats-Expected-Stream`) or drop it as a duplicate (`Nats-Msg-Id`).
 
 use std::str::FromStr;
 
@@ -10,40 +10,19 @@ use serde_json::{Map, Value};
 
 use super::error::Error;
 
-/// The producer's id of the alert: a `UUIDv7`.
-pub const SESSION_ID: &str = "Tarsy-Session-Id";
-/// What chains are chosen by.
-pub const ALERT_TYPE: &str = "Tarsy-Alert-Type";
-/// What makes two alerts the same.
-pub const FINGERPRINT: &str = "Tarsy-Fingerprint";
-/// A page that says what to do about it.
-pub const RUNBOOK_URL: &str = "Tarsy-Runbook-Url";
-/// Begin another investigation although one of the fingerprint has completed within the cooldown: `true`.
-pub const FORCE: &str = "Tarsy-Force";
-/// The chain to use, whatever the alert type.
-pub const CHAIN: &str = "Tarsy-Chain";
-/// For people: the alert's name and what it is about.
-pub const TITLE: &str = "Tarsy-Title";
-/// Of an alert that was queued again on purpose: the session that it does again.
-pub const RETRY_OF: &str = "Tarsy-Retry-Of";
-/// Of a follow-up question, and only on a subject of questions: the session that it asks about. The body is the question.
-pub const PARENT_ID: &str = "Tarsy-Parent-Id";
-/// W3C trace context.
-pub const TRACEPARENT: &str = "traceparent";
+pub use crate::investigation::intake::headers::{
+    ALERT_TYPE, ALLOWED, CHAIN, FINGERPRINT, FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
+};
 
-/// The headers that are read from an alert and go into copies of it.
-pub const ALLOWED: [&str; 10] =
-    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, TRACEPARENT];
-
-/// Of a dead letter: the reason's word.
+/// In a dead letter: the word of its `DeadReason`.
 pub const DEAD_REASON: &str = "Tarsy-Dead-Reason";
-/// Of a dead letter: the reason for people, at most 1 KiB.
+/// In a dead letter: the reason for people, at most 1 KiB.
 pub const DEAD_DETAIL: &str = "Tarsy-Dead-Detail";
-/// Of a dead letter: the subject the alert came on.
+/// In a dead letter: the subject that the alert was published on.
 pub const DEAD_SUBJECT: &str = "Tarsy-Dead-Subject";
-/// Of a dead letter: its sequence in the stream of alerts.
+/// In a dead letter: the sequence that the alert had in the stream of alerts.
 pub const DEAD_SEQUENCE: &str = "Tarsy-Dead-Sequence";
-/// Of a dead letter: how often it was delivered.
+/// In a dead letter: how often the alert was delivered.
 pub const DEAD_DELIVERIES: &str = "Tarsy-Dead-Deliveries";
 
 /// The allowed headers of a message as an object of strings, by their canonical names.
@@ -59,7 +38,7 @@ pub(super) fn allowed(headers: Option<&HeaderMap>) -> Value {
     Value::Object(object)
 }
 
-/// Headers for a copy: the allowed ones of `object`, whatever else it holds.
+/// Headers for a copy: the allowed ones of `object`. Its other entries are ignored.
 pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     for name in ALLOWED {
@@ -70,7 +49,7 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-/// The same for headers that came over the wire: what they hold that cannot be sent becomes a space, so that a copy is
+/// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy is
 /// always possible.
 pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -82,7 +61,7 @@ pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
     headers
 }
 
-/// Adds a header without the panic that async-nats has for a line break.
+/// Adds a header; a line break is an error, while async-nats would panic.
 pub(super) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), Error> {
     let value = HeaderValue::from_str(value).map_err(|_| Error::Header(name.to_owned()))?;
     headers.insert(HeaderName::from_static(name), value);
@@ -96,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_allowed_headers_travel_and_under_their_canonical_name() {
+    fn only_allowed_headers_are_copied_and_under_their_canonical_names() {
         let mut headers = HeaderMap::new();
         headers.insert("tarsy-fingerprint", "f1");
         headers.insert("Nats-Msg-Id", "id");
@@ -115,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_header_that_cannot_be_sent_does_not_hold_up_its_alert() {
+    fn a_line_break_in_a_stored_header_becomes_a_space() {
         let copy = for_copy_of_stored(&json!({"Tarsy-Chain": "a\nb", "Tarsy-Title": "t", "Nats-Msg-Id": "x"}));
         assert_eq!(allowed(Some(&copy)), json!({"Tarsy-Chain": "a b", "Tarsy-Title": "t"}));
         assert_eq!(copy.len(), 2);

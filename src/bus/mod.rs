@@ -28,8 +28,8 @@ pub use headers::{
     FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
 };
 pub use names::{
-    ALERTS, CONTROL, DEAD_LETTERS, MessageKind, Priority, Subject, TIMELINE, control_subject, dead_letter_subject,
-    live_subject, timeline_subject, worker_subject,
+    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix, TIMELINE,
+    control_subject, dead_letter_subject, live_subject, timeline_subject, worker_subject,
 };
 pub use presence::WorkerPresence;
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};

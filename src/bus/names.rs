@@ -1,5 +1,8 @@
 //! Streams, subjects and priorities: every name that another program could see.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::engine::ports::DeadReason;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -63,6 +66,34 @@ impl<'a> Subject<'a> {
         let priority = Priority::parse(word)?;
         let is_sound = suffix.is_none_or(|suffix| suffix.split('.').all(is_plain));
         is_sound.then(|| Self { kind, priority, suffix: suffix.unwrap_or_default() })
+    }
+}
+
+/// What a publisher may append to a subject of the queue, behind the priority: `disk-full`, `alertmanager.eu-1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubjectSuffix(String);
+
+/// A text that is not a [`SubjectSuffix`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("accepted: words of letters, digits, `-` and `_`, separated by single dots, at most {MAX_SUFFIX_BYTES} bytes")]
+pub struct InvalidSuffix;
+
+const MAX_SUFFIX_BYTES: usize = 200;
+
+impl FromStr for SubjectSuffix {
+    type Err = InvalidSuffix;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSuffix> {
+        let is_word =
+            |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let is_suffix = text.len() <= MAX_SUFFIX_BYTES && text.split('.').all(is_word);
+        if is_suffix { Ok(Self(text.to_owned())) } else { Err(InvalidSuffix) }
+    }
+}
+
+impl fmt::Display for SubjectSuffix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -201,6 +232,16 @@ mod tests {
             Priority::Low.filters(),
             ["tarsy.alerts.low", "tarsy.alerts.low.>", "tarsy.questions.low", "tarsy.questions.low.>"]
         );
+    }
+
+    #[test]
+    fn a_suffix_consists_of_words_separated_by_single_dots() {
+        for text in ["disk-full.eu_1", "question", "alertmanager.eu-1"] {
+            assert_eq!(text.parse::<SubjectSuffix>().map(|suffix| suffix.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", ".", "a.", ".a", "a..b", "a b", "*", "a.*", "a.>", "a/b", "ü", &"a".repeat(201)] {
+            assert_eq!(text.parse::<SubjectSuffix>(), Err(InvalidSuffix), "{text}");
+        }
     }
 
     #[test]

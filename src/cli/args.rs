@@ -17,12 +17,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
+use crate::bus::SubjectSuffix;
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 
-use values::{drill, suffix};
+use values::drill;
 
 pub use checks::{
     CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
@@ -232,8 +233,8 @@ pub struct SubmitArgs {
     #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
     /// Further tokens of the subject, behind tarsy.alerts and the priority
-    #[arg(long, value_name = "TOKENS", value_parser = suffix)]
-    pub suffix: Option<String>,
+    #[arg(long, value_name = "TOKENS")]
+    pub suffix: Option<SubjectSuffix>,
     /// Id of its session, a UUID of version 7 [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub session_id: Option<SessionId>,

@@ -154,7 +154,7 @@ impl Queue for Broker {
         let (session_id, headers) = with_session_id(alert.headers);
         let alert = NewAlert {
             priority: alert.priority.into(),
-            suffix: Some(alert.suffix.to_owned()),
+            suffix: alert.suffix.parse().ok(),
             body: alert.body.to_vec(),
             headers,
         };
@@ -199,7 +199,7 @@ fn publish_error(error: &Error) -> PublishError {
     match error {
         Error::Full { .. } => unavailable("the queue is full", FULL_RETRY_DELAY),
         Error::TooLarge { .. } => PublishError::TooLarge("body is larger than what the queue takes".to_owned()),
-        Error::Header(_) | Error::Suffix(_) => PublishError::Invalid(error.to_string()),
+        Error::Header(_) => PublishError::Invalid(error.to_string()),
         Error::NoStream(_) => unavailable("the queue does not exist: run `tarsy migrate`", FULL_RETRY_DELAY),
         Error::Unavailable(_)
         | Error::Url { .. }

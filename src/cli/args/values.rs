@@ -33,16 +33,6 @@ pub(super) fn drill(text: &str) -> Result<String, String> {
     Err(format!("no drill \"{text}\"; there are: {}", names.join(", ")))
 }
 
-/// Tokens of a subject: no white space, no wildcard, none empty.
-pub(super) fn suffix(text: &str) -> Result<String, String> {
-    let is_token =
-        |token: &str| !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '*' | '>'));
-    if text.split('.').all(is_token) {
-        return Ok(text.to_owned());
-    }
-    Err("accepted: tokens separated by dots, without spaces, * and >".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,14 +46,6 @@ mod tests {
         }
         for text in ["", "30", "s", "1w", "-1s", "1.5s", "18446744073709551615h"] {
             assert_eq!(duration(text), Err(format!("\"{text}\" is no duration such as 500ms, 30s, 2m, 1h or 90d")));
-        }
-    }
-
-    #[test]
-    fn a_suffix_is_one_or_more_tokens_of_a_subject() {
-        assert_eq!(suffix("alertmanager.eu-1"), Ok("alertmanager.eu-1".to_owned()));
-        for text in ["", "a..b", "a b", "a.*", "a.>", ".a"] {
-            assert!(suffix(text).is_err(), "{text:?}");
         }
     }
 }

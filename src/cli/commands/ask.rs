@@ -32,7 +32,7 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), CHAIN: args.chain});
     let priority = args.priority.map_or_else(|| urgency(&asked), Priority::from);
-    let question = NewAlert { priority, suffix: Some(SUFFIX.to_owned()), body, headers };
+    let question = NewAlert { priority, suffix: Some(SUFFIX.parse()?), body, headers };
     let Published { subject, sequence } = nats.publish_question(question).await?;
     note(&format!("{}; asks about {}", messages::published(&subject, sequence, session), parent.short()))?;
     if args.no_watch {

@@ -102,7 +102,7 @@ async fn perform(
     let store = Store::new(&addresses.database("tarsy drill")?)?;
     let alert = NewAlert {
         priority: Priority::Critical,
-        suffix: Some("drill".to_owned()),
+        suffix: "drill".parse().ok(),
         body: drill.alert.as_bytes().to_vec(),
         headers: headers(session),
     };
@@ -137,7 +137,7 @@ async fn perform(
 async fn ask(sources: &Sources, (parent, question): (SessionId, &str), options: Options) -> anyhow::Result<Exit> {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
-    let (priority, suffix) = (Priority::Critical, Some("drill".to_owned()));
+    let (priority, suffix) = (Priority::Critical, "drill".parse().ok());
     let body = question.as_bytes().to_vec();
     sources.nats.publish_question(NewAlert { priority, suffix, body, headers }).await?;
     note(&format!("\nA question: {question}\n"))?;

@@ -12,7 +12,7 @@ use super::addresses;
 use super::reach::{Database, note, print_json};
 use super::watch::follow::Sources;
 use super::watch::waiting::QueueWatch;
-use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject};
+use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -71,14 +71,11 @@ fn said(body: &[u8]) -> Priority {
 
 /// Priority and suffix of a subject that an alert or a question came on. A suffix that cannot be published here is left
 /// out.
-pub(super) fn queue_of(subject: &str) -> (Priority, Option<String>) {
+pub(super) fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
     let Some(Subject { priority, suffix, .. }) = Subject::parse(subject) else {
         return (Priority::Normal, None);
     };
-    let is_word =
-        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let is_suffix = suffix.len() <= 200 && suffix.split('.').all(is_word);
-    (priority, is_suffix.then(|| suffix.to_owned()))
+    (priority, suffix.parse().ok())
 }
 
 #[cfg(test)]
@@ -96,7 +93,7 @@ mod tests {
     fn an_alert_goes_back_to_the_queue_that_it_came_from() {
         let of = |subject: &str| {
             let (priority, suffix) = queue_of(subject);
-            (priority.as_str(), suffix)
+            (priority.as_str(), suffix.map(|suffix| suffix.to_string()))
         };
         assert_eq!(of("tarsy.alerts.critical"), ("critical", None));
         assert_eq!(of("tarsy.alerts.low.disk-full.eu"), ("low", Some("disk-full.eu".to_owned())));

@@ -13,6 +13,7 @@ use super::standing::SettlementStatus;
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
+use crate::investigation::intake::headers::InvalidSessionId;
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
 
@@ -114,6 +115,12 @@ pub struct Refusal {
     pub reason: DeadReason,
     /// What is wrong with this very alert.
     pub detail: String,
+}
+
+impl From<InvalidSessionId> for Refusal {
+    fn from(invalid: InvalidSessionId) -> Self {
+        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
+    }
 }
 
 /// Opens a session for an undecided alert, or links it to the open session of its fingerprint.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use serde_json::Value;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -26,9 +25,7 @@ use crate::engine::run::session::end_now;
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
-
-/// The header that holds a producer's id of the alert.
-pub const SESSION_ID: &str = "Tarsy-Session-Id";
+use crate::investigation::intake::headers::chosen_session_id;
 
 /// Things of each kind that one sweep takes on.
 const LIMIT: u32 = 100;
@@ -229,24 +226,17 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
 
 /// What the bus found wrong with an alert before it was stored: the worker that was to bury it is gone.
 fn refusal_of(alert: &IdleAlert) -> Option<Refusal> {
-    if let Some(chosen) = alert.headers.get(SESSION_ID).and_then(Value::as_str) {
-        match SessionId::parse(chosen) {
-            Some(id) if id == alert.alert_id => {}
-            Some(id) => {
-                let detail = format!("id {id} came before, with another body");
-                return Some(Refusal { reason: DeadReason::UsedId, detail });
-            }
-            None => {
-                let shown: String = chosen.chars().take(100).collect();
-                let detail = format!("{SESSION_ID} holds no UUIDv7: {shown}");
-                return Some(Refusal { reason: DeadReason::InvalidId, detail });
-            }
+    match chosen_session_id(&alert.headers) {
+        Ok(Some(id)) if id != alert.alert_id => {
+            let detail = format!("id {id} came before, with another body");
+            Some(Refusal { reason: DeadReason::UsedId, detail })
         }
+        Ok(_) => alert.body.is_none().then(|| Refusal {
+            reason: DeadReason::TooLarge,
+            detail: "the body is larger than what is taken".to_owned(),
+        }),
+        Err(invalid) => Some(invalid.into()),
     }
-    alert
-        .body
-        .is_none()
-        .then(|| Refusal { reason: DeadReason::TooLarge, detail: "the body is larger than what is taken".to_owned() })
 }
 
 #[cfg(test)]

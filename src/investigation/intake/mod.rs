@@ -4,6 +4,7 @@
 
 mod clean;
 mod fingerprint;
+pub mod headers;
 mod outline;
 mod plain;
 mod question;

@@ -330,11 +330,3 @@ fn claiming(timeline: &Timeline) -> Readiness {
         Timeline::Unavailable(_) => Readiness::Impaired("the timeline stream is unavailable".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn sweeper_and_bus_mean_the_same_header() {
-        assert_eq!(crate::engine::worker::sweeper::SESSION_ID, crate::bus::SESSION_ID);
-    }
-}

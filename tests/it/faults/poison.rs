@@ -132,7 +132,7 @@ async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
     let body = format!("{body} {session}").into_bytes();
-    let alert = NewAlert { priority: Priority::Normal, suffix: Some("ci".to_owned()), body, headers };
+    let alert = NewAlert { priority: Priority::Normal, suffix: "ci".parse().ok(), body, headers };
     system.connect().await.publish_alert(alert).await.unwrap();
     session
 }

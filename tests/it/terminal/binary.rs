@@ -80,7 +80,7 @@ fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
         (&["sessions"], "List, show, repeat or cancel"),
         (&["submit", "-", "--priority", "urgent"], "critical, high, normal, low"),
         (&["submit", "-", "--session-id", "c0ffee"], "version 7"),
-        (&["submit", "-", "--suffix", "a.>"], "tokens"),
+        (&["submit", "-", "--suffix", "a.>"], "words"),
         (&["watch", "abc"], "6 characters"),
         (&["watch", "--timeout", "30"], "500ms"),
         (&["worker", "--slots", "0"], "1..=1024"),

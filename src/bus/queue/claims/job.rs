@@ -3,16 +3,16 @@
 use async_nats::Message;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, Context};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::bus::headers::{self, SESSION_ID};
+use crate::bus::headers;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::queue::delivery::JetStreamDelivery;
 use crate::engine::delivery::dispatch::Job;
 use crate::engine::ports::{DeadReason, Received, Refusal};
 use crate::investigation::ids::SessionId;
+use crate::investigation::intake::headers::chosen_session_id;
 
 /// A job, with what the worker has to know and to keep while it works on it.
 #[derive(Debug)]
@@ -43,9 +43,9 @@ impl Claimed {
         let stream_sequence = info.stream_sequence;
 
         let headers = headers::allowed(message.headers.as_ref());
-        let (alert_id, fault) = match chosen_id(&headers) {
+        let (alert_id, fault) = match chosen_session_id(&headers) {
             Ok(chosen) => (chosen.unwrap_or(derived_id), too_large(message.payload.len(), max_alert_bytes)),
-            Err(fault) => (derived_id, Some(fault)),
+            Err(invalid) => (derived_id, Some(invalid.into())),
         };
         let keep = message.payload.len() <= max_alert_bytes;
         let received = Received {
@@ -73,18 +73,8 @@ fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
 /// Whether a message of the queue, read from the stream itself, is this alert's.
 pub(in crate::bus) fn is_of(alert: SessionId, message: &StreamMessage) -> bool {
     // A message under a used id is the alert that is derived from it; its header names the other one.
-    let chosen = chosen_id(&headers::allowed(Some(&message.headers))).ok().flatten();
+    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers))).ok().flatten();
     chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
-}
-
-fn chosen_id(headers: &Value) -> Result<Option<SessionId>, Refusal> {
-    let Some(text) = headers.get(SESSION_ID).and_then(Value::as_str) else {
-        return Ok(None);
-    };
-    SessionId::parse(text).map(Some).ok_or_else(|| Refusal {
-        reason: DeadReason::InvalidId,
-        detail: format!("{SESSION_ID} holds no UUIDv7: {}", text.chars().take(100).collect::<String>()),
-    })
 }
 
 fn too_large(bytes: usize, max_alert_bytes: usize) -> Option<Refusal> {

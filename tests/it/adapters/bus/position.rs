@@ -10,12 +10,17 @@ use super::claims::{next, start};
 use super::prepared;
 
 async fn publish(nats: &Nats, priority: Priority, suffix: Option<&str>) -> u64 {
-    let alert = NewAlert { priority, suffix: suffix.map(str::to_owned), body: b"x".to_vec(), headers: json!({}) };
+    let alert = NewAlert {
+        priority,
+        suffix: suffix.map(|suffix| suffix.parse().unwrap()),
+        body: b"x".to_vec(),
+        headers: json!({}),
+    };
     nats.publish_alert(alert).await.unwrap().sequence
 }
 
 async fn ask(nats: &Nats, priority: Priority) -> u64 {
-    let question = NewAlert { priority, suffix: Some("question".into()), body: b"x".to_vec(), headers: json!({}) };
+    let question = NewAlert { priority, suffix: "question".parse().ok(), body: b"x".to_vec(), headers: json!({}) };
     nats.publish_question(question).await.unwrap().sequence
 }
 

@@ -16,7 +16,7 @@ use crate::support::nats::NatsServer;
 
 async fn publish(nats: &Nats, headers: Value) -> u64 {
     let alert =
-        NewAlert { priority: Priority::High, suffix: Some("disk-full".into()), body: b"disk".to_vec(), headers };
+        NewAlert { priority: Priority::High, suffix: "disk-full".parse().ok(), body: b"disk".to_vec(), headers };
     nats.publish_alert(alert).await.unwrap().sequence
 }
 

@@ -308,7 +308,7 @@ async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
     let nats = connect(&server).await;
     let alert = |bytes: usize| NewAlert {
         priority: Priority::Normal,
-        suffix: Some("disk-full".into()),
+        suffix: "disk-full".parse().ok(),
         body: vec![b'x'; bytes],
         headers: json!({}),
     };

@@ -11,7 +11,7 @@ use crate::support::system::TestSystem;
 async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), CHAIN: chain});
-    let alert = NewAlert { priority: Priority::High, suffix: Some("ci".to_owned()), body: body.to_vec(), headers };
+    let alert = NewAlert { priority: Priority::High, suffix: "ci".parse().ok(), body: body.to_vec(), headers };
     let nats = system.connect().await;
     let before = nats.dead_letters().await.unwrap().len();
     nats.publish_alert(alert).await.unwrap();
