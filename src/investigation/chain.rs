@@ -1,4 +1,4 @@
-//! The chain: a session's stages as a fold over its own steps.
+//! The chain: what a session does next, decided from its stages; also the tables of outcomes.
 //!
 //! | executions of a stage | stage, policy `any` | stage, policy `all` |
 //! |---|---|---|
@@ -7,23 +7,25 @@
 //! | some completed | completed | the worst of the others |
 //! | none completed | the worst of them | the worst of them |
 //!
-//! From bad to worst: failed, timed out, cancelled. An execution that has begun runs to its own end, whatever becomes
-//! of those beside it.
+//! From bad to worst: failed, timed out, cancelled. An execution that has begun runs to its own end, whatever happens
+//! to the others of its stage.
 //!
 //! | stage | session |
 //! |---|---|
 //! | completed, the last one | completed, with its analysis |
 //! | completed, another one is planned | that one begins |
-//! | completed, but a cancel or the deadline met one of its executions, and another one is planned | cancelled, timed out |
+//! | completed, but one of its executions was cancelled or timed out, and another stage is planned | cancelled, timed out |
 //! | failed, timed out, cancelled | the same; no later stage begins |
 //!
-//! The agents of a stage are told what the stage before it found, and nothing of those before that.
+//! The agents of a stage get the findings of the stage before it, and none of earlier ones.
 
+use super::execution::entry::StopReason;
 use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
-use super::plan::{Plan, StagePlan, SuccessPolicy};
+use super::plan::{Plan, SuccessPolicy};
+use super::timeline::EventType;
 
-/// A session as a resume finds it.
+/// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRecord {
     /// As frozen when the session was opened.
@@ -32,7 +34,7 @@ pub struct SessionRecord {
     pub step: u32,
     /// In order of their numbers.
     pub stages: Vec<StageRecord>,
-    /// Losses of commits that were noticed, in order.
+    /// Detected losses of commits, in order.
     pub recoveries: Vec<Recovery>,
 }
 
@@ -58,14 +60,14 @@ pub struct ExecutionRecord {
     pub status: RunStatus,
     /// Number of the last committed checkpoint, 0 before the first.
     pub checkpoint: u32,
-    /// What the completed execution found.
+    /// The analysis of a completed execution.
     pub analysis: Option<String>,
-    /// Why the failed one failed.
+    /// The error of a failed execution.
     pub error: Option<String>,
 }
 
-/// How far a session, stage or execution has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The status of a session, stage or execution, ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunStatus {
     /// Not ended.
     Running,
@@ -73,10 +75,10 @@ pub enum RunStatus {
     Completed,
     /// Ended without one.
     Failed,
-    /// Ended on request.
-    Cancelled,
     /// Ended by the deadline.
     TimedOut,
+    /// Ended on request.
+    Cancelled,
 }
 
 impl RunStatus {
@@ -99,12 +101,45 @@ impl RunStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    fn badness(self) -> u8 {
+    /// The last event of a session that ends with this status.
+    pub fn end_event(self) -> EventType {
         match self {
-            Self::Running | Self::Completed => 0,
-            Self::Failed => 1,
-            Self::TimedOut => 2,
-            Self::Cancelled => 3,
+            Self::Running | Self::Completed => EventType::SessionCompleted,
+            Self::Failed => EventType::SessionFailed,
+            Self::TimedOut => EventType::SessionTimedOut,
+            Self::Cancelled => EventType::SessionCancelled,
+        }
+    }
+}
+
+/// Why a session ends before its chain does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EarlyEnd {
+    Cancelled,
+    Deadline,
+    /// Too many workers died at the same step.
+    AttemptsExhausted,
+    /// Too many returns were the session's own doing; the text names the last reason.
+    GivenUp(String),
+}
+
+impl EarlyEnd {
+    /// The reason in the session's last event.
+    pub fn stop_reason(&self) -> StopReason {
+        match self {
+            Self::Cancelled => StopReason::Cancelled,
+            Self::Deadline => StopReason::Deadline,
+            Self::AttemptsExhausted | Self::GivenUp(_) => StopReason::AttemptsExhausted,
+        }
+    }
+
+    /// The status and the error of the session.
+    pub fn outcome(self) -> (RunStatus, Option<String>) {
+        match self {
+            Self::Cancelled => (RunStatus::Cancelled, None),
+            Self::Deadline => (RunStatus::TimedOut, Some("past its deadline".to_owned())),
+            Self::AttemptsExhausted => (RunStatus::Failed, Some("too many workers died at the same step".to_owned())),
+            Self::GivenUp(error) => (RunStatus::Failed, Some(error)),
         }
     }
 }
@@ -112,33 +147,45 @@ impl RunStatus {
 /// What the session does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Begin this stage (from 1).
+    /// Begin the stage of this number, counted from 1.
     Begin(u32),
-    /// Run these executions of the stage to their ends.
-    Run {
-        /// The stage, from 1.
-        stage_no: u32,
-        /// Only those that still run.
-        executions: Vec<ExecutionRecord>,
-    },
-    /// Write down how the stage ended.
-    End {
-        /// The stage, from 1.
-        stage_no: u32,
-        /// Never running.
-        status: RunStatus,
-        /// The errors of its executions; of several each with its agent's name.
-        error: Option<String>,
-    },
+    /// Run the open executions of a stage to their ends.
+    Run(OpenStage),
+    /// Record how a stage ended.
+    End(StageEnd),
     /// End the session.
-    Finish {
-        /// Never running.
-        status: RunStatus,
-        /// What the last stage found.
-        analysis: Option<String>,
-        /// Why there is no analysis.
-        error: Option<String>,
-    },
+    Finish(Conclusion),
+}
+
+/// A stage with executions that have not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenStage {
+    /// From 1.
+    pub stage_no: u32,
+    /// Those that have not ended.
+    pub executions: Vec<ExecutionRecord>,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageEnd {
+    /// From 1.
+    pub stage_no: u32,
+    /// Never running.
+    pub status: RunStatus,
+    /// The errors of its executions; of several, each with its agent's name.
+    pub error: Option<String>,
+}
+
+/// How a session ends when its chain has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// Never running.
+    pub status: RunStatus,
+    /// Of the last stage; several under their agents' names.
+    pub analysis: Option<String>,
+    /// The errors of the stage that ended the chain.
+    pub error: Option<String>,
 }
 
 /// Decides from the committed steps alone.
@@ -146,31 +193,30 @@ pub fn next(record: &SessionRecord) -> Next {
     let Some(stage) = record.stages.last() else {
         return Next::Begin(1);
     };
-    let stage_no = stage.stage_no;
-    let is_last = usize_of(stage_no) >= record.plan.stages.len();
+    let following = stage.stage_no + 1;
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
-        RunStatus::Completed if is_last => {
-            Next::Finish { status: RunStatus::Completed, analysis: analysis(record, stage), error: None }
+        RunStatus::Completed if record.plan.stage(following).is_none() => {
+            Next::Finish(Conclusion { status: RunStatus::Completed, analysis: analysis(record, stage), error: None })
         }
         RunStatus::Completed => match stop(stage) {
-            Some(status) => Next::Finish { status, analysis: None, error: None },
-            None => Next::Begin(stage_no + 1),
+            Some(status) => Next::Finish(Conclusion { status, analysis: None, error: None }),
+            None => Next::Begin(following),
         },
         status @ (RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
-            Next::Finish { status, analysis: None, error: errors(record, stage) }
+            Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) })
         }
     }
 }
 
-/// The execution that says why the session ends as it does: the first one of the last stage with that status.
+/// The execution whose reason the session takes over: the first one of the last stage that ended with `status`.
 pub fn deciding(record: &SessionRecord, status: RunStatus) -> Option<ExecutionId> {
     let run = record.stages.last()?.executions.iter().find(|run| run.status == status)?;
     Some(run.execution_id)
 }
 
-/// What the stage before `stage_no` found, as context for the agents of that one. Several agents stand under their
-/// names, also those that found nothing.
+/// The findings of the stage before `stage_no`, as context for its agents. Findings of several agents have the agents'
+/// names as headings; an agent without findings is listed, too.
 pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
     let before = record.stages.iter().rev().find(|stage| stage.stage_no < stage_no)?;
     match before.executions.as_slice() {
@@ -195,49 +241,49 @@ fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
     let running = stage.executions.iter().filter(|run| run.status == RunStatus::Running);
     let executions: Vec<_> = running.cloned().collect();
     if !executions.is_empty() {
-        return Next::Run { stage_no, executions };
+        return Next::Run(OpenStage { stage_no, executions });
     }
-    let policy = stage_plan(record, stage).map_or(SuccessPolicy::Any, |plan| plan.success_policy);
+    let policy = record.plan.stage(stage_no).map_or(SuccessPolicy::Any, |plan| plan.success_policy);
     let status = verdict(policy, stage.executions.iter().map(|run| run.status));
     let error = if status == RunStatus::Completed { None } else { errors(record, stage) };
-    Next::End { stage_no, status, error }
+    Next::End(StageEnd { stage_no, status, error })
 }
 
 fn verdict(policy: SuccessPolicy, mut statuses: impl Iterator<Item = RunStatus> + Clone) -> RunStatus {
-    let worst = statuses.clone().max_by_key(|status| status.badness()).unwrap_or(RunStatus::Failed);
+    let worst = statuses.clone().max().unwrap_or(RunStatus::Failed);
     match policy {
         SuccessPolicy::Any if statuses.any(|status| status == RunStatus::Completed) => RunStatus::Completed,
         SuccessPolicy::Any | SuccessPolicy::All => worst,
     }
 }
 
-/// A cancel or the deadline that one of the stage's executions met. Both are for the whole session.
+/// The status of a stage's execution that was cancelled or timed out. Both end the whole session.
 fn stop(stage: &StageRecord) -> Option<RunStatus> {
     let stops = stage.executions.iter().map(|run| run.status);
-    stops.filter(|status| matches!(status, RunStatus::Cancelled | RunStatus::TimedOut)).max_by_key(|s| s.badness())
+    stops.filter(|status| matches!(status, RunStatus::Cancelled | RunStatus::TimedOut)).max()
 }
 
-/// The only execution's error as it is; of several each under its agent's name.
+/// The error of the only execution, or each error with its agent's name.
 fn errors(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
     if let [only] = stage.executions.as_slice() {
         return only.error.clone();
     }
-    let told = stage.executions.iter().filter_map(|run| {
+    let errors = stage.executions.iter().filter_map(|run| {
         let error = run.error.as_deref()?;
         Some(format!("{}: {error}", name(record, stage, run)))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let errors: Vec<String> = errors.collect();
+    (!errors.is_empty()).then(|| errors.join("; "))
 }
 
-/// One analysis as it is; several under their agents' names.
+/// The only analysis, or each under its agent's name.
 fn analysis(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
     let found = stage.executions.iter().filter_map(|run| Some((name(record, stage, run), run.analysis.clone()?)));
     let mut found: Vec<(&str, String)> = found.collect();
     if found.len() > 1 { Some(under_headings(&found)) } else { found.pop().map(|(_, only)| only) }
 }
 
-/// What an execution found, or why it found nothing: whoever reads on has to know what nobody looked at.
+/// The analysis of an execution, or why it has none: the next stage has to know what was not investigated.
 fn finding(run: &ExecutionRecord) -> String {
     match (&run.analysis, run.status) {
         (Some(analysis), _) => analysis.clone(),
@@ -255,7 +301,7 @@ fn under_headings(found: &[(&str, String)]) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// A text in which no line passes for the heading of one of these agents.
+/// Escapes each line that looks like the heading of one of these agents.
 fn without_headings(text: &str, names: &[&str]) -> String {
     let lines = text.trim().lines().map(|line| {
         let bare = line.trim_start();
@@ -265,17 +311,9 @@ fn without_headings(text: &str, names: &[&str]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn stage_plan<'r>(record: &'r SessionRecord, stage: &StageRecord) -> Option<&'r StagePlan> {
-    record.plan.stages.get(usize_of(stage.stage_no) - 1)
-}
-
 fn name<'r>(record: &'r SessionRecord, stage: &StageRecord, run: &ExecutionRecord) -> &'r str {
-    let agent = stage_plan(record, stage).and_then(|plan| plan.agents.get(usize_of(run.agent_no) - 1));
+    let agent = record.plan.stage(stage.stage_no).and_then(|plan| plan.agent(run.agent_no));
     agent.map_or("agent", |agent| &agent.name)
-}
-
-fn usize_of(number: u32) -> usize {
-    usize::try_from(number.max(1)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! The plan: everything an investigation needs to know, frozen with the session when it is opened.
+//! The plan of a session: chain, stages, agents, limits, tools and prompts, frozen when the session is opened.
 //!
 //! A resume reads the plan, never the configuration, so a rolling deploy cannot change a running investigation.
 //! Secrets are names of environment variables, never values.
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the plan and journal format that this program writes. It reads this one and older ones; a session
-/// of a newer one is released.
+/// The version of the plan and journal format that this program writes. It reads this version and older ones; it
+/// releases a session with a newer one.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// What a session will do.
@@ -18,13 +18,13 @@ pub struct Plan {
     pub chain: String,
     /// In order; never empty.
     pub stages: Vec<StagePlan>,
-    /// MCP servers of the chain that could not be reached when the session was opened: no agent has their tools. Such a
-    /// session answers for no later alert (`store/sql/open.sql`).
+    /// MCP servers of the chain that were unavailable when the session was opened: no agent has their tools. A later
+    /// alert cannot be covered by the cooldown of such a session (`store/sql/open.sql`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable_servers: Vec<String>,
 }
 
-/// Agents that run at the same time.
+/// A stage: agents that run at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
     /// Shown on the timeline.
@@ -33,6 +33,24 @@ pub struct StagePlan {
     pub success_policy: SuccessPolicy,
     /// In order; never empty.
     pub agents: Vec<AgentPlan>,
+}
+
+impl Plan {
+    /// The stage of this number, counted from 1.
+    pub fn stage(&self, stage_no: u32) -> Option<&StagePlan> {
+        numbered(&self.stages, stage_no)
+    }
+}
+
+impl StagePlan {
+    /// The agent of this number, counted from 1.
+    pub fn agent(&self, agent_no: u32) -> Option<&AgentPlan> {
+        numbered(&self.agents, agent_no)
+    }
+}
+
+fn numbered<T>(all: &[T], number: u32) -> Option<&T> {
+    all.get(usize::try_from(number.checked_sub(1)?).ok()?)
 }
 
 /// When a stage with several agents counts as completed.
@@ -74,27 +92,28 @@ pub struct AgentPlan {
     pub tools: Vec<ToolSpec>,
     /// The system message.
     pub system_prompt: String,
-    /// The first user message: the alert, the runbook, earlier stages are added when the stage begins.
+    /// The first user message, with the alert and its runbook. The findings of the stage before are added when the
+    /// stage begins.
     pub user_prompt: String,
     /// The user message that forces a conclusion.
     pub conclusion_prompt: String,
-    /// How results are shown to the model; a plan of before format 4 says nothing of it.
+    /// How results are shown to the model; absent in plans older than format 4.
     #[serde(default, skip_serializing_if = "ResultForm::is_bare")]
     pub result_form: ResultForm,
-    /// Numbers of the events that may be cited although the conversation does not show their results: those of the
-    /// investigation that a question is about. The question's own are not cited then.
+    /// For a follow-up question: numbers of events of the investigation that it is about. The answer may cite these,
+    /// although the conversation does not show their results, and none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
 }
 
-/// How a model is shown what a tool said.
+/// How tool results are shown to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultForm {
-    /// As it is: the form of plans of before format 4.
+    /// Unchanged: the form of plans older than format 4.
     #[default]
     Bare,
-    /// With every line of it indented, so that none can pass for a line of tarsy's own.
+    /// With every line indented, so that the model cannot mistake a line of a result for a line of tarsy.
     Indented,
 }
 
@@ -110,13 +129,13 @@ impl ResultForm {
 pub enum Strategy {
     /// One model call without tools (the empty strategy of a configuration).
     SingleCall,
-    /// Tool calls that the model writes down, until a final answer.
+    /// Tool calls that the model writes as text, until a final answer.
     React,
     /// Structured tool calls until an answer without any.
     NativeThinking,
-    /// One model call without tools, over what the stages before it found.
+    /// One model call without tools, over the findings of the stage before.
     Synthesis,
-    /// The same, for a provider that thinks natively.
+    /// The same, for a provider with native thinking.
     SynthesisNativeThinking,
 }
 
@@ -136,7 +155,8 @@ impl Strategy {
         }
     }
 
-    /// Whether the model may call tools. If not, its first answer is the last one and its first failure the end.
+    /// Whether the model may call tools. Without tools, its first answer is the last one and its first failure ends the
+    /// execution.
     pub fn uses_tools(self) -> bool {
         match self {
             Self::React | Self::NativeThinking => true,
@@ -144,7 +164,7 @@ impl Strategy {
         }
     }
 
-    /// Whether it puts together what others found.
+    /// Whether it combines the findings of other agents.
     pub fn synthesises(self) -> bool {
         match self {
             Self::Synthesis | Self::SynthesisNativeThinking => true,
@@ -152,7 +172,7 @@ impl Strategy {
         }
     }
 
-    /// Whether tools go with the request; if not, a model that may call some is told of them in its prompt.
+    /// Whether the request declares the tools; otherwise the prompt describes them to a model that may call tools.
     pub fn binds_tools(self) -> bool {
         match self {
             Self::NativeThinking => true,
@@ -175,14 +195,14 @@ pub struct Limits {
     /// Tokens of all calls, input and output, after which the conclusion is forced; 0 for no such limit.
     #[serde(default)]
     pub max_tokens: u64,
-    /// Calls of one answer that are run, the first ones; 0 for all, as in plans of before.
+    /// How many calls of one answer are run, the first ones; 0 for all, as in older plans.
     #[serde(default, skip_serializing_if = "is_no_limit")]
     pub max_calls: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_no_limit(most: &u32) -> bool {
-    *most == 0
+fn is_no_limit(max: &u32) -> bool {
+    *max == 0
 }
 
 impl Default for Limits {
@@ -211,12 +231,12 @@ pub struct ProviderPlan {
     pub model: String,
     /// Environment variable of the LLM service that holds the key; empty for none.
     pub api_key_env: String,
-    /// Other endpoint than the provider's own; empty for none.
+    /// An endpoint other than the provider's own; empty for none.
     pub base_url: String,
-    /// Name of the recording for `scripted`; empty for one that fits any alert.
+    /// Name of the recording for `scripted`; empty for the recording that fits any alert.
     #[serde(default)]
     pub transcript: String,
-    /// Tokens of a conversation that the model takes; 0 when nobody says.
+    /// Size of the model's context window in tokens; 0 when it is unknown.
     #[serde(default)]
     pub context_window: u64,
     /// Whether the provider's HTML for its search suggestions is kept in the record of the call.
@@ -233,6 +253,6 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of the arguments, as a string.
     pub parameters_schema: String,
-    /// Declared to change nothing: may run twice, and beside others.
+    /// Declared to change nothing: the call may run twice, and beside other calls.
     pub read_only: bool,
 }

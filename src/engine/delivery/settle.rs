@@ -39,7 +39,7 @@ pub(crate) async fn settle<S: Sessions, F: Feed>(
         if let Some(letter) = standing.owes {
             feed.publish_dead_letter(letter).await?;
         }
-        let last_seq = match reconcile((sessions, feed), id, None).await? {
+        let last_seq = match reconcile(sessions, feed, id, None).await? {
             Some(_) => sessions.standing(id).await?.last_seq,
             None => standing.last_seq,
         };

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::sessions::DeadReason;
-pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageRecord};
+pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
@@ -215,17 +215,6 @@ pub struct ExecutionBegin {
     pub backend: String,
     /// The first provider's model.
     pub model: String,
-}
-
-/// A stage that ends.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StageEnd {
-    /// From 1.
-    pub stage_no: u32,
-    /// Never running.
-    pub status: RunStatus,
-    /// Why it failed.
-    pub error: Option<String>,
 }
 
 /// The end of a session.

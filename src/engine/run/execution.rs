@@ -1,4 +1,4 @@
-//! The loop of one execution: decide, perform, append, apply. The same for every strategy.
+//! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,38 +17,49 @@ use crate::engine::ports::{
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
 use crate::investigation::execution::decide::{Decision, ModelCall, decide};
-use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::entry::{Answer, Entry, Outcome};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::ToolBinding;
+use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::timeline::projection::{Measured, narrate};
 use crate::investigation::timeline::{Delta, DeltaKind};
 
-/// After a failed model call: a provider in trouble is not helped by twenty calls in a second.
-const MODEL_RETRY: Duration = Duration::from_secs(1);
-/// Between two tries to write while the store is unavailable.
-const STORE_RETRY: Duration = Duration::from_secs(1);
+/// Pause after a failed model call.
+const MODEL_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Pause between two attempts to write while the store is unavailable.
+const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// One execution of a leased session, brought to its end.
+/// One execution of a leased session.
 pub(super) struct Execution<W: World> {
     pub(super) ports: Ports<W>,
     pub(super) lease: Lease,
     pub(super) control: Control,
-    id: crate::investigation::ids::ExecutionId,
+    id: ExecutionId,
     checkpoint: u32,
     pub(super) state: State,
-    /// Entries about commits that the store has lost, to be written behind the opening.
+    /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
-    /// After a resume the iteration's time starts anew.
+    /// A resume starts the iteration's time again.
     iteration_began: Instant,
-    /// An iteration is running that has to be measured at its end.
+    /// Whether an iteration is running whose duration has to be recorded.
     measuring: bool,
 }
 
-/// What one checkpoint is about, beside its entries.
+/// What an execution is resumed with.
+pub(super) struct Assignment {
+    pub(super) execution: ExecutionRecord,
+    pub(super) plan: AgentPlan,
+    /// The findings of the stage before.
+    pub(super) context: Option<String>,
+    /// The session's detected losses of commits.
+    pub(super) recoveries: Vec<Recovery>,
+}
+
+/// What a checkpoint is made of.
 #[derive(Default)]
 pub(super) struct Performed {
     pub(super) entries: Vec<Entry>,
@@ -58,23 +69,24 @@ pub(super) struct Performed {
 }
 
 impl<W: World> Execution<W> {
-    /// Reads the journal and folds it.
+    /// Reads the journal and replays it.
     pub(super) async fn resume(
         ports: Ports<W>,
-        (lease, control): (Lease, Control),
-        record: &ExecutionRecord,
-        (plan, context, recoveries): (AgentPlan, Option<String>, &[Recovery]),
+        lease: Lease,
+        control: Control,
+        assignment: Assignment,
     ) -> Result<Self, Interrupted> {
-        let id = record.execution_id;
+        let Assignment { execution, plan, context, recoveries } = assignment;
+        let id = execution.execution_id;
         let entries = ports.journal.entries(lease.session_id, id).await.map_err(interrupted)?;
         let state = State::replay(Arc::new(plan), context, entries);
-        let owed = recovery::owed(&state, id, recoveries);
+        let owed = recovery::owed(&state, id, &recoveries);
         Ok(Self {
             ports,
             lease,
             control,
             id,
-            checkpoint: record.checkpoint,
+            checkpoint: execution.checkpoint,
             state,
             owed,
             iteration_began: Instant::now(),
@@ -82,7 +94,7 @@ impl<W: World> Execution<W> {
         })
     }
 
-    /// Runs to the end of the execution, which is then committed.
+    /// Runs until the end of the execution is committed.
     pub(super) async fn run(mut self) -> Result<(), Interrupted> {
         loop {
             if let Some(reason) = self.control.stop_reason()
@@ -108,7 +120,7 @@ impl<W: World> Execution<W> {
         }
     }
 
-    /// An iteration is over when the next thing to do belongs to no answer any more.
+    /// Records the duration of an iteration. It is over when the next decision belongs to no answer.
     fn measure(&mut self, next: &Decision) {
         let over = matches!(next, Decision::Done(_) | Decision::CallModel(_));
         if over && std::mem::take(&mut self.measuring) {
@@ -119,12 +131,11 @@ impl<W: World> Execution<W> {
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         let Some(request) = self.request(call) else {
-            let error = format!("the plan has no provider number {}", call.provider);
-            return Err(Interrupted::Release(ReleaseReason::Incompatible(error)));
+            return Err(incompatible(format!("the plan has no provider number {}", call.provider)));
         };
         if self.state.model_failure().is_some() {
             tokio::select! {
-                () = tokio::time::sleep(MODEL_RETRY) => {}
+                () = tokio::time::sleep(MODEL_RETRY_DELAY) => {}
                 () = self.control.stopped() => return Ok(()),
                 () = self.control.lost() => return Err(Interrupted::LeaseLost),
             }
@@ -135,7 +146,7 @@ impl<W: World> Execution<W> {
         let deltas = Deltas::new(self);
         let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
         let reply = tokio::select! {
-            // In this order: nobody is asked by a run that is stopped already.
+            // In this order: a run that is stopped already asks no model.
             biased;
             () = self.control.lost() => return Err(Interrupted::LeaseLost),
             () = self.control.stopped() => return Ok(()),
@@ -147,32 +158,36 @@ impl<W: World> Execution<W> {
         };
         let duration = self.iteration_began.elapsed();
         instruments::model_call(&provider.name, &reply, duration);
-        let (entries, answer, error) = match reply {
-            Err(ModelError::Unavailable(error)) => {
-                return Err(Interrupted::Release(ReleaseReason::ModelUnavailable(error)));
-            }
-            Err(ModelError::Broke(error)) => {
-                return Err(Interrupted::Release(ReleaseReason::ModelBroke(error)));
-            }
-            Err(ModelError::Failed { code, message, timeout }) => {
-                tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
-                (absorb::failed(&self.state, &code, CallError { message: &message, timeout }), None, Some(message))
-            }
-            Ok(answer) => {
-                native::warn_of_unexpected((self.lease.session_id, self.id), self.state.plan().strategy, &answer);
-                instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
-                let entries = absorb::absorb(&self.state, answer.clone());
-                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
-                (entries, Some(answer), error)
-            }
-        };
+        let (entries, answer, error) = self.absorb(reply)?;
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let model_call = ModelCallRecord { purpose: call.purpose, provider, entries_upto, answer, error, duration };
         let measured = Measured { model_ms: millis(duration), ..Measured::default() };
         self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
     }
 
-    /// Silence counts as a failure only of a service that says it serves.
+    /// The entries of a reply, with the answer and the error for the record of the call.
+    fn absorb(
+        &self,
+        reply: Result<Answer, ModelError>,
+    ) -> Result<(Vec<Entry>, Option<Answer>, Option<String>), Interrupted> {
+        match reply {
+            Err(ModelError::Unavailable(error)) => Err(Interrupted::Release(ReleaseReason::ModelUnavailable(error))),
+            Err(ModelError::Broke(error)) => Err(Interrupted::Release(ReleaseReason::ModelBroke(error))),
+            Err(ModelError::Failed { code, message, timeout }) => {
+                tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
+                Ok((absorb::failed(&self.state, &code, CallError { message: &message, timeout }), None, Some(message)))
+            }
+            Ok(answer) => {
+                native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
+                instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
+                let entries = absorb::absorb(&self.state, answer.clone());
+                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
+                Ok((entries, Some(answer), error))
+            }
+        }
+    }
+
+    /// The error after a time-out: a failure if the LLM service is serving, otherwise the service is unavailable.
     async fn timed_out(&self, timeout: Duration) -> ModelError {
         let message = format!("no answer within {} s", timeout.as_secs_f64());
         if self.ports.model.serving().await {
@@ -199,18 +214,18 @@ impl<W: World> Execution<W> {
         Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
     }
 
-    /// What is left of the iteration's time.
+    /// The rest of the iteration's time.
     pub(super) fn iteration_remaining(&self) -> Duration {
         self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
     }
 
-    /// Appends entries that came about without a call.
+    /// Appends entries that no call has produced.
     pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
         self.commit(Performed { entries, ..Performed::default() }).await
     }
 
-    /// One checkpoint. What is in hand is kept and written again until it is committed or refused, or the run is
-    /// lost or asked to stop: a model's answer is not thrown away because the store was unavailable for a moment.
+    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the store
+    /// commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
@@ -219,11 +234,10 @@ impl<W: World> Execution<W> {
             match self.control.within(STORE_BOUND, write).await {
                 Ok(numbers) => break numbers,
                 Err(StoreError::Unavailable(error)) => {
-                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} waits: store is unavailable: {error}", checkpoint.number);
+                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} delayed: store is unavailable: {error}", checkpoint.number);
                     let unavailable = || Interrupted::Release(ReleaseReason::StoreUnavailable(error.clone()));
                     tokio::select! {
-                        // Pacing of retries, not a wait for something.
-                        () = tokio::time::sleep(STORE_RETRY) => {}
+                        () = tokio::time::sleep(STORE_RETRY_DELAY) => {} // pace of the retries
                         () = self.control.lost() => return Err(Interrupted::LeaseLost),
                         () = self.control.stopped() => return Err(unavailable()),
                     }
@@ -239,23 +253,23 @@ impl<W: World> Execution<W> {
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.checkpoint = checkpoint.number;
-        let told = !checkpoint.events.is_empty();
+        let has_events = !checkpoint.events.is_empty();
         instruments::elisions(&checkpoint.entries);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
             self.state.apply(recorded);
         }
-        if told {
+        if has_events {
             self.ports.feed.notify(self.lease.session_id);
         }
         Ok(())
     }
 
-    /// The store has lost steps of this run. What they have sent is known here, and nowhere else for certain.
+    /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
     async fn remember(&self) {
         let calls = sent_by(&self.state).into_iter().map(|call| LostCall { execution_id: self.id, call }).collect();
         let written = self.ports.journal.remember(self.lease.session_id, calls);
         if let Err(error) = self.control.within(STORE_BOUND, written).await {
-            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps not kept");
+            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps could not be stored");
         }
     }
 
@@ -293,7 +307,7 @@ fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
     }
 }
 
-/// The present, as precise as the store keeps it.
+/// The present in microseconds, the precision of the store.
 pub(super) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(6)
 }
@@ -302,22 +316,26 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a refused write means for the run.
+/// How a failed call to the store ends the run.
 pub(super) fn interrupted(error: StoreError) -> Interrupted {
     match error {
         StoreError::LeaseLost { .. } | StoreError::Ended => Interrupted::LeaseLost,
         StoreError::Behind(error) => Interrupted::Release(ReleaseReason::StoreBehind(error)),
-        StoreError::Conflict(error) => Interrupted::Release(ReleaseReason::Incompatible(error)),
+        StoreError::Conflict(error) => incompatible(error),
         StoreError::Unavailable(error) => Interrupted::Release(ReleaseReason::StoreUnavailable(error)),
         StoreError::Refused(error) => Interrupted::Release(ReleaseReason::Refused(error)),
     }
 }
 
-/// Numbers the pieces of one answer and passes them on.
+pub(super) fn incompatible(error: String) -> Interrupted {
+    Interrupted::Release(ReleaseReason::Incompatible(error))
+}
+
+/// Emits the pieces of one answer as deltas with offsets.
 struct Deltas<W: World> {
     feed: Arc<W::Feed>,
     stamp: Delta,
-    /// The kind of what is not reasoning: a text that has to be read first is not for people.
+    /// The kind of the text: one that has to be parsed first is not for people.
     text_kind: DeltaKind,
     text: AtomicU64,
     thinking: AtomicU64,

@@ -10,12 +10,12 @@ use super::execution::interrupted;
 use super::instruments;
 use super::recovery::reconcile;
 use super::registry::Run;
-use super::session::{end_now, give_up, investigate};
+use super::session::{LeasedSession, end_early};
 use crate::engine::delivery::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
 use crate::engine::delivery::redelivery::Cause;
 use crate::engine::ports::{Claimed, Delivery, Feed, Recovered, Sessions, StoreError};
 use crate::engine::world::World;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::chain::EarlyEnd;
 
 /// A run whose lease is lost ends at its next await. After this time it is taken for stuck and dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
@@ -61,20 +61,20 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
 
     async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
-        let compared = reconcile((&*self.sessions, &*self.ports.feed), lease.session_id, Some(lease));
+        let compared = reconcile(&*self.sessions, &*self.ports.feed, lease.session_id, Some(lease));
         if let Some(Recovered::Ended) = compared.await.map_err(interrupted)? {
             return Ok(());
         }
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
-            Some(StopReason::Cancelled)
+            Some(EarlyEnd::Cancelled)
         } else if remaining.is_zero() {
-            Some(StopReason::Deadline)
+            Some(EarlyEnd::Deadline)
         } else {
-            (claimed.attempts >= self.settings.attempts).then_some(StopReason::AttemptsExhausted)
+            (claimed.attempts >= self.settings.attempts).then_some(EarlyEnd::AttemptsExhausted)
         };
-        if let Some(reason) = end {
-            return end_now(&self.ports, lease, reason).await;
+        if let Some(end) = end {
+            return end_early(&self.ports, lease, end).await;
         }
         let deadline = async {
             tokio::time::sleep(remaining).await; // the deadline itself
@@ -92,8 +92,9 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             control.lost().await;
             tokio::time::sleep(LOST_GRACE).await; // how long a stuck run keeps its slot
         };
+        let leased = LeasedSession { ports: self.ports.clone(), lease, control: control.clone() };
         tokio::select! {
-            ended = investigate(self.ports.clone(), lease, control.clone()) => ended,
+            ended = leased.run() => ended,
             () = deadline => Ok(()),
             () = drained => Err(Interrupted::Release(ReleaseReason::Drain)),
             () = stuck => Err(Interrupted::LeaseLost),
@@ -161,7 +162,8 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
     /// Ends a session that has used up its attempts without a death; whether that is committed.
     async fn give_up(&self, claimed: &Claimed, reason: &ReleaseReason) -> bool {
         let session_id = claimed.lease.session_id;
-        match give_up(&self.ports, claimed.lease, format!("given up: {reason}, again and again")).await {
+        let end = EarlyEnd::GivenUp(format!("given up: {reason}, again and again"));
+        match end_early(&self.ports, claimed.lease, end).await {
             Ok(()) => {
                 tracing::warn!(%session_id, "session is given up: {reason}");
                 self.hesitation.forget(session_id);

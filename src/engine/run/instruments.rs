@@ -1,4 +1,4 @@
-//! What is measured of a run, beside the code that runs it.
+//! The metrics of a run.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::engine::ports::{Claimed, ModelError};
 use crate::investigation::execution::entry::{Answer, Entry};
 use crate::investigation::ids::SessionId;
 
-/// A model call that ended. `provider` is a name of the configuration.
+/// Counts a model call that ended. `provider` is its name in the configuration.
 pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
     let provider = || provider.to_owned();
     let outcome = match reply {
@@ -30,37 +30,37 @@ pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, too
     }
 }
 
-/// Calls of an answer beyond those that are run. `most`: 0 for no limit.
-pub(super) fn calls_beyond(most: u32, asked: usize) {
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let beyond = u64::try_from(asked.saturating_sub(most)).unwrap_or(u64::MAX);
-    if most > 0 && beyond > 0 {
+/// Counts the calls of an answer beyond `max`, which are not run; 0 for no limit.
+pub(super) fn calls_beyond(max: u32, requested: usize) {
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let beyond = u64::try_from(requested.saturating_sub(max)).unwrap_or(u64::MAX);
+    if max > 0 && beyond > 0 {
         metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "too_many").increment(beyond);
     }
 }
 
-/// Results that were taken out of a conversation which had become too long.
+/// Counts the times at which results were removed from a conversation that had become too long.
 pub(super) fn elisions(entries: &[Entry]) {
     for up_to in entries.iter().filter_map(|entry| if let Entry::Elided { up_to } = entry { Some(up_to) } else { None })
     {
-        tracing::info!(up_to, "the conversation has become too long: its oldest tool results are left out");
+        tracing::info!(up_to, "conversation shortened: its oldest tool results are left out");
         metrics::counter!("tarsy_context_elisions_total").increment(1);
     }
 }
 
-/// A session that was opened. The derived id of its alert holds the time at which the stream took it.
+/// Counts a session that was opened. The derived id of its alert holds the time at which the stream stored it.
 pub(crate) fn opened(derived_id: SessionId) {
     metrics::counter!("tarsy_sessions_opened_total").increment(1);
     if let Some(stored) = derived_id.0.get_timestamp() {
         let (seconds, nanos) = stored.to_unix();
         let stored = Duration::new(seconds, nanos).as_secs_f64();
         let now = Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).unwrap_or_default()).as_secs_f64();
-        // Clocks of two machines: a little before it was stored is at once.
+        // The clocks of two machines differ: a negative wait counts as none.
         metrics::histogram!("tarsy_session_wait_seconds").record((now - stored).max(0.0));
     }
 }
 
-/// A session that ended. How long it ran before this claim follows from what is left of its time.
+/// Records the duration of a session that ended. Its time before this claim follows from its remaining time.
 pub(super) fn ended(claimed: &Claimed, session_timeout: Duration, since_claim: Duration) {
     let took = session_timeout.saturating_sub(claimed.remaining) + since_claim;
     metrics::histogram!("tarsy_session_duration_seconds").record(took.as_secs_f64());

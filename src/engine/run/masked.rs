@@ -1,8 +1,8 @@
-//! The mask before the port [`Model`]: nothing that a model, its provider or a provider's tool says comes in unmasked.
+//! A [`Model`] that masks the secrets in every text of a model, its provider or the provider's tools.
 //!
-//! Three things stay as they came. The provider's own form of an answer ([`Answer::provider_data`]) has to go back to it
-//! byte for byte. The arguments of calls, and the text that a call may stand in, are kept beside the answer until the
-//! calls are sent ([`Unmasked`]); what is stored and shown has them masked.
+//! Three things stay unmasked. The provider's own form of an answer ([`Answer::provider_data`]) has to return to the
+//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer until
+//! the calls are sent ([`Unmasked`]); they are stored and shown masked.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,6 @@ pub struct Masked<M> {
 }
 
 impl<M> Masked<M> {
-    /// Puts the mask before a model.
     pub fn new(model: M, mask: Mask) -> Self {
         Self { model, mask }
     }
@@ -37,13 +36,13 @@ impl<M: Model> Model for Masked<M> {
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
         let live = Live::new(&self.mask);
-        let answer = self.model.generate(request, |kind, piece| live.push((kind, piece), &deltas)).await;
+        let answer = self.model.generate(request, |kind, piece| live.push(kind, piece, &deltas)).await;
         match answer {
             Ok(answer) => {
                 live.finish(&deltas);
                 Ok(masked(&self.mask, answer))
             }
-            // What was held back of an answer that failed may be half a secret.
+            // The rest of a failed answer is dropped: it may be a part of a secret.
             Err(error) => Err(masked_error(&self.mask, error)),
         }
     }
@@ -53,7 +52,7 @@ impl<M: Model> Model for Masked<M> {
     }
 }
 
-/// The texts of one answer while they arrive.
+/// The masks of one answer's streams while it arrives.
 struct Live {
     text: Mutex<StreamMask>,
     thinking: Mutex<StreamMask>,
@@ -64,8 +63,8 @@ impl Live {
         Self { text: Mutex::new(StreamMask::new(mask.clone())), thinking: Mutex::new(StreamMask::new(mask.clone())) }
     }
 
-    /// The lock is held while the piece is passed on: pieces of one text keep their order.
-    fn push(&self, (kind, piece): (DeltaKind, &str), deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+    /// Emits the piece under the lock, so that the pieces of one text keep their order.
+    fn push(&self, kind: DeltaKind, piece: &str, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
         let stream = match kind {
             DeltaKind::Thinking => &self.thinking,
             DeltaKind::Text | DeltaKind::Raw => &self.text,
@@ -87,7 +86,7 @@ impl Live {
     }
 }
 
-/// The answer without its secrets, with what it needs to be acted on beside it.
+/// The masked answer, with its unmasked text and calls beside it if they differ.
 fn masked(mask: &Mask, answer: Answer) -> Answer {
     let text = |text: String| masked_text(mask, text);
     let calls: Vec<ToolCall> = answer
@@ -121,7 +120,7 @@ fn masked_text(mask: &Mask, text: String) -> String {
     }
 }
 
-/// A JSON object stays one: what calls a tool has to read it again.
+/// A JSON object stays one, because the tool client parses it again.
 fn masked_arguments<'a>(mask: &Mask, arguments: &'a str) -> Cow<'a, str> {
     let Ok(value) = serde_json::from_str::<Value>(arguments) else { return mask.apply(arguments) };
     let masked = mask.json(&value);
@@ -150,7 +149,7 @@ fn code(mask: &Mask, part: CodePart) -> CodePart {
     }
 }
 
-/// The places of the pieces stay: a span is believed only where its text stands, and looked for elsewhere.
+/// The offsets stay unchanged: a span whose text is not at its offset is searched for.
 fn grounding(mask: &Mask, found: Grounding) -> Grounding {
     let text = |text: String| masked_text(mask, text);
     let source = |source: Source| Source { uri: text(source.uri), title: text(source.title) };

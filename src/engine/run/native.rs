@@ -1,19 +1,20 @@
-//! What a provider's own tools did where none were asked for.
+//! Warns when a provider's native tools ran although the strategy does not use them.
 
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::Strategy;
 
-/// A model that writes its calls down has no such tools: what they did makes no event and stays in the record of the
-/// call, so somebody has to hear that the backend is not what the configuration says.
-pub(super) fn warn_of_unexpected(
-    (session_id, execution_id): (SessionId, ExecutionId),
+/// A `ReAct` model has no native tools. Their output makes no event and stays in the record of the call; the warning
+/// tells an operator that the backend is not the configured one.
+pub(super) fn warn_if_unexpected(
+    session_id: SessionId,
+    execution_id: ExecutionId,
     strategy: Strategy,
     answer: &Answer,
 ) {
     let (code_executions, groundings) = (answer.code_executions.len(), answer.groundings.len());
     if strategy == Strategy::React && code_executions + groundings > 0 {
-        tracing::warn!(%session_id, %execution_id, code_executions, groundings, "a react answer came with the work of native tools: it makes no events");
+        tracing::warn!(%session_id, %execution_id, code_executions, groundings, "native tool output in a react answer ignored");
     }
 }
 
@@ -45,16 +46,16 @@ mod tests {
         let written = Written::default();
         let target = written.clone();
         let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || target.clone());
-        let ids = (SessionId(Uuid::from_u128(1)), ExecutionId(Uuid::from_u128(2)));
+        let (session_id, execution_id) = (SessionId(Uuid::from_u128(1)), ExecutionId(Uuid::from_u128(2)));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
-            warn_of_unexpected(ids, strategy, answer);
+            warn_if_unexpected(session_id, execution_id, strategy, answer);
         });
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
     #[test]
-    fn native_work_in_a_react_answer_is_one_warning_with_its_counts_and_no_content() {
+    fn native_tool_output_in_a_react_answer_is_one_warning_without_content() {
         let grounding = Grounding { search_widget: "<b>secret</b>".to_owned(), ..Grounding::default() };
         let code = CodePart { code: "secret".to_owned(), ..CodePart::default() };
         let answer =

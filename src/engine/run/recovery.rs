@@ -1,16 +1,18 @@
-//! A store that has lost commits, noticed where a session is claimed or settled: the timeline stream has events that the
-//! store has not. They are taken back before anything else happens, so that the timeline keeps one order and the calls
-//! of the lost steps are known.
+//! Recovery from lost commits: when a session is claimed or settled, the timeline stream may have events that the store
+//! has lost. They are restored before anything else happens, so that the timeline keeps one order and the calls of the
+//! lost steps are known.
 
 use uuid::Uuid;
 
 use crate::engine::ports::{BrokerUnavailable, Feed, Lease, Recover, Recovered, Sessions, StoreError};
 use crate::investigation::ids::SessionId;
 
-/// Compares store and stream, and takes back what the store has lost. `None`: it has lost nothing, or the stream cannot
-/// be read now, and the publisher holds the session's events back until the next claim or settlement compares again.
+/// Compares store and stream, and restores the events that the store has lost. `None`: the store has lost nothing, or the
+/// stream is unavailable; then the publisher retains the session's events until the next claim or settlement compares
+/// again.
 pub(crate) async fn reconcile<S: Sessions, F: Feed>(
-    (sessions, feed): (&S, &F),
+    sessions: &S,
+    feed: &F,
     session_id: SessionId,
     lease: Option<Lease>,
 ) -> Result<Option<Recovered>, StoreError> {
@@ -18,7 +20,7 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
         Ok(Some(divergence)) => divergence,
         Ok(None) => return Ok(None),
         Err(BrokerUnavailable(error)) => {
-            tracing::warn!(%session_id, error, "timeline not compared with the store");
+            tracing::warn!(%session_id, error, "timeline not compared with the store: broker is unavailable");
             return Ok(None);
         }
     };
@@ -29,7 +31,7 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
         %session_id,
         kept,
         restored,
-        "database has lost commits of a session: was it restored, or did it fail over without its last commits?"
+        "database has lost commits of a session: it was restored, or failed over without its last commits"
     );
     Ok(Some(recovered))
 }

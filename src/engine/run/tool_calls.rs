@@ -1,4 +1,4 @@
-//! Runs one batch of tool calls: read-only ones at the same time, any other alone and written down before it is sent.
+//! Runs a batch of tool calls: read-only calls at the same time; any other call alone, recorded before it is sent.
 
 use std::time::Duration;
 
@@ -13,21 +13,29 @@ use crate::investigation::execution::entry::{Entry, ToolCall};
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
-use crate::investigation::plan::Strategy;
+use crate::investigation::plan::AgentPlan;
 use crate::investigation::timeline::projection::MeasuredTool;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
-/// One call and what became of it.
-struct Ran {
-    call: ToolCall,
-    /// `None`: it was not sent, because no time was left.
-    reply: Option<ToolReply>,
-    took: Duration,
+/// The calls of one decision. All of them together have the rest of the iteration.
+struct Batch<'a, T> {
+    tools: &'a T,
+    control: &'a Control,
+    state: &'a State,
+    deadline: Instant,
 }
 
-/// Runs the calls of one decision and commits their results. All of them together have what is left of the iteration.
+/// One call and its reply.
+struct Completed {
+    call: ToolCall,
+    /// `None`: the call was not sent, because no time was left.
+    reply: Option<ToolReply>,
+    duration: Duration,
+}
+
+/// Runs the calls of one decision and commits their results.
 pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
     execution.control.permit()?;
     let deadline = Instant::now() + execution.iteration_remaining();
@@ -37,63 +45,58 @@ pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolC
     {
         execution.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
     }
-    let limit = execution.state.plan().limits.max_tool_result_tokens;
     let (tools, control, state) = (&*execution.ports.tools, &execution.control, &execution.state);
-    let running = stream::iter(calls).map(|call| one((tools, control, state), call, limit, deadline)).buffered(AT_ONCE);
-    let ran = tokio::select! {
-        // In this order: nothing is sent by a run that is stopped already.
+    let batch = Batch { tools, control, state, deadline };
+    let running = stream::iter(calls).map(|call| batch.perform(call)).buffered(MAX_CONCURRENT);
+    let completed = tokio::select! {
+        // In this order: a run that is stopped already sends nothing.
         biased;
         () = control.lost() => return Err(Interrupted::LeaseLost),
         () = control.stopped() => return Ok(()),
-        ran = control.within(left_until(deadline), running.try_collect::<Vec<_>>()) => ran?,
+        completed = control.within(batch.remaining(), running.try_collect::<Vec<_>>()) => completed?,
     };
-    let strategy = execution.state.plan().strategy;
     let mut performed = Performed::default();
-    for ran in ran {
-        record(&mut performed, ran, (strategy, limit));
-    }
+    completed.into_iter().for_each(|completed| record(&mut performed, completed, state.plan()));
     execution.commit(performed).await
 }
 
-fn left_until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
+impl<T: Tools> Batch<'_, T> {
+    /// Checks the lease and the time before each request, because the checkpoint before it, earlier calls or an
+    /// unavailable server may have taken long.
+    async fn perform(&self, call: ToolCall) -> Result<Completed, Interrupted> {
+        self.control.owned()?;
+        let (began, allowed) = (Instant::now(), self.remaining());
+        if allowed.is_zero() {
+            return Ok(Completed { call, reply: None, duration: Duration::ZERO });
+        }
+        let sent = match self.state.arguments(&call.id) {
+            Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
+            Arguments::Stored | Arguments::Unknown => call.clone(),
+        };
+        let limit = self.state.plan().limits.max_tool_result_tokens;
+        let bounded = async || {
+            let remaining = self.remaining();
+            let reply = tokio::time::timeout(remaining, self.tools.call(&sent, limit, remaining)).await;
+            reply.unwrap_or_else(|_| {
+                let error = format!("no answer within {} s", allowed.as_secs_f64());
+                ToolReply::NoAnswer { error, timeout: true }
+            })
+        };
+        let mut reply = bounded().await;
+        if may_send_again(&call, &reply) && self.control.owned().is_ok() && !self.remaining().is_zero() {
+            reply = bounded().await;
+        }
+        let duration = began.elapsed();
+        metrics::histogram!("tarsy_tool_call_duration_seconds").record(duration.as_secs_f64());
+        Ok(Completed { call, reply: Some(reply), duration })
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
 }
 
-/// The lease is looked at each time before it is sent: the write of its start, calls before it or a server that could not
-/// be reached may have taken long. So may the time be over.
-async fn one<T: Tools>(
-    (tools, control, state): (&T, &Control, &State),
-    call: ToolCall,
-    limit: u32,
-    deadline: Instant,
-) -> Result<Ran, Interrupted> {
-    control.owned()?;
-    let (began, whole) = (Instant::now(), left_until(deadline));
-    if whole.is_zero() {
-        return Ok(Ran { call, reply: None, took: Duration::ZERO });
-    }
-    let sent = match state.arguments(&call.id) {
-        Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
-        Arguments::Stored | Arguments::Unknown => call.clone(),
-    };
-    let bounded = async || {
-        let left = left_until(deadline);
-        let reply = tokio::time::timeout(left, tools.call(&sent, limit, left)).await;
-        reply.unwrap_or_else(|_| {
-            let error = format!("no answer within {} s", whole.as_secs_f64());
-            ToolReply::NoAnswer { error, timeout: true }
-        })
-    };
-    let mut reply = bounded().await;
-    if may_send_again(&call, &reply) && control.owned().is_ok() && !left_until(deadline).is_zero() {
-        reply = bounded().await;
-    }
-    let took = began.elapsed();
-    metrics::histogram!("tarsy_tool_call_duration_seconds").record(took.as_secs_f64());
-    Ok(Ran { call, reply: Some(reply), took })
-}
-
-/// Once more after a connection that was not there or broke; never for a call that may have changed something.
+/// Whether the call is sent a second time: after a missing or broken connection, unless it may have changed something.
 fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
     match reply {
         ToolReply::Answered { .. } | ToolReply::NoAnswer { timeout: true, .. } => false,
@@ -102,8 +105,9 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
     }
 }
 
-fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32)) {
-    let Ran { call, reply, took } = ran;
+fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
+    let Completed { call, reply, duration } = completed;
+    let (strategy, limit) = (plan.strategy, plan.limits.max_tool_result_tokens);
     let Some(reply) = reply else {
         metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
         performed.entries.extend(no_time_left(strategy, &call));
@@ -127,8 +131,8 @@ fn record(performed: &mut Performed, ran: Ran, (strategy, limit): (Strategy, u32
         ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), ToolCallState::Lost, None, Some(error), 0, None),
     };
     metrics::counter!("tarsy_tool_calls_total", "outcome" => state.as_str()).increment(1);
-    let measured = MeasuredTool { took_ms: millis(took), bytes, cut_to_tokens: cut };
+    let measured = MeasuredTool { took_ms: millis(duration), bytes, cut_to_tokens: cut };
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);
-    performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration: took });
+    performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration });
 }

@@ -21,9 +21,9 @@ use crate::engine::ports::{
 };
 use crate::engine::run::control::Interrupted;
 use crate::engine::run::registry::Running;
-use crate::engine::run::session::end_now;
+use crate::engine::run::session::end_early;
 use crate::engine::world::{Ports, World};
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::chain::EarlyEnd;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::headers::chosen_session_id;
 
@@ -180,13 +180,14 @@ impl<W: World, S: Sessions, Q: Queue, D: Delivery> Sweeper<W, S, Q, D> {
 
     async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
         let session_id = claimed.lease.session_id;
-        let reason = if claimed.cancel_requested { StopReason::Cancelled } else { StopReason::Deadline };
+        let end = if claimed.cancel_requested { EarlyEnd::Cancelled } else { EarlyEnd::Deadline };
+        let reason = end.stop_reason();
         if !claimed.cancel_requested && !claimed.remaining.is_zero() {
             // The sweep and the claim do not agree: whoever has the job goes on.
             self.sessions.release(claimed.lease).await?;
             return Ok(());
         }
-        match end_now(&self.ports, claimed.lease, reason).await {
+        match end_early(&self.ports, claimed.lease, end).await {
             Ok(()) => {
                 metrics::counter!("tarsy_sweeps_total", "found" => "overdue").increment(1);
                 tracing::info!(%session_id, reason = reason.as_str(), "session was ended by a sweep");

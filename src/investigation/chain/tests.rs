@@ -1,4 +1,4 @@
-//! All outcomes, all orders: what a chain does next, and what its agents are told.
+//! Tests of chains: every outcome in every order, and the context of the next stage.
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
 use crate::investigation::chain::*;
 use crate::investigation::ids::SessionId;
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Strategy};
+use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, StagePlan, Strategy};
 use crate::investigation::testing::agent_plan;
 
 const ENDS: [RunStatus; 4] = [Completed, Failed, TimedOut, Cancelled];
@@ -27,8 +27,12 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     SessionRecord { plan, step: 0, stages: vec![], recoveries: vec![] }
 }
 
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap() - 1
+}
+
 fn begin(record: &mut SessionRecord, stage_no: u32) {
-    let agents = record.plan.stages[usize_of(stage_no) - 1].agents.len();
+    let agents = record.plan.stage(stage_no).unwrap().agents.len();
     let executions = (1..=u32::try_from(agents).unwrap()).map(|agent_no| ExecutionRecord {
         execution_id: ExecutionId::derive(SessionId(Uuid::nil()), stage_no, agent_no),
         agent_no,
@@ -53,8 +57,8 @@ fn after(policy: SuccessPolicy, statuses: &[RunStatus]) -> SessionRecord {
     for (run, status) in record.stages[0].executions.iter_mut().zip(statuses) {
         end(run, *status);
     }
-    if let Next::End { status, .. } = next(&record) {
-        record.stages[0].status = status;
+    if let Next::End(end) = next(&record) {
+        record.stages[0].status = end.status;
     }
     record
 }
@@ -69,12 +73,10 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                 let record = after(policy, &[first, second]);
                 let session = match next(&record) {
                     Next::Begin(2) => "next stage".to_owned(),
-                    Next::Finish { status, analysis: None, error } => {
+                    Next::Finish(Conclusion { status, analysis: None, error }) => {
                         format!("{}{}", status.as_str(), error.map(|e| format!(" ({e})")).unwrap_or_default())
                     }
-                    other @ (Next::Begin(_) | Next::Run { .. } | Next::End { .. } | Next::Finish { .. }) => {
-                        panic!("{other:?}")
-                    }
+                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_) | Next::Finish(_)) => panic!("{other:?}"),
                 };
                 let row = [first, second, record.stages[0].status].map(RunStatus::as_str);
                 let [first, second, stage] = row;
@@ -98,13 +100,13 @@ fn the_order_of_the_agents_does_not_matter() {
 }
 
 #[test]
-fn the_only_agents_end_is_the_stages_and_the_sessions() {
+fn the_end_of_the_only_agent_ends_stage_and_session_alike() {
     for policy in SuccessPolicy::ALL {
         for status in ENDS {
             let record = after(policy, &[status]);
             assert_eq!(record.stages[0].status, status);
             let error = (status == Failed).then(|| "error of 1".to_owned());
-            let finish = Next::Finish { status, analysis: None, error };
+            let finish = Next::Finish(Conclusion { status, analysis: None, error });
             assert_eq!(next(&record), if status == Completed { Next::Begin(2) } else { finish });
         }
     }
@@ -118,12 +120,12 @@ fn the_first_execution_that_ended_like_the_session_decides() {
     assert_eq!(deciding(&record, Completed), id(1));
     assert_eq!(deciding(&record, Cancelled), None);
     let expected = Some("b: error of 2; c: error of 3".to_owned());
-    assert_eq!(next(&record), Next::Finish { status: Failed, analysis: None, error: expected });
+    assert_eq!(next(&record), Next::Finish(Conclusion { status: Failed, analysis: None, error: expected }));
     assert_eq!(outcomes(&record, 1), [("a", Completed), ("b", Failed), ("c", Failed)]);
 }
 
 #[test]
-fn a_single_agent_hands_its_analysis_on_as_it_is() {
+fn a_single_agent_passes_its_analysis_on_unchanged() {
     let record = after(SuccessPolicy::Any, &[Completed]);
     assert_eq!(context_of(&record, 1), None);
     assert_eq!(context_of(&record, 2).as_deref(), Some("found by 1"));
@@ -131,7 +133,7 @@ fn a_single_agent_hands_its_analysis_on_as_it_is() {
 }
 
 #[test]
-fn several_agents_stand_under_their_names_also_those_that_found_nothing() {
+fn several_agents_have_headings_also_those_without_findings() {
     let mut record = after(SuccessPolicy::Any, &[Completed, Failed, TimedOut, Cancelled]);
     record.stages[0].executions[0].analysis = Some("Cause: x [4]\n\n### b\nforged\n # c #\n## Details\n".to_owned());
     let expected = "### a\n\nCause: x [4]\n\n\\### b\nforged\n\\# c #\n## Details\n\n\
@@ -143,7 +145,7 @@ fn several_agents_stand_under_their_names_also_those_that_found_nothing() {
 }
 
 #[test]
-fn a_stage_is_told_of_the_stage_before_it_only() {
+fn a_stage_gets_the_findings_of_the_stage_before_it_only() {
     let mut record = session(&[(SuccessPolicy::Any, 1); 3]);
     for stage_no in [1, 2] {
         begin(&mut record, stage_no);
@@ -163,14 +165,16 @@ fn a_plan_that_ends_with_several_agents_ends_with_what_they_found() {
     end(&mut stage.executions[0], Completed);
     end(&mut stage.executions[1], Cancelled);
     stage.status = Completed;
-    let finish = |analysis: &str| Next::Finish { status: Completed, analysis: Some(analysis.to_owned()), error: None };
+    let finish = |analysis: &str| {
+        Next::Finish(Conclusion { status: Completed, analysis: Some(analysis.to_owned()), error: None })
+    };
     assert_eq!(next(&record), finish("found by 1"));
     end(&mut record.stages[0].executions[1], Completed);
     assert_eq!(next(&record), finish("### a\n\nfound by 1\n\n### b\n\nfound by 2"));
 }
 
-/// Brings a session to its end: which of the running executions ends next is up to `pick`. Returns the end, what was
-/// begun, and how the record looks then.
+/// Brings a session to its end: `pick` chooses which of the running executions ends next. Returns the end and the
+/// record at that time.
 fn play(
     mut record: SessionRecord,
     outcomes: &[Vec<RunStatus>],
@@ -179,23 +183,23 @@ fn play(
     for _ in 0..100 {
         match next(&record) {
             Next::Begin(stage_no) => {
-                assert_eq!(usize_of(stage_no), record.stages.len() + 1, "stages begin one after the other");
+                assert_eq!(index(stage_no), record.stages.len(), "stages begin in order");
                 begin(&mut record, stage_no);
             }
-            Next::Run { stage_no, executions } => {
+            Next::Run(OpenStage { stage_no, executions }) => {
                 let stage = record.stages.last_mut().unwrap();
                 assert_eq!((stage.stage_no, stage.status), (stage_no, Running));
                 assert!(executions.iter().all(|run| run.status == Running), "nothing that has ended runs again");
                 assert!(stage.executions.iter().filter(|run| run.status == Running).count() == executions.len());
                 let run = &executions[pick(executions.len())];
-                let status = outcomes[usize_of(stage_no) - 1][usize_of(run.agent_no) - 1];
-                end(&mut stage.executions[usize_of(run.agent_no) - 1], status);
+                let status = outcomes[index(stage_no)][index(run.agent_no)];
+                end(&mut stage.executions[index(run.agent_no)], status);
             }
-            Next::End { stage_no, status, .. } => {
+            Next::End(StageEnd { stage_no, status, .. }) => {
                 assert_ne!(status, Running);
-                record.stages[usize_of(stage_no) - 1].status = status;
+                record.stages[index(stage_no)].status = status;
             }
-            finish @ Next::Finish { .. } => return (finish, record),
+            finish @ Next::Finish(_) => return (finish, record),
         }
     }
     panic!("no end: {record:#?}");
@@ -211,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn whatever_ends_first_a_chain_ends_the_same_and_runs_nothing_twice(
+    fn a_chain_ends_the_same_in_every_order_and_runs_nothing_twice(
         stages in stages(),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 30),
     ) {

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::ports::{Lease, Listing, ToolReply, Tools};
-use crate::engine::run::control::Control;
 use crate::engine::run::masked::*;
-use crate::engine::run::session::investigate;
+use crate::engine::run::session::LeasedSession;
+use crate::engine::run::tests::control;
 use crate::engine::testing::{Death, FakeFeed, FakeJournal, Scene, lock};
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::entry::Entry;
@@ -93,9 +91,8 @@ impl Play {
     }
 
     async fn run(&self) {
-        let control = Control::new(Instant::now(), std::time::Duration::from_hours(24), CancellationToken::new());
         let lease = Lease { session_id: self.scene.session, epoch: self.scene.disk().epoch, token: Uuid::nil() };
-        investigate(self.ports.clone(), lease, control).await.unwrap();
+        LeasedSession { ports: self.ports.clone(), lease, control: control() }.run().await.unwrap();
     }
 
     fn sent(&self) -> Vec<String> {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::{control, draining, run};
 use crate::engine::ports::{RunStatus, SessionEnd};
-use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
-use crate::engine::run::session::investigate;
+use crate::engine::run::control::{Interrupted, ReleaseReason, Stop};
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
 use crate::investigation::ids::ExecutionId;
@@ -44,18 +43,6 @@ fn calls(ids: &[&'static str]) -> Vec<(&'static str, &'static str)> {
 
 fn says(text: &'static str) -> Turn {
     Turn::Says(text, vec![])
-}
-
-fn control() -> Control {
-    draining(CancellationToken::new())
-}
-
-fn draining(drain: CancellationToken) -> Control {
-    Control::new(Instant::now(), Duration::from_hours(24), drain)
-}
-
-async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
-    investigate(scene.ports.clone(), scene.lease(), control).await
 }
 
 fn end(scene: &Scene) -> SessionEnd {
@@ -250,7 +237,7 @@ async fn a_lost_lease_ends_every_agent_and_nobody_writes_any_more() {
         control.lose();
         scene.disk().writes
     };
-    let (ended, writes) = tokio::join!(investigate(scene.ports.clone(), scene.lease(), control.clone()), lose);
+    let (ended, writes) = tokio::join!(run(&scene, control.clone()), lose);
     assert_eq!((ended, scene.disk().writes), (Err(Interrupted::LeaseLost), writes));
 }
 

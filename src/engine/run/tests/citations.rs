@@ -1,14 +1,9 @@
 //! Tests of what the model is shown: the numbers of the events, and the same conversation whoever goes on.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-
+use super::control;
 use crate::engine::ports::Message;
-use crate::engine::run::control::Control;
-use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::Role;
 use crate::investigation::execution::results::indented;
@@ -31,10 +26,8 @@ fn scene(strategy: Strategy) -> Scene {
 }
 
 async fn run(scene: &Scene) {
-    let control = Control::new(Instant::now(), Duration::from_hours(24), CancellationToken::new());
-    let running = investigate(scene.ports.clone(), scene.lease(), control);
     tokio::select! {
-        ended = running => ended.unwrap(),
+        ended = super::run(scene, control()) => ended.unwrap(),
         () = scene.ports.journal.died.notified() => {}
     }
 }

@@ -4,22 +4,17 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
+use super::control;
 use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Control, Stop};
-use crate::engine::run::session::investigate;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
 
-fn control() -> Control {
-    Control::new(Instant::now(), Duration::from_hours(24), CancellationToken::new())
-}
-
 async fn run(scene: &Scene, control: Control) {
-    assert_eq!(investigate(scene.ports.clone(), scene.lease(), control).await, Ok(()));
+    assert_eq!(super::run(scene, control).await, Ok(()));
 }
 
 /// Stopped after so many seconds; how many it took.

@@ -1,7 +1,29 @@
-//! Tests of a run: how it ends, what it survives, what the model and the timeline get.
+//! Tests of runs over fakes of the ports, in paused time.
 
 mod chains;
 mod citations;
 mod endings;
 mod strategies;
 mod survival;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::control::{Control, Interrupted};
+use super::session::LeasedSession;
+use crate::engine::testing::Scene;
+
+/// The control of a run whose lease never expires.
+pub(super) fn control() -> Control {
+    draining(CancellationToken::new())
+}
+
+fn draining(drain: CancellationToken) -> Control {
+    Control::new(Instant::now(), Duration::from_hours(24), drain)
+}
+
+async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
+    LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control }.run().await
+}

@@ -1,14 +1,9 @@
 //! Tests of what the strategies do differently: what a model is sent, and what the timeline tells.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
+use super::control;
 use crate::engine::ports::RunStatus;
-use crate::engine::run::control::Control;
-use crate::engine::run::session::investigate;
 use crate::engine::testing::{Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Role, StopReason};
 use crate::investigation::plan::{FORMAT_VERSION, Strategy};
@@ -21,8 +16,7 @@ async fn run(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Scene
 }
 
 async fn go_on(scene: &Scene) {
-    let control = Control::new(Instant::now(), Duration::from_hours(24), CancellationToken::new());
-    assert_eq!(investigate(scene.ports.clone(), scene.lease(), control).await, Ok(()));
+    assert_eq!(super::run(scene, control()).await, Ok(()));
 }
 
 fn says(texts: &[&'static str]) -> Vec<Turn> {

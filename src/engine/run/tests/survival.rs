@@ -5,22 +5,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::{control, draining, run};
 use crate::engine::ports::RunStatus;
 use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
-use crate::engine::run::session::investigate;
+use crate::engine::run::session::LeasedSession;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
 use crate::investigation::execution::results::lost;
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
-
-fn control() -> Control {
-    Control::new(Instant::now(), Duration::from_hours(24), CancellationToken::new())
-}
-
-async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
-    investigate(scene.ports.clone(), scene.lease(), control).await
-}
 
 /// Every kind of thing a model can do, for every strategy.
 fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
@@ -184,10 +177,9 @@ async fn a_read_only_call_that_lost_its_answer_is_sent_once_more() {
 #[tokio::test]
 async fn a_superseded_worker_ends_without_a_write() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
-    let stale = scene.lease();
+    let stale = LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control: control() };
     scene.disk().epoch = 2;
-    let ended = investigate(scene.ports.clone(), stale, control()).await;
-    assert_eq!(ended, Err(Interrupted::LeaseLost));
+    assert_eq!(stale.run().await, Err(Interrupted::LeaseLost));
     assert_eq!(scene.disk().writes, 0);
 }
 
@@ -228,9 +220,8 @@ async fn a_deadline_ends_a_call_in_flight_and_the_session_as_timed_out() {
 async fn a_draining_worker_finishes_its_call_and_begins_no_other() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", vec![("a", "k8s.get")])]);
     let drain = CancellationToken::new();
-    let control = Control::new(Instant::now(), Duration::from_hours(24), drain.clone());
     drain.cancel();
-    assert_eq!(run(&scene, control).await, Err(Interrupted::Release(ReleaseReason::Drain)));
+    assert_eq!(run(&scene, draining(drain)).await, Err(Interrupted::Release(ReleaseReason::Drain)));
     assert_eq!(*lock(&scene.ports.model.calls), 0);
     assert!(scene.journal().len() == 2, "the opening prompt is committed");
 }

@@ -10,6 +10,7 @@ use crate::engine::run::registry::Run;
 use crate::engine::testing::delivery::{Desk, SETTLED, Told, until, words};
 use crate::engine::testing::{Fakes, lock};
 use crate::engine::worker::sweeper::*;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::intake::headers::SESSION_ID;
 
 /// A stream of alerts that has the job, or not, or is unavailable.
