@@ -64,7 +64,7 @@ async fn assert_lost(system: &TestSystem, session: SessionId, seen: &[TimelineEv
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_killed_during_a_call_that_changes_something_leaves_it_lost_and_nobody_sends_it_again() {
+async fn a_changing_call_of_a_killed_worker_is_lost_and_never_sent_again() {
     for place in ["start", "end"] {
         let gate = format!("tool-{TOOL}-{place}");
         let mut system = start_system(&[&gate], ALLOWED).await;
@@ -100,7 +100,7 @@ async fn a_stopped_worker_does_not_bring_a_result_after_another_one_has_called_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_killed_during_a_call_that_changes_something_is_not_asked_again() {
+async fn a_changing_call_is_not_sent_again_when_its_server_was_killed() {
     let gate = format!("tool-{TOOL}-start");
     let mut system = start_system(&[&gate], ALLOWED).await;
     let (_worker, _) = system.worker("w1").await;
@@ -114,7 +114,7 @@ async fn a_server_killed_during_a_call_that_changes_something_is_not_asked_again
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_changes_something_is_sent_where_the_configuration_allows_it_and_only_there() {
+async fn a_changing_call_is_sent_only_where_the_configuration_allows_it() {
     for (allow, calls, kinds) in [
         (ALLOWED, 1, "prompt prompt answer started tool_result answer ended"),
         (&[], 0, "prompt prompt answer tool_result answer ended"),

@@ -71,7 +71,7 @@ async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commits_lost_under_a_call_are_noticed_at_the_next_write_and_the_call_is_not_sent_again() {
+async fn commits_lost_during_a_call_are_noticed_at_the_next_write_and_the_call_not_resent() {
     let mut system = start_system(&["answer-0-start", START]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -114,7 +114,7 @@ async fn commits_lost_with_their_worker_are_noticed_at_the_claim() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_whose_rows_are_lost_comes_back_from_its_message_and_its_calls_are_still_known() {
+async fn an_alert_whose_rows_are_lost_is_redelivered_and_its_calls_are_still_known() {
     let mut system = start_system(&[START]).await;
     back_up(&system.database);
     let (mut worker, _) = system.worker("w1").await;

@@ -153,7 +153,7 @@ async fn settled(system: &TestSystem, alerts: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_that_kills_whoever_reads_it_is_a_dead_letter_and_the_fleet_lives() {
+async fn an_alert_that_kills_the_worker_preparing_it_is_a_dead_letter_and_the_fleet_lives() {
     let system = TestSystem::start_with(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
     // Queued together: the poison is taken by a worker that has read nothing yet.
     let mut good = vec![publish(&system, "disk full").await, publish(&system, "disk full").await];
@@ -192,7 +192,7 @@ async fn an_alert_that_kills_whoever_reads_it_is_a_dead_letter_and_the_fleet_liv
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_single_worker_does_beside_a_poison_alert_is_not_given_up_with_it() {
+async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
     let transcript =
         Some(format!("name: long\nmatch: {LONG}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
     let setup = Setup { lease: LEASE, attempts: ATTEMPTS, slots: 8, transcript, ..Setup::default() };

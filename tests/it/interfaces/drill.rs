@@ -151,7 +151,7 @@ async fn a_bad_deploy_is_put_together_also_when_the_worker_of_both_agents_is_kil
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_turns_with_large_results_end_well_in_a_window_that_a_tenth_of_them_would_fill() {
+async fn five_hundred_turns_complete_in_a_window_that_a_tenth_of_their_results_would_fill() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];

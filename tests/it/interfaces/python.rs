@@ -100,7 +100,7 @@ fn assert_whole(events: &[Value]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_joins_with_nats_py_early_in_the_middle_or_late_sees_the_same_timeline() {
+async fn watchers_with_nats_py_that_join_early_midway_or_late_see_the_same_timeline() {
     let Some(python) = interpreter("whoever_joins") else { return };
     let mut system = TestSystem::start(&["answer-0-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
@@ -147,7 +147,7 @@ async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_producer_with_nats_py_needs_no_id_and_hears_that_the_queue_is_full() {
+async fn a_producer_with_nats_py_needs_no_id_and_gets_an_error_when_the_queue_is_full() {
     let Some(python) = interpreter("a_producer") else { return };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;

@@ -56,7 +56,7 @@ async fn at_work(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_running_investigation_is_cancelled_in_the_middle_of_a_call_without_waiting_for_a_renewal() {
+async fn a_running_investigation_is_cancelled_during_a_call_before_the_next_renewal() {
     let mut system = start_system(&["answer-1-middle"], LONG).await;
     let (_worker, session, held) = at_work(&mut system).await;
     let mut timeline = system.follow(session).await;
@@ -114,7 +114,7 @@ async fn a_request_in_the_database_reaches_the_run_while_the_broker_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_that_comes_while_its_investigation_is_being_cancelled_is_investigated_after_it() {
+async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
     let (mut worker, session, held) = at_work(&mut system).await;
     worker.kill().await;

@@ -76,7 +76,7 @@ fn prompt_of(system: &TestSystem, session: SessionId) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one_costs_no_model_call() {
+async fn captured_alerts_are_investigated_and_a_resolved_one_costs_no_model_call() {
     let system = TestSystem::start(&[]).await;
     let producer = Producer::connect(&system).await;
     // Published before anybody can take it, so that its derived id can be read.
@@ -124,7 +124,7 @@ async fn captured_alerts_of_a_plain_producer_are_investigated_and_a_resolved_one
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_dead_letter_arrives_with_its_reason_is_counted_and_the_next_alert_is_handled() {
+async fn each_dead_letter_has_its_reason_is_counted_and_the_next_alert_is_handled() {
     let system = TestSystem::start(&[]).await;
     let (_worker, metrics) = system.worker("w1").await;
     let producer = Producer::connect(&system).await;
@@ -165,7 +165,7 @@ async fn each_dead_letter_arrives_with_its_reason_is_counted_and_the_next_alert_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_alert_of_a_fingerprint_joins_and_whoever_watches_it_follows_the_first() {
+async fn a_second_alert_of_a_fingerprint_joins_and_its_watcher_follows_the_first() {
     let mut system = TestSystem::start(&["answer-0-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let first = system.publish().await;

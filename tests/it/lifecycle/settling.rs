@@ -58,7 +58,7 @@ async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_timeline_stream_every_alert_is_investigated_and_all_are_settled_when_it_is_back() {
+async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it_returns() {
     let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
     let (_worker, address) = system.worker("w1").await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;

@@ -173,7 +173,7 @@ async fn a_worker_waits_for_what_is_away_and_says_for_what() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_signal_hands_back_in_the_middle_of_a_call_and_the_exit_code_is_0() {
+async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     let (mut first, probes) = system.worker("w1").await;
     let session = system.publish().await;

@@ -108,7 +108,7 @@ async fn offered(servers: &Servers) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_server_is_asked_once_for_its_tools_and_again_when_it_says_that_they_changed_or_has_died() {
+async fn a_server_lists_its_tools_once_and_again_after_a_change_or_a_crash() {
     let server = OneAtATime::new(&["change"]);
     let servers = server.start();
     for _ in 0..3 {
@@ -141,7 +141,7 @@ async fn a_server_that_is_busy_with_a_call_still_offers_what_it_listed() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_fails_at_once_with_that_and_the_next_call_is_answered() {
+async fn a_too_large_answer_fails_at_once_and_the_next_call_is_answered() {
     let server = OneAtATime::new(&["large", "change"]);
     let servers = server.start();
     offered(&servers).await;
@@ -194,7 +194,7 @@ async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_bus
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unavailable_tool_server_is_waited_for_and_then_told_and_such_a_session_answers_for_no_alert() {
+async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_alert() {
     let server = OneAtATime::new(&["change"]);
     std::fs::write(server.file("down"), "").unwrap();
     let (servers, tool_wait, cooldown) = (server.line(), Duration::from_secs(2), Duration::from_secs(3_600));

@@ -88,7 +88,7 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
 }
 
 #[test]
-fn a_plan_of_an_earlier_version_has_no_budget_and_no_window_and_a_later_one_is_written_unchanged() {
+fn a_plan_of_an_earlier_version_has_no_budget_or_window_and_later_ones_stay() {
     for file in [V1, V2] {
         let (plan, _) = journal(file);
         assert_eq!(plan.limits.max_tokens, 0);

@@ -23,7 +23,7 @@ fn desk(places: Vec<Disposition>, opened: Vec<Opened>) -> Desk {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_alert_that_killed_everybody_who_read_it_is_buried_unread() {
+async fn an_alert_that_killed_every_worker_preparing_it_is_a_dead_letter_unprepared() {
     let poison = desk(vec![Disposition::Undecided { attempts: 6 }], vec![]);
     poison.deliver(b"panic").await;
     let asked = words(&["receive 7", "give_up 7 attempts_exhausted: 5 workers died while they read it", "settled"]);

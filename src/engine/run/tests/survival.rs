@@ -157,7 +157,7 @@ async fn killed_at_every_write_the_next_worker_goes_on_to_the_same_journal() {
 }
 
 #[tokio::test]
-async fn a_lost_side_effect_is_told_to_the_model_and_never_sent_again() {
+async fn a_lost_side_effect_is_reported_to_the_model_and_never_sent_again() {
     let turns = vec![Turn::Says("", vec![("v", "k8s.patch.lost")]), Turn::Says("Cause: unknown", vec![])];
     let scene = Scene::new(Strategy::NativeThinking, 9, turns);
     assert_eq!(run(&scene, control()).await, Ok(()));

@@ -48,7 +48,7 @@ fn delta(session_id: SessionId, epoch: u32, iteration: u32, offset: u64, text: &
 }
 
 #[tokio::test]
-async fn whoever_joins_at_the_start_in_the_middle_or_at_the_end_sees_the_same() {
+async fn watchers_that_join_at_the_start_in_the_middle_or_at_the_end_see_the_same() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();

@@ -13,7 +13,7 @@ use super::harness::{Server, ask, assert_unavailable, continued, failed, request
 const SHORT: Duration = Duration::from_millis(400);
 
 #[tokio::test]
-async fn an_answer_fails_as_often_as_recorded_in_each_execution_whichever_replica_is_asked() {
+async fn an_answer_fails_as_often_as_recorded_in_each_execution_on_any_replica() {
     let directory = tempfile::tempdir().unwrap();
     let calls_file = directory.path().join("calls");
     let answers = "  - {chunks: [{text: fine}], fail: {code: max_retries, message: busy, times: 2}}\n";
@@ -70,7 +70,7 @@ async fn a_call_that_hangs_fails_by_its_timeout_with_or_without_a_first_chunk() 
 }
 
 #[tokio::test]
-async fn a_service_killed_in_the_middle_of_an_answer_is_a_failure_and_its_successor_is_found() {
+async fn a_service_killed_during_an_answer_is_a_failure_and_its_successor_is_found() {
     let mut keeper = Keeper::new();
     let answers = "  - {chunks: [{text: half}, {gate: stop}, {text: never}]}\n";
     let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });

@@ -70,7 +70,7 @@ const EXISTING_CONFIG: [(i32, &str); 9] = [
 const FIRST_ADDED: i32 = 20;
 
 #[test]
-fn the_protocol_keeps_every_field_number_of_the_existing_service_and_adds_from_twenty_up() {
+fn the_protocol_keeps_the_field_numbers_of_the_existing_service_and_adds_from_20() {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let files = protox::compile(["llm/v1/llm_service.proto"], [proto]).unwrap();
     let file = files.file.iter().find(|file| file.package() == "llm.v1").unwrap();

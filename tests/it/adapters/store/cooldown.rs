@@ -168,7 +168,7 @@ async fn only_the_newest_investigation_that_came_to_an_analysis_answers() {
 }
 
 #[tokio::test]
-async fn what_is_only_resolved_ends_at_once_also_in_the_cooldown_and_beside_a_session_that_is_being_cancelled() {
+async fn a_resolved_alert_ends_at_once_in_the_cooldown_and_beside_a_cancelling_session() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let resolved = || {
@@ -265,7 +265,7 @@ fn wide_store(database: &TestDatabase) -> Store {
 
 /// 16 alerts at the end of a session, one of them worse in every other round.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_at_the_end_of_a_session_is_joined_or_answered_and_never_investigated_twice() {
+async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_but_never_runs_twice() {
     let database = TestDatabase::create().await;
     let store = wide_store(&database);
     let (mut joined, mut cooling) = (0, 0);

@@ -166,7 +166,7 @@ async fn a_long_thread_is_read_from_its_end() {
 }
 
 #[tokio::test]
-async fn the_schema_refuses_a_question_with_a_fingerprint_and_the_way_back_keeps_questions() {
+async fn the_schema_refuses_a_question_with_a_fingerprint_and_a_revert_keeps_questions() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;

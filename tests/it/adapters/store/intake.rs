@@ -81,7 +81,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
 }
 
 #[tokio::test]
-async fn from_the_tenth_on_joins_are_counted_and_an_alert_without_an_event_takes_no_number() {
+async fn from_the_tenth_on_joins_are_counted_and_alerts_without_event_take_no_number() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let open = new_id();

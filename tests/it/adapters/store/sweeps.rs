@@ -73,7 +73,7 @@ async fn a_session_past_its_deadline_is_found_once_its_lease_has_run_out() {
 }
 
 #[tokio::test]
-async fn an_alert_without_a_place_and_a_session_without_an_owner_are_found_with_all_that_they_came_with() {
+async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_headers() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (undecided, too_large, expired, released) = (new_id(), new_id(), new_id(), new_id());

@@ -38,7 +38,7 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
 }
 
 #[tokio::test]
-async fn a_result_has_the_number_of_its_event_also_for_who_sends_it_again_or_reads_it_later() {
+async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 2).await;

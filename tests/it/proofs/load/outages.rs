@@ -128,7 +128,7 @@ async fn sessions_that_were_released_before_all_streams_were_lost_are_published_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_past_its_deadline_whose_workers_and_job_are_gone_is_ended_by_a_sweep() {
+async fn a_sweep_ends_an_investigation_past_its_deadline_without_workers_and_message() {
     let (watched, sweep) = (&["answer-1-middle"], Duration::from_secs(1));
     let mut system = TestSystem::start_with(Setup { watched, sweep, ..Setup::default() }).await;
     let (mut worker, _) = system.worker("w1").await;

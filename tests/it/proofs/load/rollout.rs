@@ -17,7 +17,7 @@ const CALL: Duration = Duration::from_millis(1500);
 const MARGIN: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rolling_restart_of_three_workers_delays_no_investigation_by_more_than_the_drain_of_one_call() {
+async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one_call() {
     let transcript = Some(paced(ANSWERS, CALL));
     let system =
         TestSystem::start_with(Setup { lease: Duration::from_secs(30), slots: 20, transcript, ..Setup::default() })

@@ -35,7 +35,7 @@ struct HandedBack {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sigterm_again_and_again_under_load_strands_nothing_and_another_worker_resumes_within_a_second() {
+async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within_a_second() {
     let rounds = from_env("TARSY_LOAD_ROUNDS", ROUNDS);
     let setup = Setup { lease: LEASE, slots: 12, transcript: Some(paced(ANSWERS, CALL)), ..Setup::default() };
     let system = TestSystem::start_with(setup).await;

@@ -85,7 +85,7 @@ async fn a_storm_of_one_fingerprint_is_one_investigation_that_every_alert_is_tol
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_workers_that_race_for_alerts_of_one_fingerprint_open_one_investigation_in_every_round() {
+async fn two_workers_racing_for_one_fingerprint_open_one_investigation_in_every_round() {
     let rounds = from_env("TARSY_LOAD_RACES", RACES);
     let mut system = TestSystem::start_with(setup()).await;
     let _workers = two_workers(&system).await;

@@ -27,7 +27,7 @@ fn updates(connection: &mut PgConnection, table: &str) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn a_delivery_a_sweep_and_a_claim_of_an_alert_do_not_write_its_text_into_the_index_again() {
+async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index_of_an_alert_again() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (undecided, opened) = (new_id(), new_id());

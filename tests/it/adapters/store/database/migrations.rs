@@ -17,7 +17,7 @@ const CHANGES_SESSIONS: &str = "20261122000200";
 const CAREFUL: &str = "2026-11-22-000500";
 
 #[tokio::test]
-async fn while_a_migration_waits_for_a_long_reader_leases_are_renewed_and_it_succeeds_when_the_reader_ends() {
+async fn a_migration_that_waits_for_a_long_reader_lets_leases_be_renewed_and_succeeds() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let lease = open_session(&store, new_id(), "fp").await.lease;

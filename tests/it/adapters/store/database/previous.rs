@@ -82,7 +82,7 @@ async fn statements_of_the_version_before_run_on_this_schema() {
 }
 
 #[tokio::test]
-async fn a_worker_that_knows_no_members_goes_on_and_what_it_opens_answers_for_nothing_newer() {
+async fn a_worker_that_knows_no_members_goes_on_and_its_sessions_cover_nothing_newer() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let mut old = database.connection();

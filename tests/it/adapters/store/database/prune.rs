@@ -81,7 +81,7 @@ async fn every_table_is_pruned_or_has_no_row_of_an_investigation() {
 }
 
 #[tokio::test]
-async fn an_old_investigation_goes_with_everything_that_belongs_to_it_and_a_young_one_stays_whole() {
+async fn an_old_investigation_is_deleted_with_all_its_rows_and_a_young_one_stays_whole() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let old = whole(&database, &store).await;
@@ -177,7 +177,7 @@ async fn what_runs_what_is_not_settled_and_what_something_younger_belongs_to_sta
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_four_that_prune_at_once_each_row_is_deleted_by_one_and_leases_are_renewed_meanwhile() {
+async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let mut ids = Vec::new();
