@@ -71,14 +71,14 @@ pub(super) fn begins(text: &str, start: &str) -> bool {
 
 /// How many kinds of characters a random value has.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct CharCounts {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
     pub(super) others: usize,
 }
 
-impl Kinds {
+impl CharCounts {
     pub(super) fn of(text: &str) -> Self {
         let mut kinds = Self::default();
         for b in text.bytes() {
@@ -95,7 +95,7 @@ impl Kinds {
 
 /// Whether a value looks drawn at random, not chosen as a name: letters among digits, or cases that change.
 pub(super) fn is_opaque(value: &str, shortest: usize) -> bool {
-    let Kinds { lower, upper, digits, .. } = Kinds::of(value);
+    let CharCounts { lower, upper, digits, .. } = CharCounts::of(value);
     let mixed = digits > 0 && lower + upper > 1 || upper > 1 && lower > 1;
     value.len() >= shortest && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
 }

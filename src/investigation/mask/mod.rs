@@ -1,24 +1,25 @@
-//! Masking: takes secrets out of texts that come from outside before anything else sees them.
+//! The mask: replaces secrets in a text by `[masked]`.
 //!
-//! Structure comes first: JSON and YAML are read wherever they stand in a text, and what has a secret name or place is
-//! masked with all that is below it. Then come words with their values, tokens of a known shape, addresses, keys, what
-//! is encoded, and the values that the process knows. Each finder is linear in the text and only marks; the marked spans
-//! are replaced in the text as it came. What is in doubt is masked, except where the value plainly is none (`null`,
-//! `${DB_PASSWORD}`, `<set to the key …>`): an investigation needs to see that a password is missing.
+//! Every text from outside passes the mask before anything stores, logs, sends or shows it. Finders ([`find`]) mark
+//! secret spans, each in time linear in the text, and the marked spans are replaced in the original text. Structure is
+//! read first: JSON and YAML wherever they occur in a text; a value whose key or position is secret is masked with
+//! all that is nested in it. Then follow keys with values in plain text, tokens of a known format, credentials in URLs,
+//! private keys, encoded text, and the secrets that the process knows. A doubtful value is masked, but not one that
+//! obviously is no secret (`null`, `${DB_PASSWORD}`, `<set to the key …>`): an investigation needs to see that a
+//! password is missing.
 
 mod bytes;
-mod each;
-mod find;
-mod literals;
-mod marks;
+mod decoded_view;
+mod spans;
+mod prefilter;
+mod known_secrets;
 mod names;
+mod values;
+mod find;
 mod search;
-mod starts;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod values;
-mod views;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,39 +30,39 @@ use serde_json::Value;
 
 pub use stream::StreamMask;
 
-use literals::Literals;
+use known_secrets::KnownSecrets;
 use search::Search;
 
-/// What stands in place of a secret.
+/// Replaces a secret.
 pub const MASKED: &str = "[masked]";
-/// What stands in place of a whole text when the search for secrets in it failed.
+/// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 
-/// Longer texts are hidden: no port lets them in.
+/// A longer text is replaced by [`HIDDEN`]; no port accepts one.
 const MAX_BYTES: usize = 64 << 20;
-/// A masked text is masked again until nothing changes, so that masking it later changes nothing either.
-const ROUNDS: usize = 8;
+/// A masked text is masked again until nothing changes, so that a later masking changes nothing either.
+const MAX_ROUNDS: usize = 8;
 
-/// Knows what to mask.
+/// The built-in rules and the secrets that the process knows.
 #[derive(Clone, Default)]
 pub struct Mask {
-    literals: Arc<Literals>,
+    secrets: Arc<KnownSecrets>,
     #[cfg(test)]
     broken: bool,
 }
 
 impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mask").field("literals", &self.literals.count()).finish()
+        f.debug_struct("Mask").field("secrets", &self.secrets.count()).finish()
     }
 }
 
 impl Mask {
-    /// The built-in patterns and these values, in their encoded forms too. Values of less than six bytes are left out.
-    pub fn new(literals: impl IntoIterator<Item = String>) -> Self {
-        let literals = Arc::new(Literals::new(literals.into_iter()));
+    /// Masks these values, too, also in their encoded forms. Values of less than six bytes are ignored: they would match
+    /// ordinary words.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self {
-            literals,
+            secrets: Arc::new(KnownSecrets::new(secrets.into_iter())),
             #[cfg(test)]
             broken: false,
         }
@@ -70,23 +71,23 @@ impl Mask {
     /// The text without its secrets. A JSON text stays JSON of the same shape; a masked number becomes the text
     /// `"[masked]"`. Masking a masked text changes nothing. [`HIDDEN`] when the search fails.
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        // A panic of a finder leaves nothing behind: all that it changes is dropped.
+        // Unwind safety: a finder that panics has only changed values that are dropped here.
         catch_unwind(AssertUnwindSafe(|| self.searched(text))).ok().flatten().unwrap_or(Cow::Borrowed(HIDDEN))
     }
 
     fn searched<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         #[cfg(test)]
         assert!(!self.broken, "a finder fails");
-        if text.len() > MAX_BYTES || !self.literals.works() {
+        if text.len() > MAX_BYTES || !self.secrets.works() {
             return None;
         }
-        let search = Search::new(&self.literals);
+        let search = Search::new(&self.secrets);
         let first = search.round(text);
         let (json, mut masked) = match first.masked {
             Cow::Borrowed(_) => return Some(Cow::Borrowed(text)),
             Cow::Owned(masked) => (first.json, masked),
         };
-        for _ in 1..ROUNDS {
+        for _ in 1..MAX_ROUNDS {
             let round = search.round(&masked);
             if json && !round.json {
                 return None;
@@ -106,6 +107,18 @@ impl Mask {
             Cow::Borrowed(HIDDEN) => HIDDEN.into(),
             Cow::Borrowed(_) => value.clone(),
             Cow::Owned(masked) => serde_json::from_str(&masked).unwrap_or_else(|_| HIDDEN.into()),
+        }
+    }
+
+    /// The value with each of its strings masked separately; the keys are not considered.
+    pub fn each_text(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.apply(&text).into_owned()),
+            Value::Array(items) => items.into_iter().map(|item| self.each_text(item)).collect(),
+            Value::Object(fields) => {
+                Value::Object(fields.into_iter().map(|(key, value)| (key, self.each_text(value))).collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
         }
     }
 }

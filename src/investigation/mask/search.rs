@@ -1,107 +1,115 @@
-//! One round of the search: all finders over a text, its views and what is encoded in it.
+//! One round of the search: runs all finders over a text, over its decoded views and over the text encoded in it.
 
 use std::borrow::Cow;
 
-use super::bytes::part;
-use super::find::doc::Kind;
-use super::find::json::{self, Island};
-use super::find::{encoded, keys, lines, shapes, tables, urls, words};
-use super::literals::Literals;
-use super::marks::{self, Mark};
+use super::decoded_view::{self, DecodedView};
+use super::find::document::{Kind, Node};
+use super::find::json::{self, JsonFragment};
+use super::find::{encoded, key_values, private_keys, tables, token_formats, urls, yaml};
+use super::known_secrets::KnownSecrets;
 use super::names::Secrecy;
-use super::views::{self, View};
+use super::spans::{self, SecretSpan, Span};
 
-/// Escapes within escapes are resolved this often: JSON in JSON in JSON, in a log line.
-const VIEWS: u8 = 4;
-/// Layers of base64 and URL encoding that are taken off.
-const LAYERS: u8 = 2;
+/// Escapes within escapes are resolved up to this depth: JSON in JSON in JSON, in a log line.
+const MAX_VIEWS: u8 = 4;
+/// Layers of base64 and URL encoding that are decoded.
+const MAX_LAYERS: u8 = 2;
 
-/// What is still to be taken off.
+/// How many more layers are decoded.
 #[derive(Clone, Copy, Debug)]
-struct Level {
+struct Depth {
     views: u8,
     layers: u8,
+}
+
+/// What the strings of a JSON fragment are searched for.
+#[derive(Clone, Copy, Debug)]
+struct StringSearch {
+    depth: Depth,
+    /// The text has a private key somewhere.
+    has_private_key: bool,
 }
 
 /// A text after one round.
 #[derive(Debug)]
 pub(super) struct Round<'t> {
     pub(super) masked: Cow<'t, str>,
-    /// Whether the text is JSON and nothing else.
+    /// The whole text is JSON.
     pub(super) json: bool,
 }
 
-/// The search with the values that the process knows.
+/// The search for secrets, known ones included.
 pub(super) struct Search<'m> {
-    literals: &'m Literals,
+    secrets: &'m KnownSecrets,
 }
 
 impl<'m> Search<'m> {
-    pub(super) fn new(literals: &'m Literals) -> Self {
-        Self { literals }
+    pub(super) fn new(secrets: &'m KnownSecrets) -> Self {
+        Self { secrets }
     }
 
     pub(super) fn round<'t>(&self, text: &'t str) -> Round<'t> {
-        let mut marks = Vec::new();
-        let json = self.find(text, Level { views: VIEWS, layers: LAYERS }, &mut marks);
-        Round { masked: marks::replace(text, marks), json }
+        let mut found = Vec::new();
+        let json = self.find(text, Depth { views: MAX_VIEWS, layers: MAX_LAYERS }, &mut found);
+        Round { masked: spans::replace(text, found), json }
     }
 
-    /// Marks what is secret; whether the text is JSON and nothing else.
-    fn find(&self, text: &str, level: Level, marks: &mut Vec<Mark>) -> bool {
+    /// Adds the secret spans; returns whether the whole text is JSON.
+    fn find(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
         if text.len() < 4 {
             return false;
         }
-        match views::clean(text) {
+        match decoded_view::clean(text) {
             Some(view) => {
-                self.in_view(&view, 0, level, marks);
-                self.literals.find(text, marks);
+                self.in_view(&view, 0, depth, spans);
+                self.secrets.find(text, spans);
                 false
             }
-            None => self.find_clean(text, level, marks),
+            None => self.find_clean(text, depth, spans),
         }
     }
 
-    fn find_clean(&self, text: &str, level: Level, marks: &mut Vec<Mark>) -> bool {
-        self.literals.find(text, marks);
-        shapes::find(text, marks);
-        urls::find(text, marks);
-        self.encoded(text, level, marks);
-        let islands = json::islands(text);
-        let whole = islands.first().is_some_and(|island| island.is_whole(text));
+    fn find_clean(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
+        self.secrets.find(text, spans);
+        token_formats::find(text, spans);
+        urls::find(text, spans);
+        self.encoded(text, depth, spans);
+        let fragments = json::fragments(text);
+        let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
         if !whole {
-            let doc = lines::read(text, &islands);
+            let doc = yaml::read(text, &fragments);
             for root in roots(&doc.nodes) {
-                doc.judge(text, root, None, marks);
+                doc.judge(text, root, None, spans);
             }
-            keys::find(text, marks);
+            private_keys::find(text, spans);
         }
         let mut done = 0;
-        let armoured = whole && text.contains("PRIVATE KEY-----");
-        for island in &islands {
-            let governed = self.plain(text, (done, island.start), level, marks);
-            island.doc.judge(text, 0, governed, marks);
-            self.strings(text, island, (level, armoured), marks);
-            done = island.end;
+        let strings = StringSearch { depth, has_private_key: whole && text.contains("PRIVATE KEY-----") };
+        for fragment in &fragments {
+            let governed = self.plain(text, Span::new(done, fragment.start), depth, spans);
+            fragment.doc.judge(text, 0, governed, spans);
+            self.strings(text, fragment, strings, spans);
+            done = fragment.end;
         }
-        self.plain(text, (done, text.len()), level, marks);
+        self.plain(text, Span::new(done, text.len()), depth, spans);
         whole
     }
 
-    /// Text between JSON: words, tables, and what its lines say once they are unescaped.
-    fn plain(&self, text: &str, (start, end): (usize, usize), level: Level, marks: &mut Vec<Mark>) -> Option<Secrecy> {
-        let segment = part(text, start, end);
-        let known = marks.len();
-        let open = words::find(segment, marks);
-        tables::find(segment, marks);
-        for mark in marks.iter_mut().skip(known) {
-            *mark = mark.shifted(start);
+    /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.
+    fn plain(&self, text: &str, segment: Span, depth: Depth, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
+        let start = segment.start;
+        let segment = segment.text(text);
+        let known = spans.len();
+        let open = key_values::find(segment, spans);
+        tables::find(segment, spans);
+        for span in spans.iter_mut().skip(known) {
+            *span = span.shifted(start);
         }
-        if level.views > 0 && segment.contains('\\') {
+        if depth.views > 0 && segment.contains('\\') {
             let mut at = start;
             for line in segment.split_inclusive('\n') {
-                if let Some(view) = views::unescape(line) {
-                    self.in_view(&view, at, Level { views: level.views - 1, ..level }, marks);
+                if let Some(view) = decoded_view::unescape(line) {
+                    self.in_view(&view, at, Depth { views: depth.views - 1, ..depth }, spans);
                 }
                 at += line.len();
             }
@@ -109,76 +117,77 @@ impl<'m> Search<'m> {
         open
     }
 
-    /// The texts of an island, each for itself.
-    fn strings(&self, text: &str, island: &Island, (level, armoured): (Level, bool), marks: &mut Vec<Mark>) {
-        for node in &island.doc.nodes {
-            if let Some((start, end)) = node.key {
-                self.string(text, (start, end), (level, armoured), marks);
+    /// Searches each string of a JSON fragment separately.
+    fn strings(&self, text: &str, fragment: &JsonFragment, search: StringSearch, spans: &mut Vec<SecretSpan>) {
+        for node in &fragment.doc.nodes {
+            if let Some(key) = node.key {
+                self.string(text, key, search, spans);
             }
             match node.kind {
-                Kind::String => self.string(text, node.value, (level, armoured), marks),
-                Kind::Bare if self.literals.is_in(part(text, node.value.0, node.value.1)) => {
-                    marks.push(Mark { start: node.value.0, end: node.value.1, quoted: true });
+                Kind::String => self.string(text, node.value, search, spans),
+                Kind::Bare if self.secrets.is_in(node.value.text(text)) => {
+                    spans.push(SecretSpan { start: node.value.start, end: node.value.end, quoted: true });
                 }
                 Kind::Bare | Kind::Map | Kind::List | Kind::Line | Kind::Lines | Kind::Block => {}
             }
         }
     }
 
-    fn string(&self, text: &str, span: (usize, usize), (level, armoured): (Level, bool), marks: &mut Vec<Mark>) {
-        let value = part(text, span.0, span.1);
+    fn string(&self, text: &str, string: Span, search: StringSearch, spans: &mut Vec<SecretSpan>) {
+        let value = string.text(text);
         let says = |b: u8| matches!(b, b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@');
         if value.len() < 6 || !value.bytes().any(says) {
             return;
         }
-        if let Some(view) = (level.views > 0).then(|| views::unescape(value)).flatten() {
-            self.in_view(&view, span.0, Level { views: level.views - 1, ..level }, marks);
+        let depth = search.depth;
+        if let Some(view) = (depth.views > 0).then(|| decoded_view::unescape(value)).flatten() {
+            self.in_view(&view, string.start, Depth { views: depth.views - 1, ..depth }, spans);
             return;
         }
-        let known = marks.len();
-        words::find(value, marks);
-        if armoured {
-            keys::find(value, marks);
+        let known = spans.len();
+        key_values::find(value, spans);
+        if search.has_private_key {
+            private_keys::find(value, spans);
         }
         if value.starts_with(['[', '{']) {
-            tables::find(value, marks);
+            tables::find(value, spans);
         }
-        for mark in marks.iter_mut().skip(known) {
-            *mark = mark.shifted(span.0);
+        for span in spans.iter_mut().skip(known) {
+            *span = span.shifted(string.start);
         }
     }
 
-    fn in_view(&self, view: &View, at: usize, level: Level, marks: &mut Vec<Mark>) {
+    fn in_view(&self, view: &DecodedView, at: usize, depth: Depth, spans: &mut Vec<SecretSpan>) {
         let mut found = Vec::new();
-        self.find(&view.text, level, &mut found);
-        marks.extend(found.iter().map(|mark| view.raw(mark).shifted(at)));
+        self.find(&view.text, depth, &mut found);
+        spans.extend(found.iter().map(|span| view.raw(span).shifted(at)));
     }
 
-    fn encoded(&self, text: &str, level: Level, marks: &mut Vec<Mark>) {
-        if level.layers == 0 {
+    fn encoded(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) {
+        if depth.layers == 0 {
             return;
         }
-        let inner = Level { layers: level.layers - 1, ..level };
+        let inner = Depth { layers: depth.layers - 1, ..depth };
         for run in encoded::base64_runs(text) {
             let known = run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
             if known || self.is_secret(&run.decoded, inner) {
-                marks.push(run.mark);
+                spans.push(run.span);
             }
         }
         for (at, view) in encoded::percent_runs(text) {
-            self.in_view(&view, at, inner, marks);
+            self.in_view(&view, at, inner, spans);
         }
     }
 
-    fn is_secret(&self, text: &str, level: Level) -> bool {
-        let mut marks = Vec::new();
-        self.find(text, level, &mut marks);
-        !marks.is_empty() && matches!(marks::replace(text, marks), Cow::Owned(_))
+    fn is_secret(&self, text: &str, depth: Depth) -> bool {
+        let mut found = Vec::new();
+        self.find(text, depth, &mut found);
+        !found.is_empty() && matches!(spans::replace(text, found), Cow::Owned(_))
     }
 }
 
-/// The nodes that are below no other.
-fn roots(nodes: &[super::find::doc::Node]) -> Vec<usize> {
+/// The nodes without a parent.
+fn roots(nodes: &[Node]) -> Vec<usize> {
     let mut roots = Vec::new();
     let mut at = 0;
     while let Some(node) = nodes.get(at) {

@@ -146,7 +146,7 @@ impl Mask {
     /// Bytes at the end of an unfinished text that may be the beginning of a known value that holds blanks: any other
     /// ends with the word that it stands in.
     fn held_back(&self) -> usize {
-        let spaced = self.literals.iter().filter(|literal| literal.contains(char::is_whitespace));
+        let spaced = self.secrets.iter().filter(|literal| literal.contains(char::is_whitespace));
         spaced.map(String::len).max().unwrap_or_default()
     }
 }

@@ -2,8 +2,8 @@
 
 use super::bytes::{begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip};
 use super::find::prose::is_prose;
-use super::marks::Mark;
 use super::names::Secrecy;
+use super::spans::SecretSpan;
 
 /// How far a value without quotes reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const MAX_QUOTED: usize = 65_536;
 const PAIR: usize = 48;
 
 /// The value that begins at `at`, unless it plainly is no secret.
-pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -> Option<Mark> {
+pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -> Option<SecretSpan> {
     let begun = at;
     let at = past_tags(text, at);
     if is_reference(rest(text, at)) {
@@ -33,7 +33,7 @@ pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -
         return None;
     }
     // What looks like a tag may be the beginning of the secret.
-    Some(Mark::new(if at > begun { begun } else { start }, end))
+    Some(SecretSpan::new(if at > begun { begun } else { start }, end))
 }
 
 /// Past YAML's `!!str` and `&anchor`.
@@ -76,7 +76,7 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
         }
     }
     let open = skip(text, at, |b| b == b'\\');
-    if is_quote(byte(text, open)) { quoted(text, open, open > at) } else { bare(text, at, reach) }
+    if is_quote(byte(text, open)) { quoted(text, at, open) } else { bare(text, at, reach) }
 }
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
@@ -101,8 +101,10 @@ fn heredoc(text: &str, at: usize, marker: &str) -> (usize, usize) {
     (start, start + part(text, start, end).trim_end().len())
 }
 
-/// Between quotes; in an escaped string the quotes themselves are escaped.
-fn quoted(text: &str, open: usize, escaped: bool) -> (usize, usize) {
+/// The value between quotes, the first of which is at `open`. A backslash between `at` and `open` means that the quotes
+/// themselves are escaped.
+fn quoted(text: &str, at: usize, open: usize) -> (usize, usize) {
+    let escaped = open > at;
     let quote = byte(text, open);
     let start = open + 1;
     let mut at = start;
@@ -327,7 +329,7 @@ mod tests {
     use super::*;
 
     fn value(text: &str, reach: Reach) -> Option<&str> {
-        secret_at(text, 0, reach, Secrecy::Strong).and_then(|mark| text.get(mark.start..mark.end))
+        secret_at(text, 0, reach, Secrecy::Strong).and_then(|span| text.get(span.start..span.end))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::investigation::mask::bytes::{
     back, byte, is_blank, is_opaque, is_quote, near_line_end, part, skip, skip_near,
 };
-use crate::investigation::mask::marks::Mark;
 use crate::investigation::mask::names::Secrecy;
+use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, secret_at};
 
 /// What a program takes a secret under.
@@ -50,7 +50,7 @@ impl Command {
     }
 
     /// The secret at a flag of this program; `start` and `end` surround the flag.
-    pub(super) fn secret(self, text: &str, start: usize, end: usize) -> Option<Mark> {
+    pub(super) fn secret(self, text: &str, start: usize, end: usize) -> Option<SecretSpan> {
         let word = part(text, start, end);
         if let Some(flag) = self.pair.iter().find(|flag| word.starts_with(**flag)) {
             return pair(text, start + flag.len());
@@ -68,17 +68,17 @@ impl Command {
 }
 
 /// `mysql -p'…'` and `-p…` whose value does not begin like a word.
-fn fused_with_other(text: &str, after: usize) -> Option<Mark> {
+fn fused_with_other(text: &str, after: usize) -> Option<SecretSpan> {
     let joined = !matches!(byte(text, after), 0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b',');
     if joined { secret_at(text, after, Reach::Word, Secrecy::Strong) } else { None }
 }
 
-fn value(text: &str, at: usize) -> Option<Mark> {
+fn value(text: &str, at: usize) -> Option<SecretSpan> {
     secret_at(text, at, Reach::Word, Secrecy::Strong)
 }
 
 /// The part after the colon of `user:secret`, also of `user%secret`.
-fn pair(text: &str, after: usize) -> Option<Mark> {
+fn pair(text: &str, after: usize) -> Option<SecretSpan> {
     let at = skip(text, after, |b| is_blank(b) || is_quote(b) || b == b'=' || b == b'\\');
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace() && !is_quote(b));
     let colon = part(text, at, end).find([':', '%'])?;
@@ -91,11 +91,11 @@ fn pair(text: &str, after: usize) -> Option<Mark> {
     };
     let value = part(text, start, end).trim_end_matches('\\');
     (!crate::investigation::mask::values::is_harmless(value, Secrecy::Strong))
-        .then(|| Mark::new(start, start + value.len()))
+        .then(|| SecretSpan::new(start, start + value.len()))
 }
 
 /// The secret of a line whose words say so without a separator: `password x` of netrc, `IDENTIFIED BY 'x'`.
-pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<Mark> {
+pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpan> {
     let word = part(text, start, end);
     let at = skip(text, end, is_blank);
     if at == end || at >= text.len() {
@@ -131,7 +131,7 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<Mark> {
         let last = part(text, at, near_line_end(text, at, 512)).trim_end();
         let given = word != "htpasswd" || last.split(' ').any(|flag| flag.starts_with('-') && flag.contains('b'));
         let from = last.rfind(' ').map_or(0, |space| space + 1);
-        return (given && from > 0).then(|| Mark::new(at + from, at + last.len()));
+        return (given && from > 0).then(|| SecretSpan::new(at + from, at + last.len()));
     }
     if is("pass") && before.ends_with("passin") {
         return value(text, at);
@@ -149,7 +149,7 @@ mod tests {
             let command = Command::named(line.split(' ').next().unwrap()).unwrap();
             let start = line.find(flag).unwrap();
             let end = start + flag.len();
-            command.secret(line, start, end).and_then(|mark| line.get(mark.start..mark.end))
+            command.secret(line, start, end).and_then(|span| line.get(span.start..span.end))
         };
         assert_eq!(found("curl -u bob:s3cret https://x", "-u"), Some("s3cret"));
         assert_eq!(found("curl -u 'bob:a b' x", "-u"), Some("a b"));

@@ -1,8 +1,8 @@
 //! One layer of base64 and of URL encoding: decoded once, and masked when there is a secret in it.
 
 use crate::investigation::mask::bytes::{byte, part, skip};
-use crate::investigation::mask::marks::Mark;
-use crate::investigation::mask::views::{self, View};
+use crate::investigation::mask::decoded_view::{self, DecodedView};
+use crate::investigation::mask::spans::{SecretSpan, Span};
 
 /// Shorter runs hold nothing that is known by its shape.
 const SHORTEST: usize = 20;
@@ -10,7 +10,7 @@ const SHORTEST: usize = 20;
 /// A run of base64.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) mark: Mark,
+    pub(crate) span: SecretSpan,
     pub(crate) decoded: String,
 }
 
@@ -26,11 +26,9 @@ pub(crate) fn base64_runs(text: &str) -> Vec<Run> {
             at += gap + 1;
             continue;
         }
-        let (end, lines) = run_end(text, at);
-        if let Some(run) = decoded_run(text, at, (end, lines)) {
-            runs.push(run);
-        }
-        at = end.max(at + 1);
+        let found = encoded_run(text, at);
+        runs.extend(decoded_run(text, &found));
+        at = found.span.end.max(at + 1);
     }
     runs
 }
@@ -51,11 +49,18 @@ fn is_base64(b: u8) -> bool {
     BASE64.get(usize::from(b)).copied().unwrap_or(false)
 }
 
-/// Where the run ends, over the lines that it is wrapped to, and whether it has more than one.
-fn run_end(text: &str, start: usize) -> (usize, bool) {
+/// A run of base64 characters that is not decoded yet.
+struct EncodedRun {
+    span: Span,
+    /// It has more than one line.
+    is_wrapped: bool,
+}
+
+/// The run that begins here, with the lines that it is wrapped to.
+fn encoded_run(text: &str, start: usize) -> EncodedRun {
     let mut end = skip(text, start, is_base64);
     let length = end - start;
-    let mut wrapped = false;
+    let mut is_wrapped = false;
     let mut line = length;
     while length >= 40 && length.is_multiple_of(4) && line == length {
         let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
@@ -69,14 +74,14 @@ fn run_end(text: &str, start: usize) -> (usize, bool) {
         if line == 0 || line > length || !matches!(byte(text, after), 0 | b'\n' | b'\r' | b' ' | b'"') {
             break;
         }
-        wrapped = true;
+        is_wrapped = true;
         end = next_end;
     }
-    (skip(text, end, |b| b == b'=').min(end + 2), wrapped)
+    EncodedRun { span: Span::new(start, skip(text, end, |b| b == b'=').min(end + 2)), is_wrapped }
 }
 
-fn decoded_run(text: &str, start: usize, (end, wrapped): (usize, bool)) -> Option<Run> {
-    let raw = part(text, start, end);
+fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
+    let raw = run.span.text(text);
     let decode = |from: usize| {
         let tail = raw.get(from..).filter(|tail| tail.len() >= SHORTEST)?;
         let head = text_of(&decode(tail.bytes().take(SHORTEST)))?;
@@ -85,9 +90,9 @@ fn decoded_run(text: &str, start: usize, (end, wrapped): (usize, bool)) -> Optio
     // What stands before it may be of the same letters: `path/<base64>`.
     let first = decode(0).or_else(|| {
         let joints = raw.bytes().enumerate().filter(|(_, b)| matches!(b, b'/' | b'-' | b'_')).take(4);
-        joints.filter(|_| !wrapped).find_map(|(at, _)| decode(at + 1))
+        joints.filter(|_| !run.is_wrapped).find_map(|(at, _)| decode(at + 1))
     })?;
-    Some(Run { mark: Mark::new(start, end), decoded: first })
+    Some(Run { span: SecretSpan::new(run.span.start, run.span.end), decoded: first })
 }
 
 fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
@@ -132,7 +137,7 @@ fn text_of(bytes: &[u8]) -> Option<String> {
 }
 
 /// Runs with URL encoding, decoded, each with where it stands: the whole and its values.
-pub(crate) fn percent_runs(text: &str) -> Vec<(usize, View)> {
+pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
     let mut runs = Vec::new();
     let mut done = 0;
     let bytes = text.as_bytes();
@@ -145,11 +150,11 @@ pub(crate) fn percent_runs(text: &str) -> Vec<(usize, View)> {
         let start = crate::investigation::mask::bytes::back(text, done.max(at.saturating_sub(65_536)), at, in_run);
         let end = skip(text, at, in_run);
         let run = part(text, start, end);
-        runs.extend(views::percent_decode(run).map(|view| (start, view)));
+        runs.extend(decoded_view::percent_decode(run).map(|view| (start, view)));
         let mut from = 0;
         for piece in run.split(['?', '&', '=']) {
             if piece.len() < run.len() && piece.len() > 8 && piece.contains('%') {
-                runs.extend(views::percent_decode(piece).map(|view| (start + from, view)));
+                runs.extend(decoded_view::percent_decode(piece).map(|view| (start + from, view)));
             }
             from += piece.len() + 1;
         }

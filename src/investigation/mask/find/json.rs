@@ -1,64 +1,78 @@
 //! JSON in a text: whole, in lines, within words, or cut off. Reads as far as it is JSON, and never anything twice.
 
-use super::doc::{Doc, Kind, Node};
+use super::document::{Document, Kind, Node};
 use crate::investigation::mask::bytes::{byte, skip};
+use crate::investigation::mask::spans::Span;
 
 /// JSON that was found, with its nodes.
 #[derive(Debug)]
-pub(crate) struct Island {
+pub(crate) struct JsonFragment {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) doc: Doc,
+    pub(crate) doc: Document,
 }
 
-impl Island {
+impl JsonFragment {
     /// Whether the text is this JSON and nothing else.
     pub(crate) fn is_whole(&self, text: &str) -> bool {
         let closed = matches!(byte(text, self.end.saturating_sub(1)), b'}' | b']');
         let only = text.get(..self.start).is_some_and(|before| before.trim().is_empty())
             && text.get(self.end..).is_some_and(|after| after.trim().is_empty());
-        closed && only && self.doc.nodes.first().is_some_and(|root| root.value.1 == self.end)
+        closed && only && self.doc.nodes.first().is_some_and(|root| root.value.end == self.end)
     }
 }
 
 /// All JSON of the text, in order.
-pub(crate) fn islands(text: &str) -> Vec<Island> {
-    let mut islands = Vec::new();
+pub(crate) fn fragments(text: &str) -> Vec<JsonFragment> {
+    let mut fragments = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
     while let Some(offset) = bytes.get(at..).and_then(|tail| tail.iter().position(|b| matches!(b, b'{' | b'['))) {
         let start = at + offset;
-        let mut reader = Reader { text, at: start, doc: Doc::default(), open: Vec::new() };
+        let mut reader = JsonScanner { text, at: start, doc: Document::default(), open: Vec::new() };
         reader.read();
-        let Reader { at: end, doc, .. } = reader;
+        let JsonScanner { at: end, doc, .. } = reader;
         let tells = doc.nodes.iter().any(|node| node.key.is_some() || node.kind == Kind::String);
         at = end.max(start + 1);
         if tells {
-            islands.push(Island { start, end, doc });
+            fragments.push(JsonFragment { start, end, doc });
         }
     }
-    islands
+    fragments
 }
 
-struct Reader<'t> {
+struct JsonScanner<'t> {
     text: &'t str,
     at: usize,
-    doc: Doc,
-    /// The containers that are open, and whether each is a map.
-    open: Vec<(usize, bool)>,
+    doc: Document,
+    open: Vec<Container>,
 }
 
-impl Reader<'_> {
+/// A map or list that is not closed yet.
+#[derive(Clone, Copy)]
+struct Container {
+    index: usize,
+    kind: Kind,
+}
+
+/// A string, without its quotes.
+struct JsonString {
+    span: Span,
+    /// Its line has the closing quote.
+    is_closed: bool,
+}
+
+impl JsonScanner<'_> {
     fn read(&mut self) {
         if self.value(None) {
-            while let Some((_, map)) = self.open.last().copied() {
-                if !self.member(map) {
+            while let Some(container) = self.open.last().copied() {
+                if !self.member(container) {
                     break;
                 }
             }
         }
-        while let Some((index, _)) = self.open.pop() {
-            self.doc.close(index);
+        while let Some(container) = self.open.pop() {
+            self.doc.close(container.index);
         }
     }
 
@@ -66,23 +80,24 @@ impl Reader<'_> {
         self.at = skip(self.text, self.at, |b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
     }
 
-    /// The next member of the innermost container, or its end; whether to go on.
-    fn member(&mut self, map: bool) -> bool {
+    /// Reads the next member of the innermost container, or its end; returns whether to continue.
+    fn member(&mut self, container: Container) -> bool {
+        let Container { index, kind } = container;
         let begun = self.at;
         self.blank();
         let b = byte(self.text, self.at);
-        if b == if map { b'}' } else { b']' } {
+        if b == if kind == Kind::Map { b'}' } else { b']' } {
             self.at += 1;
-            if let Some((index, _)) = self.open.pop() {
+            if self.open.pop().is_some() {
                 self.doc.close(index);
                 let end = self.at;
                 if let Some(node) = self.doc.nodes.get_mut(index) {
-                    node.value.1 = end;
+                    node.value.end = end;
                 }
             }
             return !self.open.is_empty();
         }
-        let first = self.open.last().is_some_and(|(index, _)| self.doc.nodes.len() == index + 1);
+        let first = self.doc.nodes.len() == index + 1;
         if b == b',' && !first {
             self.at += 1;
             self.blank();
@@ -90,10 +105,10 @@ impl Reader<'_> {
             self.at = begun;
             return false;
         }
-        if !map {
+        if kind == Kind::List {
             return self.value(None) || self.fail(begun);
         }
-        let Some((key, true)) = self.string() else { return self.fail(begun) };
+        let Some(JsonString { span: key, is_closed: true }) = self.string() else { return self.fail(begun) };
         self.blank();
         if byte(self.text, self.at) != b':' {
             return self.fail(begun);
@@ -111,26 +126,26 @@ impl Reader<'_> {
         false
     }
 
-    fn value(&mut self, key: Option<(usize, usize)>) -> bool {
+    fn value(&mut self, key: Option<Span>) -> bool {
         let start = self.at;
         match byte(self.text, start) {
             b @ (b'{' | b'[') => {
                 let kind = if b == b'{' { Kind::Map } else { Kind::List };
-                self.push(key, kind, (start, start + 1));
-                self.open.push((self.doc.nodes.len() - 1, b == b'{'));
+                self.push(key, kind, Span::new(start, start + 1));
+                self.open.push(Container { index: self.doc.nodes.len() - 1, kind });
                 self.at += 1;
                 true
             }
             b'"' => {
-                let Some((value, closed)) = self.string() else { return false };
-                self.push(key, Kind::String, value);
-                if !closed {
+                let Some(JsonString { span, is_closed }) = self.string() else { return false };
+                self.push(key, Kind::String, span);
+                if !is_closed {
                     // Cut off: what follows is text again.
                     let end = self.at;
-                    self.open.drain(..).for_each(|(index, _)| self.doc.close(index));
+                    self.open.drain(..).for_each(|container| self.doc.close(container.index));
                     self.at = end;
                 }
-                closed
+                is_closed
             }
             _ => {
                 let end = skip(self.text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
@@ -139,7 +154,7 @@ impl Reader<'_> {
                     && word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'e' | b'E' | b'+' | b'-' | b'.'));
                 let bare = number || ["true", "false", "null"].contains(&word);
                 if bare {
-                    self.push(key, Kind::Bare, (start, end));
+                    self.push(key, Kind::Bare, Span::new(start, end));
                     self.at = end;
                 }
                 bare
@@ -147,13 +162,12 @@ impl Reader<'_> {
         }
     }
 
-    fn push(&mut self, key: Option<(usize, usize)>, kind: Kind, value: (usize, usize)) {
+    fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
         let next = self.doc.nodes.len() + 1;
         self.doc.nodes.push(Node { key, kind, value, next });
     }
 
-    /// What is between quotes, and whether they are closed on their line.
-    fn string(&mut self) -> Option<((usize, usize), bool)> {
+    fn string(&mut self) -> Option<JsonString> {
         if byte(self.text, self.at) != b'"' {
             return None;
         }
@@ -164,12 +178,12 @@ impl Reader<'_> {
             match bytes.get(at) {
                 Some(b'"') => {
                     self.at = at + 1;
-                    return Some(((start, at), true));
+                    return Some(JsonString { span: Span::new(start, at), is_closed: true });
                 }
                 Some(b'\\') => at = (at + 2).min(bytes.len()),
                 Some(b'\n' | b'\r') | None => {
                     self.at = at;
-                    return Some(((start, at), false));
+                    return Some(JsonString { span: Span::new(start, at), is_closed: false });
                 }
                 Some(_) => at += 1,
             }
@@ -182,8 +196,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(&str, usize, bool)> {
-        let islands = islands(text);
-        islands
+        let fragments = fragments(text);
+        fragments
             .iter()
             .map(|found| (text.get(found.start..found.end).unwrap(), found.doc.nodes.len(), found.is_whole(text)))
             .collect()

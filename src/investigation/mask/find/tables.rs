@@ -1,7 +1,7 @@
 //! Tables: Markdown, psql, CSV.
 
-use crate::investigation::mask::marks::Mark;
 use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::is_harmless;
 
 /// The most columns that are looked at.
@@ -15,7 +15,7 @@ struct Header {
 }
 
 /// Marks cells in columns with a secret name, and cells beside one.
-pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
     if !text.as_bytes().chunks(4_096).any(|bytes| bytes.iter().fold(false, separates)) {
         return;
@@ -42,13 +42,13 @@ pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
             continue;
         }
         if let Some(header) = header.as_ref().filter(|header| header.separator == separator)
-            && column_cells((start, line), header, marks)
+            && column_cells(start, line, header, spans)
         {
             continue;
         }
         header = read_header(line, separator);
         if separator == '|' && header.is_some() {
-            row((start, line), marks);
+            row(start, line, spans);
         }
     }
 }
@@ -78,7 +78,7 @@ fn clean(cell: &str) -> &str {
 }
 
 /// Marks the cells of the secret columns; whether the line is a row of this header.
-fn column_cells((start, line): (usize, &str), header: &Header, marks: &mut Vec<Mark>) -> bool {
+fn column_cells(start: usize, line: &str, header: &Header, spans: &mut Vec<SecretSpan>) -> bool {
     let cells = line.split(header.separator);
     if header.separator != '|' && cells.clone().count() != header.cells {
         return false;
@@ -86,26 +86,26 @@ fn column_cells((start, line): (usize, &str), header: &Header, marks: &mut Vec<M
     let mut at = start;
     for (index, cell) in cells.enumerate() {
         if let Some((_, named)) = header.secret.iter().find(|(column, _)| *column == index) {
-            marks.extend(cell_mark(at, cell, *named));
+            spans.extend(cell_mark(at, cell, *named));
         }
         at += cell.len() + header.separator.len_utf8();
     }
     true
 }
 
-fn cell_mark(at: usize, cell: &str, named: Secrecy) -> Option<Mark> {
+fn cell_mark(at: usize, cell: &str, named: Secrecy) -> Option<SecretSpan> {
     let value = clean(cell);
     let start = at + cell.find(value)?;
-    (!is_harmless(value, named) && secrecy(value) == Secrecy::None).then(|| Mark::new(start, start + value.len()))
+    (!is_harmless(value, named) && secrecy(value) == Secrecy::None).then(|| SecretSpan::new(start, start + value.len()))
 }
 
 /// `| password | … |`.
-fn row((start, line): (usize, &str), marks: &mut Vec<Mark>) {
+fn row(start: usize, line: &str, spans: &mut Vec<SecretSpan>) {
     let mut at = start;
     let mut before = Secrecy::None;
     for cell in line.split('|') {
         if before != Secrecy::None {
-            marks.extend(cell_mark(at, cell, before));
+            spans.extend(cell_mark(at, cell, before));
         }
         before = if clean(cell).contains(' ') { Secrecy::None } else { secrecy(clean(cell)) };
         at += cell.len() + 1;

@@ -2,7 +2,7 @@
 
 use crate::investigation::mask::MASKED;
 use crate::investigation::mask::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
-use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::spans::{SecretSpan, Span};
 
 /// Hosts whose paths are the credential, and after what of the path it begins.
 const WEBHOOKS: [(&str, &str); 24] = [
@@ -37,7 +37,7 @@ const PATHS: [&str; 6] = ["/hooks/", "/hook/", "/webhook/", "/webhooks/", "/inco
 const LONGEST: usize = 4_096;
 
 /// Marks the credentials of all addresses.
-pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let colons = text.match_indices(':').map(|(at, _)| at);
     let mut places = colons.filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/').peekable();
     while let Some(at) = places.next() {
@@ -46,11 +46,12 @@ pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
             back(text, at.saturating_sub(40), at, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'));
         let next = text.as_bytes().get(at + 3..limit).unwrap_or_default().iter().position(|b| !in_address(*b));
         let end = next.map_or(limit, |length| at + 3 + length);
-        user_info(text, part(text, scheme, at), (at + 3, end), marks);
-        webhook(text, (at + 3, end), marks);
+        let address = Span::new(at + 3, end);
+        user_info(text, part(text, scheme, at), address, spans);
+        webhook(text, address, spans);
     }
     for (at, _) in text.match_indices('@') {
-        driver(text, at, marks);
+        driver(text, at, spans);
     }
     if !text.contains('@') {
         return;
@@ -62,7 +63,7 @@ pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
             && let Some((password, _)) = tail.rsplit_once('@')
         {
             let from = start + user.len() + 1;
-            marks.extend((!password.is_empty()).then_some(Mark::new(from, from + password.len())));
+            spans.extend((!password.is_empty()).then_some(SecretSpan::new(from, from + password.len())));
         }
     }
 }
@@ -72,15 +73,15 @@ fn in_address(b: u8) -> bool {
 }
 
 /// The password of `user:password@host`, whatever it is made of, and a token as the user.
-fn user_info(text: &str, scheme: &str, (start, end): (usize, usize), marks: &mut Vec<Mark>) {
-    let address = part(text, start, end);
+fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) {
+    let (start, address) = (span.start, span.text(text));
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = part(address, 0, authority_end);
     let is_web = begins(scheme, "http") || begins(scheme, "ws");
     let user_end = match authority.rfind('@') {
         // A password with `/`, `?` or `#`, which is not encoded as it has to be.
         Some(at) if is_web || !part(address, authority_end, address.len()).contains('@') => at,
-        Some(_) | None => match whole_user_info(address, is_web) {
+        Some(_) | None => match if is_web { web_user_info(address) } else { any_user_info(address) } {
             Some(at) => at,
             None => return,
         },
@@ -89,25 +90,30 @@ fn user_info(text: &str, scheme: &str, (start, end): (usize, usize), marks: &mut
     match info.split_once(':') {
         Some((user, password)) if !password.is_empty() && password != MASKED && !is_variable(password) => {
             let from = start + user.len() + 1;
-            marks.push(Mark::new(from, from + password.len()));
+            spans.push(SecretSpan::new(from, from + password.len()));
             if is_opaque(user, 20) {
-                marks.push(Mark::new(start, start + user.len()));
+                spans.push(SecretSpan::new(start, start + user.len()));
             }
         }
         Some(_) => {}
-        None if is_opaque(info, 16) => marks.push(Mark::new(start, start + info.len())),
+        None if is_opaque(info, 16) => spans.push(SecretSpan::new(start, start + info.len())),
         None => {}
     }
 }
 
-/// Where the user info ends in an address whose authority has no `@`.
-fn whole_user_info(address: &str, is_web: bool) -> Option<usize> {
+/// The same for HTTP and WebSocket: behind a host name with a dot there is no user info.
+fn web_user_info(address: &str) -> Option<usize> {
+    let is_host = part(address, 0, address.find(':')?).contains('.');
+    any_user_info(address).filter(|_| !is_host)
+}
+
+/// The end of the user info in an address whose authority has no `@`.
+fn any_user_info(address: &str) -> Option<usize> {
     let at = address.rfind('@')?;
     let (_, password) = part(address, 0, at).split_once(':')?;
     let head = password.split(['/', '?', '#']).next().unwrap_or_default();
     let is_port = !head.is_empty() && head.bytes().all(|b| b.is_ascii_digit());
-    let is_host = part(address, 0, address.find(':')?).contains('.') && is_web;
-    (!is_port && !is_host && !password.is_empty()).then_some(at)
+    (!is_port && !password.is_empty()).then_some(at)
 }
 
 fn is_variable(password: &str) -> bool {
@@ -118,7 +124,7 @@ fn is_variable(password: &str) -> bool {
 }
 
 /// `user:password@tcp(host)` of Go, and `user:password@host:port`.
-fn driver(text: &str, at: usize, marks: &mut Vec<Mark>) {
+fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let after = rest(text, at + 1);
     let called = ["tcp(", "unix(", "tcp4(", "tcp6(", "(", "//"].iter().any(|start| after.starts_with(start));
     let host = skip_near(after, 0, 256, |b| is_word(b) && b != b'_');
@@ -135,11 +141,12 @@ fn driver(text: &str, at: usize, marks: &mut Vec<Mark>) {
     let named = user.bytes().all(is_word) && !user.is_empty();
     if named && !password.is_empty() && !is_variable(password) {
         let start = first + user.len() + 1;
-        marks.push(Mark::new(start, start + password.len()));
+        spans.push(SecretSpan::new(start, start + password.len()));
     }
 }
 
-fn webhook(text: &str, (start, end): (usize, usize), marks: &mut Vec<Mark>) {
+fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
+    let Span { start, end } = address;
     let host_end = skip(text, start, |b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if byte(text, host_end) != b'/' && byte(text, host_end) != b':' {
         return;
@@ -159,7 +166,7 @@ fn webhook(text: &str, (start, end): (usize, usize), marks: &mut Vec<Mark>) {
     if let Some(from) = token.or_else(any) {
         let hidden = path.trim_end_matches([',', '.', ')', ']', '}', ';', ':']).len();
         if hidden > from {
-            marks.push(Mark::new(host_end + from, host_end + hidden));
+            spans.push(SecretSpan::new(host_end + from, host_end + hidden));
         }
     }
 }

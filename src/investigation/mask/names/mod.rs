@@ -15,7 +15,14 @@ pub(super) enum Secrecy {
     Header,
 }
 
-/// What the name says.
+/// The letters of a name: `DB_KEY`, or any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Upper,
+    Mixed,
+}
+
+/// How secret the value of this name is.
 pub(super) fn secrecy(name: &str) -> Secrecy {
     if !may_be_secret(name) {
         return Secrecy::None;
@@ -35,8 +42,8 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     while segments.len() > 1 && segments.last().is_some_and(|last| is_suffix(last)) {
         segments.pop();
     }
-    let shouted = !name.bytes().any(|b| b.is_ascii_lowercase());
-    by_segments(&segments, shouted)
+    let case = if name.bytes().any(|b| b.is_ascii_lowercase()) { Case::Mixed } else { Case::Upper };
+    by_segments(&segments, case)
 }
 
 /// Whether any of the stems is in it: most names are sorted out here.
@@ -102,7 +109,7 @@ fn segments<'a>(name: &str, lower: &'a str) -> Vec<&'a str> {
     segments
 }
 
-fn by_segments(segments: &[&str], shouted: bool) -> Secrecy {
+fn by_segments(segments: &[&str], case: Case) -> Secrecy {
     let Some((last, before)) = segments.split_last() else { return Secrecy::None };
     let previous = before.last().copied().unwrap_or_default();
     match *last {
@@ -110,8 +117,8 @@ fn by_segments(segments: &[&str], shouted: bool) -> Secrecy {
         "token" | "tokens" if HARMLESS_TOKENS.contains(&previous) => return Secrecy::None,
         // Often a number of them.
         "tokens" => return Secrecy::Weak,
-        "key" | "keys" => return of_key(before, previous, shouted),
-        "auth" if shouted && !before.is_empty() => return Secrecy::Strong,
+        "key" | "keys" => return of_key(before, previous, case),
+        "auth" if case == Case::Upper && !before.is_empty() => return Secrecy::Strong,
         "auth" | "sig" => return Secrecy::Weak,
         "signature" if matches!(previous, "amz" | "goog" | "access") => return Secrecy::Strong,
         "signature" => return Secrecy::None,
@@ -123,7 +130,7 @@ fn by_segments(segments: &[&str], shouted: bool) -> Secrecy {
     if before.iter().any(|segment| is_secret_word(segment)) { Secrecy::Weak } else { Secrecy::None }
 }
 
-fn of_key(before: &[&str], previous: &str, shouted: bool) -> Secrecy {
+fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
     let opens = before.iter().any(|segment| is_secret_word(segment));
     if opens || SECRET_KEYS.contains(&previous) {
         return Secrecy::Strong;
@@ -131,7 +138,10 @@ fn of_key(before: &[&str], previous: &str, shouted: bool) -> Secrecy {
     if before.is_empty() || previous.bytes().all(|b| b.is_ascii_digit()) || HARMLESS_KEYS.contains(&previous) {
         return Secrecy::None;
     }
-    if shouted { Secrecy::Strong } else { Secrecy::Weak }
+    match case {
+        Case::Upper => Secrecy::Strong,
+        Case::Mixed => Secrecy::Weak,
+    }
 }
 
 fn is_secret_word(segment: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Tests of the mask: what it hides, and what it leaves.
+//! Tests of the mask: the values that it replaces, and those that it keeps.
 
 mod corpus;
 
@@ -70,7 +70,7 @@ fn what_is_no_secret_stays() {
 fn configured_values_are_masked_wherever_they_stand() {
     let mask = Mask::new(["s3same-open".to_owned(), "abc".to_owned()]);
     assert_eq!(mask.apply("xs3same-openx abc s3same-open"), "x[masked]x abc [masked]");
-    assert_eq!(format!("{mask:?}"), "Mask { literals: 1 }");
+    assert_eq!(format!("{mask:?}"), "Mask { secrets: 1 }");
 }
 
 #[test]
@@ -87,18 +87,6 @@ fn a_masked_json_value_keeps_its_shape() {
     let value = serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
     let expected = serde_json::json!({"password": "[masked]", "nested": {"note": "used token=[masked]", "n": 1}});
     assert_eq!(Mask::default().json(&value), expected);
-}
-
-#[test]
-fn a_long_text_of_quotes_and_keys_takes_no_more_than_its_length() {
-    let begun = std::time::Instant::now();
-    for part in
-        ["password=\"", "-----BEGIN ", "token ", "cookie:{", "password=${", "password='<a", "bearer+", "a://b:", "eyJ."]
-    {
-        let text = part.repeat(5_000);
-        assert_eq!(masked(&masked(&text)), masked(&text));
-    }
-    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 
 proptest! {

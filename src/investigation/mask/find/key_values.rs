@@ -1,27 +1,27 @@
 //! Finds secrets word by word: names with a value after them, flags, authorization schemes.
 
 use super::commands::{self, Command};
-use super::phrases;
+use super::named_values;
 use crate::investigation::mask::bytes::{
     back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::marks::Mark;
 use crate::investigation::mask::names::{Secrecy, may_be_secret, secrecy};
+use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// What else may stand between a name and its separator, and where a line may begin.
 const NEAR: usize = 96;
 
 /// Goes from word to word. Says how secret what follows the text is, when its last word names it.
-pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
-    let mut command = Line::default();
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
+    let mut command = CommandLine::default();
     let mut at = 0;
     let mut open = None;
     let bytes = text.as_bytes();
     while let Some(b) = bytes.get(at).copied() {
         if !is_word(b) {
             if matches!(b, b'\n' | b';' | b'|') {
-                command = Line { command: None, read: at };
+                command = CommandLine { command: None, read: at };
             }
             at += 1;
             continue;
@@ -40,9 +40,9 @@ pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
             Some(value) => word.pair(value).or_else(|| word.flag_of(&mut command)),
             None => word.flag_of(&mut command).or_else(|| word.alone()),
         };
-        if let Some(mark) = found.filter(|mark| mark.start < mark.end) {
-            at = at.max(mark.end);
-            marks.push(mark);
+        if let Some(span) = found.filter(|span| span.start < span.end) {
+            at = at.max(span.end);
+            spans.push(span);
         }
     }
     open
@@ -50,7 +50,7 @@ pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) -> Option<Secrecy> {
 
 /// The program that a line calls, and how far it was looked for.
 #[derive(Debug, Default)]
-struct Line {
+struct CommandLine {
     command: Option<Command>,
     read: usize,
 }
@@ -117,7 +117,7 @@ impl<'t> Word<'t> {
     }
 
     /// The secret value of this name.
-    fn pair(self, value: usize) -> Option<Mark> {
+    fn pair(self, value: usize) -> Option<SecretSpan> {
         let name = self.name();
         if name == "--from-literal" {
             let end = skip(self.text, value, |b| b != b'=' && !b.is_ascii_whitespace());
@@ -145,7 +145,7 @@ impl<'t> Word<'t> {
     }
 
     /// `host:port:database:user:password`.
-    fn pgpass(self, value: usize) -> Option<Mark> {
+    fn pgpass(self, value: usize) -> Option<SecretSpan> {
         let text = self.text;
         if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
             return None;
@@ -162,7 +162,7 @@ impl<'t> Word<'t> {
             && self.name().contains(|c: char| c.is_ascii_alphabetic());
         let end = value + run.len();
         let likely = !password.contains(':') && is_opaque(password, 6);
-        (is_port && named && likely).then(|| Mark::new(end - password.len(), end))
+        (is_port && named && likely).then(|| SecretSpan::new(end - password.len(), end))
     }
 
     /// `{secret="db-credentials"}`: the name of an object in a label.
@@ -196,7 +196,7 @@ impl<'t> Word<'t> {
     }
 
     /// The rest of a header: to the quote that it stands in, else to the end of the line.
-    fn header(self, value: usize) -> Option<Mark> {
+    fn header(self, value: usize) -> Option<SecretSpan> {
         let text = self.text;
         let start = skip(text, value, |b| is_quote(b) || b == b'\\');
         let around = byte(text, self.start.wrapping_sub(1));
@@ -204,7 +204,7 @@ impl<'t> Word<'t> {
         let mut end = near_line_end(text, start, 8_192);
         if end - start >= 8_000 {
             // Longer than any that plainly is no secret.
-            return Some(Mark::new(start, line_end(text, start)));
+            return Some(SecretSpan::new(start, line_end(text, start)));
         }
         if is_quote(quote) {
             let close = part(text, start, end).find(char::from(quote));
@@ -213,11 +213,11 @@ impl<'t> Word<'t> {
         let content = part(text, start, end).trim_end_matches(['\\', '"', '\'', ' ', '\t']);
         let escaped = content.find("\\n").or_else(|| content.find("\\r")).or_else(|| content.find("\\\""));
         let end = start + escaped.unwrap_or(content.len());
-        (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(Mark::new(start, end))
+        (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(SecretSpan::new(start, end))
     }
 
     /// The secret at a flag of the program that the line calls.
-    fn flag_of(self, line: &mut Line) -> Option<Mark> {
+    fn flag_of(self, line: &mut CommandLine) -> Option<SecretSpan> {
         if byte(self.text, self.start) != b'-' {
             return None;
         }
@@ -229,7 +229,7 @@ impl<'t> Word<'t> {
     }
 
     /// The secret that follows without a separator.
-    fn alone(self) -> Option<Mark> {
+    fn alone(self) -> Option<SecretSpan> {
         let name = self.name();
         let first = name.as_bytes().first().copied().unwrap_or_default();
         if first == b'-' {
@@ -243,29 +243,29 @@ impl<'t> Word<'t> {
         }
         let by_word = matches!(first, b'r' | b'm' | b's' | b'A' | b'b' | b'B' | b'p' | b'h' | b'a' | b'c');
         let known = by_word.then(|| commands::by_words(self.text, self.start, self.end)).flatten();
-        known.or_else(|| phrases::find(self))
+        known.or_else(|| named_values::find(self))
     }
 
     /// `--password x`.
-    fn flag(self) -> Option<Mark> {
+    fn flag(self) -> Option<SecretSpan> {
         let at = skip(self.text, self.end, is_blank);
         if at == self.end || byte(self.text, at) == b'-' || secrecy(self.name()) != Secrecy::Strong {
             return None;
         }
-        let mark = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
-        let value = part(self.text, mark.start, mark.end);
+        let span = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
+        let value = part(self.text, span.start, span.end);
         let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
-        (!placeholder).then_some(mark)
+        (!placeholder).then_some(span)
     }
 
     /// The token after the word `Bearer`.
-    fn scheme(self, likely: impl Fn(&str) -> bool) -> Option<Mark> {
+    fn scheme(self, likely: impl Fn(&str) -> bool) -> Option<SecretSpan> {
         let start = skip(self.text, self.end, is_blank);
         if start == self.end {
             return None;
         }
         let end = skip(self.text, start, |b| is_word(b) || matches!(b, b'~' | b'+' | b'/' | b'='));
         let token = part(self.text, start, end);
-        likely(token).then_some(Mark::new(start, end))
+        likely(token).then_some(SecretSpan::new(start, end))
     }
 }

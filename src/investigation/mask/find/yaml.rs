@@ -1,38 +1,39 @@
 //! YAML and what looks like it: keys, lists and indentation, line by line, whatever stands between.
 
-use super::doc::{Doc, Kind, Node};
-use super::json::Island;
+use super::document::{Document, Kind, Node};
+use super::json::JsonFragment;
 use crate::investigation::mask::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
+use crate::investigation::mask::spans::Span;
 
 /// The longest key.
 const KEY: usize = 96;
 
 /// One line.
-struct Line {
+struct YamlLine {
     /// The columns of its dashes.
     dashes: Vec<usize>,
     column: usize,
-    key: Option<(usize, usize)>,
-    value: (usize, usize),
+    key: Option<Span>,
+    value: Span,
 }
 
 /// A container that is open.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenContainer {
     index: usize,
     column: usize,
-    list: bool,
+    kind: Kind,
 }
 
 /// The structure of the lines outside of what is JSON.
-pub(crate) fn read(text: &str, islands: &[Island]) -> Doc {
-    let mut reader = Reader::default();
-    let mut islands = islands.iter().peekable();
+pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
+    let mut reader = YamlScanner::default();
+    let mut fragments = fragments.iter().peekable();
     let mut at = 0;
     while at < text.len() {
-        while islands.next_if(|island| island.end <= at).is_some() {}
-        if let Some(island) = islands.peek().filter(|island| island.start < at) {
-            at = island.end;
+        while fragments.next_if(|fragment| fragment.end <= at).is_some() {}
+        if let Some(fragment) = fragments.peek().filter(|fragment| fragment.start < at) {
+            at = fragment.end;
             at = rest(text, at).find('\n').map_or(text.len(), |length| at + length + 1);
             continue;
         }
@@ -45,9 +46,9 @@ pub(crate) fn read(text: &str, islands: &[Island]) -> Doc {
 }
 
 #[derive(Default)]
-struct Reader {
-    doc: Doc,
-    open: Vec<Open>,
+struct YamlScanner {
+    doc: Document,
+    open: Vec<OpenContainer>,
     /// The node that the next deeper line belongs to, with its column.
     last: Option<(usize, usize)>,
     /// The blocks that are open, with the columns of their keys.
@@ -56,7 +57,7 @@ struct Reader {
     before: usize,
 }
 
-impl Reader {
+impl YamlScanner {
     fn line(&mut self, text: &str, start: usize, end: usize) {
         let content = skip(text, start, is_blank).min(end);
         if content >= end {
@@ -85,23 +86,23 @@ impl Reader {
         let before = self.before;
         while self.blocks.last().is_some_and(|(_, key)| column <= *key) {
             if let Some(node) = self.blocks.pop().and_then(|(index, _)| self.doc.nodes.get_mut(index)) {
-                node.value.1 = node.value.0.max(before);
+                node.value.end = node.value.start.max(before);
             }
         }
         let newest = self.blocks.last().and_then(|(index, _)| self.doc.nodes.get_mut(*index));
-        if let Some(node) = newest.filter(|node| node.value.1 == 0) {
-            node.value = (content, content);
+        if let Some(node) = newest.filter(|node| node.value.end == 0) {
+            node.value = Span::new(content, content);
         }
     }
 
     /// A line without a key or dash: goes on with the value before it, or is one of its own.
-    fn words(&mut self, text: &str, line: &Line) {
+    fn words(&mut self, text: &str, line: &YamlLine) {
         let goes_on = self.last.filter(|(index, column)| line.column > *column || self.is_lone(text, *index, line));
         if let Some(node) = goes_on.and_then(|(index, _)| self.doc.nodes.get_mut(index))
             && matches!(node.kind, Kind::Line | Kind::Lines)
         {
-            let start = if node.value.0 < node.value.1 { node.value.0 } else { line.value.0 };
-            node.value = (start, line.value.1);
+            let start = if node.value.is_empty() { line.value.start } else { node.value.start };
+            node.value = Span::new(start, line.value.end);
             node.kind = Kind::Lines;
             return;
         }
@@ -114,30 +115,34 @@ impl Reader {
     }
 
     /// A value at the column of its key: one word, right below.
-    fn is_lone(&self, text: &str, index: usize, line: &Line) -> bool {
+    fn is_lone(&self, text: &str, index: usize, line: &YamlLine) -> bool {
         let node = self.doc.nodes.get(index);
-        let empty = node.is_some_and(|node| node.kind == Kind::Line && node.value.0 >= node.value.1);
-        empty && is_opaque(part(text, line.value.0, line.value.1), 6)
+        let empty = node.is_some_and(|node| node.kind == Kind::Line && node.value.is_empty());
+        empty && is_opaque(line.value.text(text), 6)
     }
 
-    fn structure(&mut self, text: &str, line: &Line) {
+    fn structure(&mut self, text: &str, line: &YamlLine) {
         let first = line.dashes.first().copied().unwrap_or(line.column);
         self.pop(first);
         for column in &line.dashes {
-            if !self.open.last().is_some_and(|open| open.list && open.column == *column) {
-                self.begin(*column, true);
+            if !self.open.last().is_some_and(|open| open.kind == Kind::List && open.column == *column) {
+                self.begin(*column, Kind::List);
             }
             self.last = None;
         }
-        if line.dashes.is_empty() && self.open.last().is_some_and(|open| open.list && open.column == first) {
+        if line.dashes.is_empty()
+            && self.open.last().is_some_and(|open| open.kind == Kind::List && open.column == first)
+        {
             self.close();
         }
-        if line.key.is_some() && !self.open.last().is_some_and(|open| !open.list && open.column == line.column) {
-            self.begin(line.column, false);
+        if line.key.is_some()
+            && !self.open.last().is_some_and(|open| open.kind == Kind::Map && open.column == line.column)
+        {
+            self.begin(line.column, Kind::Map);
         }
         let index = self.doc.nodes.len();
-        if line.key.is_some() && is_block(part(text, line.value.0, line.value.1)) {
-            self.push(line.key, Kind::Block, (0, 0));
+        if line.key.is_some() && is_block(line.value.text(text)) {
+            self.push(line.key, Kind::Block, Span::default());
             self.blocks.push((index, line.column));
         } else {
             self.push(line.key, Kind::Line, line.value);
@@ -147,24 +152,24 @@ impl Reader {
     }
 
     /// Opens a container below the last key, or at the top.
-    fn begin(&mut self, column: usize, list: bool) {
-        let kind = if list { Kind::List } else { Kind::Map };
-        let host = self.last.filter(|(_, at)| column > *at || list && column == *at).map(|(index, _)| index);
+    fn begin(&mut self, column: usize, kind: Kind) {
+        let host =
+            self.last.filter(|(_, at)| column > *at || kind == Kind::List && column == *at).map(|(index, _)| index);
         let empty = host.and_then(|index| self.doc.nodes.get_mut(index).map(|node| (index, node)));
         let index = match empty {
-            Some((index, node)) if node.kind == Kind::Line && node.value.0 >= node.value.1 => {
+            Some((index, node)) if node.kind == Kind::Line && node.value.is_empty() => {
                 node.kind = kind;
                 index
             }
             Some(_) | None => {
-                self.push(None, kind, (0, 0));
+                self.push(None, kind, Span::default());
                 self.doc.nodes.len() - 1
             }
         };
-        self.open.push(Open { index, column, list });
+        self.open.push(OpenContainer { index, column, kind });
     }
 
-    fn push(&mut self, key: Option<(usize, usize)>, kind: Kind, value: (usize, usize)) {
+    fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
         let next = self.doc.nodes.len() + 1;
         self.doc.nodes.push(Node { key, kind, value, next });
     }
@@ -197,7 +202,7 @@ fn may_be_key(text: &str, at: usize) -> bool {
     is_word(b) || is_quote(b) || matches!(b, b'$' | b'/')
 }
 
-fn read_line(text: &str, start: usize, content: usize, end: usize) -> Line {
+fn read_line(text: &str, start: usize, content: usize, end: usize) -> YamlLine {
     let mut at = content;
     let mut dashes = Vec::new();
     while at < end && byte(text, at) == b'-' && (at + 1 == end || is_blank(byte(text, at + 1))) {
@@ -209,9 +214,14 @@ fn read_line(text: &str, start: usize, content: usize, end: usize) -> Line {
     match key(text, at, end) {
         Some((from, to, after)) => {
             let value = skip(text, after, is_blank).min(trimmed);
-            Line { dashes, column, key: Some((from, to)), value: (value.max(after.min(trimmed)), trimmed) }
+            YamlLine {
+                dashes,
+                column,
+                key: Some(Span::new(from, to)),
+                value: Span::new(value.max(after.min(trimmed)), trimmed),
+            }
         }
-        None => Line { dashes, column, key: None, value: (at, trimmed) },
+        None => YamlLine { dashes, column, key: None, value: Span::new(at, trimmed) },
     }
 }
 
@@ -239,8 +249,10 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
 /// `|`, `>-`, `|2+`, with a remark or not.
 fn is_block(value: &str) -> bool {
     let indicator = value.split(" #").next().unwrap_or_default().trim_end();
-    let marks = indicator.strip_prefix(['|', '>']);
-    marks.is_some_and(|marks| marks.len() <= 2 && marks.bytes().all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9')))
+    let indicators = indicator.strip_prefix(['|', '>']);
+    indicators.is_some_and(|indicators| {
+        indicators.len() <= 2 && indicators.bytes().all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9'))
+    })
 }
 
 #[cfg(test)]
@@ -250,7 +262,7 @@ mod tests {
     fn shown(text: &str) -> Vec<String> {
         let doc = read(text, &[]);
         let line = |node: &Node| {
-            let of = |span: (usize, usize)| text.get(span.0..span.1).unwrap_or("?");
+            let of = |span: Span| span.text(text);
             format!("{:?} {} {:?} +{}", node.kind, node.key.map_or("-", of), of(node.value), node.next)
         };
         doc.nodes.iter().map(line).collect()

@@ -1,17 +1,17 @@
 //! Readable views of a text, with the way back: without colour codes, unescaped, decoded.
 
-use super::marks::Mark;
+use super::spans::SecretSpan;
 
 /// What a text says once something is taken out of it, and where each part stood.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct DecodedView {
     pub(super) text: String,
     /// In order: where a part begins here and there, and whether it is the same letter by letter.
     parts: Vec<(usize, usize, bool)>,
     raw_length: usize,
 }
 
-impl View {
+impl DecodedView {
     fn copied(&mut self, raw: &str, at: usize) {
         if !raw.is_empty() {
             self.parts.push((self.text.len(), at, true));
@@ -40,20 +40,20 @@ impl View {
     }
 
     /// The same span in the text that this is a view of.
-    pub(super) fn raw(&self, mark: &Mark) -> Mark {
-        Mark { start: self.start(mark.start), end: self.end(mark.end), quoted: false }
+    pub(super) fn raw(&self, span: &SecretSpan) -> SecretSpan {
+        SecretSpan { start: self.start(span.start), end: self.end(span.end), quoted: false }
     }
 }
 
 /// The text without colour codes, other control characters and characters that nobody sees; nothing when it has none.
-pub(super) fn clean(raw: &str) -> Option<View> {
+pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f;
     // Without a branch for each byte, many are looked at in one step.
     let controlled = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | control(*b));
     if !raw.as_bytes().chunks(4_096).any(controlled) && (raw.is_ascii() || !raw.chars().any(is_unseen)) {
         return None;
     }
-    let mut view = View { raw_length: raw.len(), ..View::default() };
+    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
     let mut done = 0;
     let mut at = 0;
     while let Some(c) = raw.get(at..).and_then(|tail| tail.chars().next()) {
@@ -100,9 +100,9 @@ fn escape_sequence(tail: &str) -> usize {
 }
 
 /// The text with the escapes of a JSON string resolved; nothing when it has none.
-pub(super) fn unescape(raw: &str) -> Option<View> {
+pub(super) fn unescape(raw: &str) -> Option<DecodedView> {
     let mut next = raw.find('\\')?;
-    let mut view = View { raw_length: raw.len(), ..View::default() };
+    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
     let mut done = 0;
     loop {
         let length = match escaped(raw.get(next + 1..).unwrap_or_default()) {
@@ -160,8 +160,8 @@ fn hex(digits: &str) -> Option<u32> {
 }
 
 /// The text with `%41` resolved; what is no character stays one `?`. Nothing when it has none.
-pub(super) fn percent_decode(raw: &str) -> Option<View> {
-    let mut view = View { raw_length: raw.len(), ..View::default() };
+pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
+    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
     let (mut done, mut at) = (0, 0);
     while let Some(found) = raw.get(at..).and_then(|tail| tail.find('%')) {
         let start = at + found;
@@ -204,9 +204,9 @@ fn percent_bytes(raw: &str, start: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn back(view: &View, part: &str) -> (usize, usize) {
+    fn back(view: &DecodedView, part: &str) -> (usize, usize) {
         let start = view.text.find(part).unwrap();
-        let raw = view.raw(&Mark { start, end: start + part.len(), quoted: false });
+        let raw = view.raw(&SecretSpan { start, end: start + part.len(), quoted: false });
         (raw.start, raw.end)
     }
 

@@ -1,18 +1,18 @@
 //! Names with a value in other layouts than pairs: elements of XML, columns, calls, sentences.
 
-use super::words::Word;
+use super::key_values::Word;
 use crate::investigation::mask::bytes::{
     back, begins, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::marks::Mark;
 use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
+use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// How far the value of a name may be from it.
 const NEAR: usize = 64;
 
 /// The secret that belongs to a word without a separator after it.
-pub(super) fn find(word: Word<'_>) -> Option<Mark> {
+pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
     let named = secrecy(word.name());
     if named == Secrecy::None {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn find(word: Word<'_>) -> Option<Mark> {
 }
 
 /// `<password type="plain">…</password>`.
-fn element(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let (text, before) = (word.text, byte(word.text, word.start.wrapping_sub(1)));
     if before != b'<' && before != b':' {
         return None;
@@ -38,16 +38,16 @@ fn element(word: Word<'_>, named: Secrecy) -> Option<Mark> {
 }
 
 /// The text of an element.
-fn content(text: &str, start: usize, named: Secrecy) -> Option<Mark> {
+fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
     let start = skip(text, start, |b| b.is_ascii_whitespace());
     let (start, close) = if rest(text, start).starts_with("<![CDATA[") { (start + 9, "]]>") } else { (start, "<") };
     let length = rest(text, start).as_bytes().iter().take(8_192).position(|b| close.as_bytes().first() == Some(b))?;
     let value = part(text, start, start + length).trim_end();
-    (!is_harmless(value, named)).then(|| Mark::new(start, start + value.len()))
+    (!is_harmless(value, named)).then(|| SecretSpan::new(start, start + value.len()))
 }
 
 /// `name=KEY value=…`, `<name>KEY</name><value>…`, `key="KEY" value="…"`.
-fn named_value(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+fn named_value(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
     let gap = |at: usize| skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + NEAR);
     let mut at = skip(text, gap(word.end), |b| b == b'\n' || is_blank(b));
@@ -73,7 +73,7 @@ fn named_value(word: Word<'_>, named: Secrecy) -> Option<Mark> {
 }
 
 /// `setPassword("…")`.
-fn call(word: Word<'_>, named: Secrecy) -> Option<Mark> {
+fn call(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, |b| b == b'(');
     let quote = skip(text, at, |b| b == b'\\');
@@ -81,7 +81,7 @@ fn call(word: Word<'_>, named: Secrecy) -> Option<Mark> {
 }
 
 /// `PASSWORD '…'`, `login bob password …`, `Password   …`, `the password is …`.
-fn after_blank(word: Word<'_>) -> Option<Mark> {
+fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, is_blank);
     if at == word.end || matches!(byte(text, at), b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'(') {
@@ -89,8 +89,8 @@ fn after_blank(word: Word<'_>) -> Option<Mark> {
     }
     let password = is_password(&word.name().to_ascii_lowercase().replace(['_', '-', '.'], ""));
     if is_quote(byte(text, at)) && password {
-        let mark = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
-        return (!part(text, mark.start, mark.end).contains(' ')).then_some(mark);
+        let span = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
+        return (!part(text, span.start, span.end).contains(' ')).then_some(span);
     }
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace());
     let value = part(text, at, end);
@@ -108,7 +108,7 @@ fn after_blank(word: Word<'_>) -> Option<Mark> {
     if said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
         return secret_at(text, next, Reach::Word, Secrecy::Strong);
     }
-    (is_opaque(value, 20) && !value.contains(['=', ':', '/', '('])).then(|| Mark::new(at, end))
+    (is_opaque(value, 20) && !value.contains(['=', ':', '/', '('])).then(|| SecretSpan::new(at, end))
 }
 
 /// Letters with digits or signs among them.

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::investigation::mask::bytes::{begins, byte, is_opaque, part};
-use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::bytes::{begins, byte, is_opaque};
+use crate::investigation::mask::decoded_view;
 use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::is_harmless;
-use crate::investigation::mask::views;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,23 +29,23 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// Start and end of the key, without quotes.
-    pub(crate) key: Option<(usize, usize)>,
+    pub(crate) key: Option<Span>,
     pub(crate) kind: Kind,
     /// Start and end of the value, without quotes.
-    pub(crate) value: (usize, usize),
+    pub(crate) value: Span,
     /// The index of the first node that is not below this one.
     pub(crate) next: usize,
 }
 
 /// Nodes of one text.
 #[derive(Debug, Default)]
-pub(crate) struct Doc {
+pub(crate) struct Document {
     pub(crate) nodes: Vec<Node>,
 }
 
 /// The first child of a map under each key that is asked for.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownKeys {
     kind: Option<usize>,
     version: Option<usize>,
     data: Option<usize>,
@@ -82,7 +82,7 @@ const ABOUT: [&str; 15] = [
     "maxLength",
 ];
 
-impl Doc {
+impl Document {
     pub(super) fn close(&mut self, index: usize) {
         let next = self.nodes.len();
         if let Some(node) = self.nodes.get_mut(index) {
@@ -91,17 +91,15 @@ impl Doc {
     }
 
     fn key<'a>(&self, text: &'a str, node: &Node) -> Cow<'a, str> {
-        node.key.map_or(Cow::Borrowed(""), |(start, end)| plain(part(text, start, end)))
+        node.key.map_or(Cow::Borrowed(""), |key| unescaped(key.text(text)))
     }
 
     fn scalar<'a>(&self, text: &'a str, node: &Node) -> Option<Cow<'a, str>> {
-        let (start, end) = node.value;
+        let value = node.value.text(text);
         match node.kind {
             Kind::Map | Kind::List | Kind::Block => None,
-            Kind::String => Some(plain(part(text, start, end))),
-            Kind::Bare | Kind::Line | Kind::Lines => {
-                Some(part(text, start, end).trim().trim_matches(['"', '\'']).into())
-            }
+            Kind::String => Some(unescaped(value)),
+            Kind::Bare | Kind::Line | Kind::Lines => Some(value.trim().trim_matches(['"', '\'']).into()),
         }
     }
 
@@ -126,14 +124,14 @@ impl Doc {
         })
     }
 
-    fn known(&self, text: &str, index: usize) -> Known {
+    fn known(&self, text: &str, index: usize) -> KnownKeys {
         const NAMES: [&str; 8] =
             ["name", "key", "variable", "header", "parameter", "field", "property", "ParameterKey"];
         const HEADS: [&str; 7] = ["columns", "fields", "header", "headers", "cols", "columnNames", "column_names"];
-        let mut known = Known::default();
+        let mut known = KnownKeys::default();
         for child in self.children(index) {
             let Some(node) = self.nodes.get(child) else { break };
-            let first = node.key.map_or(0, |(start, _)| byte(text, start).to_ascii_lowercase());
+            let first = node.key.map_or(0, |key| byte(text, key.start).to_ascii_lowercase());
             if !matches!(first, b'k' | b'a' | b'd' | b'n' | b'v' | b'h' | b'p' | b'f' | b'c' | b'\\') {
                 continue;
             }
@@ -159,7 +157,7 @@ impl Doc {
     }
 
     /// Marks what is secret by its place. `governed` holds for the node at `from` and all below it.
-    pub(crate) fn judge(&self, text: &str, from: usize, governed: Option<Secrecy>, marks: &mut Vec<Mark>) {
+    pub(crate) fn judge(&self, text: &str, from: usize, governed: Option<Secrecy>, spans: &mut Vec<SecretSpan>) {
         let end = self.nodes.get(from).map_or(0, |node| node.next);
         let mut rules = vec![Rule::Free; end.saturating_sub(from)];
         let mut set = |index: usize, rule: Rule, force: bool| {
@@ -185,10 +183,10 @@ impl Doc {
                 set(child, rule, true);
             }
         }
-        self.mark(text, from, &mut rules, marks);
+        self.mark_values(text, from, &mut rules, spans);
     }
 
-    fn mark(&self, text: &str, from: usize, rules: &mut [Rule], marks: &mut Vec<Mark>) {
+    fn mark_values(&self, text: &str, from: usize, rules: &mut [Rule], spans: &mut Vec<SecretSpan>) {
         let end = from + rules.len();
         for index in from..end {
             let Some(node) = self.nodes.get(index) else { break };
@@ -201,7 +199,7 @@ impl Doc {
             };
             // What stands on the line of its name is a word's to find.
             if node.kind != Kind::Line || given != Rule::Free {
-                self.mark_one(text, node, rule, marks);
+                self.mark_value(text, node, rule, spans);
             }
             let inherited = match rule {
                 Rule::Named(Secrecy::Weak) if node.kind == Kind::List => rule,
@@ -241,10 +239,10 @@ impl Doc {
         }
     }
 
-    fn mark_one(&self, text: &str, node: &Node, rule: Rule, marks: &mut Vec<Mark>) {
-        let (start, end) = node.value;
-        let mark = Mark { start, end, quoted: node.kind == Kind::Bare };
-        if start >= end {
+    fn mark_value(&self, text: &str, node: &Node, rule: Rule, spans: &mut Vec<SecretSpan>) {
+        let Span { start, end } = node.value;
+        let span = SecretSpan { start, end, quoted: node.kind == Kind::Bare };
+        if node.value.is_empty() {
             return;
         }
         let value = self.scalar(text, node).unwrap_or_default();
@@ -257,7 +255,7 @@ impl Doc {
             (_, Rule::Named(named)) => !is_harmless(&value, named),
         };
         if secret {
-            marks.push(mark);
+            spans.push(span);
         }
     }
 
@@ -309,7 +307,7 @@ impl Doc {
             found.extend(values.map(|value| (value, Rule::Named(named))));
         }
         if let Some(head) = known.head {
-            self.of_table(text, (index, head), found);
+            self.of_table(text, index, head, found);
         }
     }
 
@@ -319,7 +317,7 @@ impl Doc {
     }
 
     /// A Secret whose end with its kind is cut off: all of its data is base64.
-    fn of_cut_secret(&self, text: &str, known: &Known, found: &mut Vec<(usize, Rule)>) {
+    fn of_cut_secret(&self, text: &str, known: &KnownKeys, found: &mut Vec<(usize, Rule)>) {
         let Some(data) = known.data else { return };
         let versioned = self.said(text, known.version).is_some_and(|version| version == "v1");
         let is_base64 = |value: &str| {
@@ -332,7 +330,7 @@ impl Doc {
     }
 
     /// `{"columns": ["user", "password"], "rows": [["bob", "…"]]}`.
-    fn of_table(&self, text: &str, (index, head): (usize, usize), found: &mut Vec<(usize, Rule)>) {
+    fn of_table(&self, text: &str, index: usize, head: usize, found: &mut Vec<(usize, Rule)>) {
         const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
         let name = |child: usize| {
             let node = self.nodes.get(child)?;
@@ -381,6 +379,6 @@ impl Doc {
     }
 }
 
-fn plain(raw: &str) -> Cow<'_, str> {
-    views::unescape(raw).map_or(Cow::Borrowed(raw), |view| Cow::Owned(view.text))
+fn unescaped(raw: &str) -> Cow<'_, str> {
+    decoded_view::unescape(raw).map_or(Cow::Borrowed(raw), |view| Cow::Owned(view.text))
 }

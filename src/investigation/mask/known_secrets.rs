@@ -2,8 +2,8 @@
 
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
-use super::marks::Mark;
-use super::starts::Starts;
+use super::prefilter::Prefilter;
+use super::spans::SecretSpan;
 
 /// Literal values shorter than this are not masked: they would blot out ordinary words.
 const SHORTEST: usize = 6;
@@ -12,21 +12,21 @@ const MIN_FORM: usize = 7;
 
 /// The values, ready to be found.
 #[derive(Clone)]
-pub(super) struct Literals {
+pub(super) struct KnownSecrets {
     values: Vec<String>,
     finder: Option<AhoCorasick>,
-    starts: Option<Starts>,
+    prefilter: Option<Prefilter>,
     /// Where the forms in base64 begin: their runs are masked as a whole.
     base64: usize,
 }
 
-impl Default for Literals {
+impl Default for KnownSecrets {
     fn default() -> Self {
         Self::new(std::iter::empty())
     }
 }
 
-impl Literals {
+impl KnownSecrets {
     pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
         let mut values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
         values.retain(|value| value.len() >= SHORTEST);
@@ -44,8 +44,8 @@ impl Literals {
         forms.extend(encoded);
         let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
         // Nothing is searched for when there is nothing to find.
-        let starts = (!forms.is_empty()).then(|| Starts::new(forms.iter().map(String::as_str), SHORTEST, 20));
-        Self { values, finder: builder.ok(), starts, base64 }
+        let prefilter = (!forms.is_empty()).then(|| Prefilter::new(forms.iter().map(String::as_str), SHORTEST, 20));
+        Self { values, finder: builder.ok(), prefilter, base64 }
     }
 
     /// How many values there are.
@@ -67,25 +67,25 @@ impl Literals {
         !self.values.is_empty() && self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
     }
 
-    pub(super) fn find(&self, text: &str, marks: &mut Vec<Mark>) {
-        let (Some(finder), Some(starts)) = (&self.finder, &self.starts) else { return };
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
+        let (Some(finder), Some(prefilter)) = (&self.finder, &self.prefilter) else { return };
         let begins = |at: usize| finder.is_match(Input::new(text).range(at..).anchored(Anchored::Yes));
         let mut done = 0;
-        let spans = starts.spans(text, begins).into_iter();
-        for found in spans.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
-            let mut mark = Mark::new(found.start(), found.end());
+        let windows = prefilter.windows(text, begins).into_iter();
+        for found in windows.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
+            let mut span = SecretSpan::new(found.start(), found.end());
             if found.pattern().as_usize() >= self.base64 {
                 if found.end() <= done {
                     continue;
                 }
                 let in_run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=');
                 let bytes = text.as_bytes();
-                let before = bytes.get(done.min(mark.start)..mark.start).unwrap_or_default();
-                mark.start -= before.iter().rev().take_while(|b| in_run(b)).count();
-                mark.end += bytes.get(mark.end..).unwrap_or_default().iter().take_while(|b| in_run(b)).count();
-                done = mark.end;
+                let before = bytes.get(done.min(span.start)..span.start).unwrap_or_default();
+                span.start -= before.iter().rev().take_while(|b| in_run(b)).count();
+                span.end += bytes.get(span.end..).unwrap_or_default().iter().take_while(|b| in_run(b)).count();
+                done = span.end;
             }
-            marks.push(mark);
+            spans.push(span);
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_every_form() {
-        let literals = Literals::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
+        let literals = KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
         assert_eq!(literals.count(), 1);
         for form in [
             "x pä\"ss/w+rd & 'x' y",

@@ -1,43 +1,43 @@
 //! Private keys in their armour: PEM, PGP, `PuTTY`.
 
 use crate::investigation::mask::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest};
-use crate::investigation::mask::marks::Mark;
+use crate::investigation::mask::spans::SecretSpan;
 
 /// Marks private keys: up to the end of the text when the end is missing, from the first line of the same kind when the
 /// beginning is.
-pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     // By a letter that is rare: what follows takes long where there is nothing.
     let says = |letter: char, tail: &str| text.match_indices(letter).any(|(at, _)| rest(text, at).starts_with(tail));
     if says('V', "VATE KEY") {
-        armoured(text, marks);
+        armoured(text, spans);
     }
     if says('L', "Lines:") {
-        putty(text, marks);
+        putty(text, spans);
     }
 }
 
-fn armoured(text: &str, marks: &mut Vec<Mark>) {
+fn armoured(text: &str, spans: &mut Vec<SecretSpan>) {
     let mut done = 0;
     while let Some(at) = rest(text, done).find("-----").map(|at| done + at) {
         let label = at + 5;
         done = label;
         if rest(text, label).starts_with("BEGIN ") && is_private(text, label) {
             let end = end_mark(text, label).unwrap_or(text.len());
-            marks.push(Mark::new(at, end));
+            spans.push(SecretSpan::new(at, end));
             done = end;
         } else if rest(text, label).starts_with("END ") && is_private(text, label) {
-            marks.extend(tail(text, at));
+            spans.extend(tail(text, at));
         }
     }
 }
 
-fn putty(text: &str, marks: &mut Vec<Mark>) {
+fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
     let mut done = 0;
     while let Some(at) = rest(text, done).find("Private-Lines:").map(|at| done + at) {
         let start = line_end(text, at);
         let end = rest(text, start).find("Private-MAC:").map_or(text.len(), |length| start + length);
         let end = if byte(text, end) == b'P' { line_end(text, end) } else { end };
-        marks.push(Mark::new(start + 1, end));
+        spans.push(SecretSpan::new(start + 1, end));
         done = end;
     }
 }
@@ -60,7 +60,7 @@ fn end_mark(text: &str, from: usize) -> Option<usize> {
 }
 
 /// The lines before an end mark that has no beginning.
-fn tail(text: &str, end: usize) -> Option<Mark> {
+fn tail(text: &str, end: usize) -> Option<SecretSpan> {
     let mut start = back(text, end.saturating_sub(256), end, is_blank);
     while let Some(before) = text.get(..start).and_then(|before| before.strip_suffix('\n')) {
         let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -70,7 +70,7 @@ fn tail(text: &str, end: usize) -> Option<Mark> {
         }
         start = line;
     }
-    (start < end).then_some(Mark::new(start, end))
+    (start < end).then_some(SecretSpan::new(start, end))
 }
 
 /// A line that is masked already.

@@ -2,7 +2,7 @@
 
 /// The first letters of all patterns, hashed to bits.
 #[derive(Clone, Debug)]
-pub(super) struct Starts {
+pub(super) struct Prefilter {
     bits: Vec<u64>,
     /// How many of its bits a hash keeps.
     kept: u32,
@@ -13,22 +13,22 @@ pub(super) struct Starts {
     anywhere: bool,
 }
 
-impl Starts {
+impl Prefilter {
     /// Of patterns that have as many letters as are hashed (at most eight), or one less.
     pub(super) fn new<'p>(patterns: impl Iterator<Item = &'p str>, letters: usize, kept: u32) -> Self {
-        let mut starts =
+        let mut prefilter =
             Self { bits: vec![0; (1 << kept) / 64], kept, letters, longest: 0, anywhere: !(2..=8).contains(&letters) };
         for pattern in patterns {
             let bytes = pattern.as_bytes();
-            starts.longest = starts.longest.max(bytes.len());
+            prefilter.longest = prefilter.longest.max(bytes.len());
             let head = bytes.iter().take(letters).fold(0, |value, b| value << 8 | u64::from(*b));
             match letters.checked_sub(bytes.len().min(letters)) {
-                Some(0) => starts.set(head),
-                Some(1) => (0..=255).for_each(|last| starts.set(head << 8 | last)),
-                Some(_) | None => starts.anywhere = true,
+                Some(0) => prefilter.set(head),
+                Some(1) => (0..=255).for_each(|last| prefilter.set(head << 8 | last)),
+                Some(_) | None => prefilter.anywhere = true,
             }
         }
-        starts
+        prefilter
     }
 
     fn hash(&self, value: u64) -> u64 {
@@ -50,17 +50,17 @@ impl Starts {
 
     /// Spans, in order and apart from each other, that hold every match whole. `begins` says whether a pattern begins at
     /// a place whose letters are those of one.
-    pub(super) fn spans(&self, text: &str, begins: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    pub(super) fn windows(&self, text: &str, begins: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
         if self.anywhere {
             return vec![(0, text.len())];
         }
         let mask = u64::MAX >> (64 - 8 * self.letters);
-        let mut spans: Vec<(usize, usize)> = Vec::new();
+        let mut windows: Vec<(usize, usize)> = Vec::new();
         let mut add = |start: usize| {
             let end = (start + self.longest).min(text.len());
-            match spans.last_mut() {
+            match windows.last_mut() {
                 Some(last) if start <= last.1 => last.1 = end,
-                Some(_) | None => spans.push((start, end)),
+                Some(_) | None => windows.push((start, end)),
             }
         };
         let before = self.letters - 1;
@@ -77,7 +77,7 @@ impl Starts {
         {
             add(start);
         }
-        spans
+        windows
     }
 }
 
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn the_spans_hold_every_pattern_whole() {
-        let starts = Starts::new(["abc", "Q~", "abcdef"].into_iter(), 3, 16);
-        let spans = |text| starts.spans(text, |_| true);
-        assert_eq!(spans("xx abcdef yy abcabc zz 0123"), vec![(3, 9), (13, 22), (25, 27)]);
-        assert_eq!(spans("0123456789Q~"), vec![(10, 12)]);
-        assert_eq!(spans("Q~"), vec![(0, 2)]);
-        assert_eq!(spans("x"), vec![]);
-        assert_eq!(Starts::new(["a"].into_iter(), 3, 16).spans("xyz", |_| true), vec![(0, 3)]);
+        let prefilter = Prefilter::new(["abc", "Q~", "abcdef"].into_iter(), 3, 16);
+        let windows = |text| prefilter.windows(text, |_| true);
+        assert_eq!(windows("xx abcdef yy abcabc zz 0123"), vec![(3, 9), (13, 22), (25, 27)]);
+        assert_eq!(windows("0123456789Q~"), vec![(10, 12)]);
+        assert_eq!(windows("Q~"), vec![(0, 2)]);
+        assert_eq!(windows("x"), vec![]);
+        assert_eq!(Prefilter::new(["a"].into_iter(), 3, 16).windows("xyz", |_| true), vec![(0, 3)]);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
-use crate::investigation::mask::bytes::{Kinds, back, byte, part, skip, skip_near};
-use crate::investigation::mask::marks::Mark;
-use crate::investigation::mask::starts::Starts;
+use crate::investigation::mask::bytes::{CharCounts, back, byte, part, skip, skip_near};
+use crate::investigation::mask::prefilter::Prefilter;
+use crate::investigation::mask::spans::SecretSpan;
 
 /// What a token is made of after its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +201,7 @@ const NEAR: usize = 160;
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).build(beginnings()).ok()
 });
-static STARTS: LazyLock<Starts> = LazyLock::new(|| Starts::new(beginnings(), 3, 16));
+static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| Prefilter::new(beginnings(), 3, 16));
 
 fn beginnings() -> impl Iterator<Item = &'static str> {
     let words = SHAPES.iter().map(|shape| shape.0).chain(INNER.iter().map(|inner| inner.0)).chain(HASHES).chain(SEEDS);
@@ -209,22 +209,22 @@ fn beginnings() -> impl Iterator<Item = &'static str> {
 }
 
 /// Marks every token of a known shape.
-pub(crate) fn find(text: &str, marks: &mut Vec<Mark>) {
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(finder) = FINDER.as_ref() else { return };
     let mut done = 0;
-    let spans = STARTS.spans(text, |_| true).into_iter();
-    for found in spans.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
+    let windows = PREFILTER.windows(text, |_| true).into_iter();
+    for found in windows.flat_map(|(from, to)| finder.find_overlapping_iter(Input::new(text).span(from..to))) {
         if found.start() < done {
             continue;
         }
         let index = found.pattern().as_usize();
-        let mark = match SHAPES.get(index) {
-            Some((_, shortest, rest)) => prefixed(text, found.start(), found.end(), (*shortest, *rest)),
+        let span = match SHAPES.get(index) {
+            Some((_, shortest, rest)) => prefixed(text, found.start(), found.end(), *shortest, *rest),
             None => other(text, index - SHAPES.len(), found.start(), found.end()),
         };
-        if let Some(mark) = mark {
-            done = mark.end;
-            marks.push(mark);
+        if let Some(span) = span {
+            done = span.end;
+            spans.push(span);
         }
     }
 }
@@ -240,7 +240,7 @@ fn begins_word(text: &str, start: usize) -> bool {
     }
 }
 
-fn prefixed(text: &str, start: usize, end: usize, (shortest, rest): (usize, Rest)) -> Option<Mark> {
+fn prefixed(text: &str, start: usize, end: usize, shortest: usize, rest: Rest) -> Option<SecretSpan> {
     let long_enough = byte(text, end.checked_add(shortest)?.checked_sub(1)?);
     if !begins_word(text, start) || long_enough == 0 || long_enough == b' ' {
         return None;
@@ -254,7 +254,7 @@ fn prefixed(text: &str, start: usize, end: usize, (shortest, rest): (usize, Rest
     let is_web_token = part(text, start, end) == "eyJ";
     let last = skip_near(text, end, if is_web_token { 512 } else { NEAR }, made_of);
     let tail = part(text, end, last);
-    let kinds = Kinds::of(tail);
+    let kinds = CharCounts::of(tail);
     let random = kinds.digits > 0 && (kinds.upper > 1 || kinds.digits > 5);
     let fits = match rest {
         Rest::Word | Rest::Hash => tail.len() >= shortest && (kinds.digits > 0 || kinds.upper > 1 && kinds.lower > 1),
@@ -266,7 +266,7 @@ fn prefixed(text: &str, start: usize, end: usize, (shortest, rest): (usize, Rest
         return None;
     }
     let last = skip(text, last, made_of);
-    Some(Mark::new(start, wrapped(text, start, last)))
+    Some(SecretSpan::new(start, wrapped(text, start, last)))
 }
 
 /// A token that fills its line goes on in the next one when that is one word.
@@ -278,7 +278,7 @@ fn wrapped(text: &str, start: usize, end: usize) -> usize {
     let next = skip(text, next, |b| matches!(b, b' ' | b'\t'));
     let last = skip(text, next, is_token);
     let lone = matches!(byte(text, last), 0 | b'\n' | b'\r') && last - next >= 12;
-    let tail = Kinds::of(part(text, next, last));
+    let tail = CharCounts::of(part(text, next, last));
     if lone && tail.digits > 0 && tail.upper > 0 && tail.lower > 0 { last } else { end }
 }
 
@@ -286,39 +286,39 @@ fn is_hash(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b':' | b'_' | b'-' | b'}')
 }
 
-fn other(text: &str, index: usize, start: usize, end: usize) -> Option<Mark> {
+fn other(text: &str, index: usize, start: usize, end: usize) -> Option<SecretSpan> {
     if let Some((_, before, after)) = INNER.get(index) {
         let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'~');
         let first = back(text, start.saturating_sub(100), start, inner);
         let last = skip_near(text, end, NEAR, |b| inner(b) || b == b'.');
-        let kinds = Kinds::of(part(text, first, start));
+        let kinds = CharCounts::of(part(text, first, start));
         let fits = start - first >= *before && last - end >= *after && kinds.digits > 0 && begins_word(text, first);
         let of_mailchimp = part(text, start, end) != "-us"
             || (start - first == 32
                 && last - end <= 2
                 && part(text, first, start).bytes().all(|b| b.is_ascii_hexdigit()));
-        return (fits && of_mailchimp).then_some(Mark::new(first, last));
+        return (fits && of_mailchimp).then_some(SecretSpan::new(first, last));
     }
     let index = index - INNER.len();
     if index < HASHES.len() {
         let last = skip_near(text, end, 512, is_hash);
         let hash = part(text, end, last);
         let cut = hash.find(':').filter(|_| !hash.contains('=')).map_or(hash.len(), |colon| colon);
-        return (cut >= 16).then_some(Mark::new(start, end + cut));
+        return (cut >= 16).then_some(SecretSpan::new(start, end + cut));
     }
     let index = index - HASHES.len();
     if index < SEEDS.len() {
         let last = skip_near(text, end, NEAR, |b| b.is_ascii_uppercase() || b.is_ascii_digit());
         let fits = (53..=60).contains(&(last - start)) && begins_word(text, start);
-        return fits.then_some(Mark::new(start, last));
+        return fits.then_some(SecretSpan::new(start, last));
     }
     let last = skip_near(text, end, NEAR, is_token);
     if index == SEEDS.len() {
         // A bot of Telegram: `<id>:AA…`.
         let first = back(text, start.saturating_sub(12), start, |b| b.is_ascii_digit());
-        return (start - first >= 6 && last - end >= 30).then_some(Mark::new(first, last));
+        return (start - first >= 6 && last - end >= 30).then_some(SecretSpan::new(first, last));
     }
     // A token of Airtable: `pat…`, a dot and 64 digits.
     let (head, tail) = part(text, end, last).split_once('.')?;
-    (head.len() == 14 && tail.len() >= 60 && begins_word(text, start)).then_some(Mark::new(start, last))
+    (head.len() == 14 && tail.len() >= 60 && begins_word(text, start)).then_some(SecretSpan::new(start, last))
 }

@@ -1,0 +1,130 @@
+//! Spans of secrets, and their replacement in the text.
+
+use std::borrow::Cow;
+
+use super::MASKED;
+use super::bytes::{byte, part};
+
+/// A range of bytes in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Span {
+    pub(super) fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    pub(super) fn text(self, text: &str) -> &str {
+        part(text, self.start, self.end)
+    }
+}
+
+/// A span that is replaced by [`MASKED`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SecretSpan {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// A JSON value without quotes: its replacement is put in quotes.
+    pub(super) quoted: bool,
+}
+
+impl SecretSpan {
+    pub(super) fn new(start: usize, end: usize) -> Self {
+        Self { start, end, quoted: false }
+    }
+
+    pub(super) fn shifted(self, by: usize) -> Self {
+        Self { start: self.start + by, end: self.end + by, ..self }
+    }
+}
+
+/// Replaces the spans in the text. A span that is already masked stays as it is.
+pub(super) fn replace(text: &str, mut spans: Vec<SecretSpan>) -> Cow<'_, str> {
+    for span in &mut spans {
+        widen(text, span);
+    }
+    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    let mut masked = String::new();
+    let mut done = 0;
+    let mut merged = spans.into_iter().peekable();
+    while let Some(mut span) = merged.next() {
+        while let Some(next) = merged.next_if(|next| next.start < span.end || next.start == span.start) {
+            span.end = span.end.max(next.end);
+            span.quoted |= next.quoted;
+        }
+        let secret = text.get(span.start..span.end).unwrap_or_default();
+        if secret.replace(MASKED, "").trim().is_empty() {
+            continue;
+        }
+        masked.push_str(text.get(done..span.start).unwrap_or_default());
+        let quote = if span.quoted { "\"" } else { "" };
+        masked.extend([quote, MASKED, quote]);
+        done = span.end;
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    masked.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(masked)
+}
+
+/// Extends a span that begins or ends inside of an escape, a character or an earlier mask to the whole of it.
+fn widen(text: &str, span: &mut SecretSpan) {
+    span.end = span.end.min(text.len());
+    while !text.is_char_boundary(span.start) {
+        span.start -= 1;
+    }
+    while !text.is_char_boundary(span.end) {
+        span.end += 1;
+    }
+    if is_escaped(text, span.start) {
+        span.start -= 1;
+    }
+    if span.end > span.start && is_escaped(text, span.end) {
+        span.end += text.get(span.end..).and_then(|tail| tail.chars().next()).map_or(0, char::len_utf8);
+    }
+    for back in 1..MASKED.len() {
+        let masked_at = |at: usize| text.get(at..at + MASKED.len()) == Some(MASKED);
+        if span.start >= back && masked_at(span.start - back) {
+            span.start -= back;
+        }
+        if span.end >= back && masked_at(span.end - back) {
+            span.end += MASKED.len() - back;
+        }
+    }
+}
+
+/// Whether a backslash before it escapes the character at `at`.
+fn is_escaped(text: &str, at: usize) -> bool {
+    let mut backslashes = 0;
+    while backslashes < at.min(64) && byte(text, at - 1 - backslashes) == b'\\' {
+        backslashes += 1;
+    }
+    backslashes % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_overlap_become_one_and_never_cut_an_escape_or_a_mask() {
+        let masked = |text, spans: &[(usize, usize)]| {
+            replace(text, spans.iter().map(|(start, end)| SecretSpan::new(*start, *end)).collect()).into_owned()
+        };
+        assert_eq!(masked("abcdef", &[(3, 5), (1, 4)]), "a[masked]f");
+        assert_eq!(masked(r"a\nbc", &[(2, 4)]), "a[masked]c");
+        assert_eq!(masked("a [masked] b", &[(4, 8)]), "a [masked] b");
+        assert_eq!(masked("a [masked]b", &[(4, 11)]), "a [masked]");
+        assert_eq!(masked("äb", &[(1, 3)]), "[masked]");
+        let number = SecretSpan { start: 1, end: 3, quoted: true };
+        assert_eq!(replace("[12]", vec![number]), "[\"[masked]\"]");
+    }
+}
