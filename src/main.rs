@@ -1,16 +1,16 @@
-//! The one binary of tarsy.
+//! The binary: parses the arguments, runs the command and returns its exit code.
 
 use std::process::ExitCode;
 
-use tarsy::cli::args::{Cli, Unread};
-use tarsy::cli::commands::{run, told, write_error};
+use tarsy::cli::args::{Cli, ParseError};
+use tarsy::cli::commands::{one_line_error, run, write_error};
 use tarsy::cli::exit::Exit;
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(Unread::Said(error)) => error.exit(),
-        Err(Unread::NoCommand(help)) => {
+        Err(ParseError::Clap(error)) => error.exit(),
+        Err(ParseError::NoCommand(help)) => {
             write_error(&help);
             return Exit::Usage.into();
         }
@@ -18,15 +18,15 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            write_error(&format!("tarsy: no runtime: {error}"));
+            write_error(&format!("tarsy: cannot start the runtime: {error}"));
             return Exit::Failed.into();
         }
     };
     let exit = runtime.block_on(run(cli)).unwrap_or_else(|error| {
-        write_error(&format!("tarsy: {}", told(&error)));
+        write_error(&format!("tarsy: {}", one_line_error(&error)));
         Exit::Failed
     });
-    // A database call that hangs must not hold the process.
+    // A database call that hangs must not keep the process alive.
     runtime.shutdown_timeout(std::time::Duration::from_millis(500));
     exit.into()
 }

@@ -1,6 +1,6 @@
 //! The arguments of every command.
 //!
-//! Plain values, checked one by one; what they mean together is decided where they are used. Secrets come from the
+//! Each argument is checked here; how arguments work together is decided where they are used. Secrets come from the
 //! environment and are never printed with the help.
 
 mod checks;
@@ -22,6 +22,7 @@ use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::roles::shutdown::StopOn;
 
 use values::drill;
 
@@ -30,7 +31,7 @@ pub use checks::{
     ToolsArgs,
 };
 pub use database::{MigrateArgs, PruneArgs};
-pub use hidden::{EvidenceServerArgs, Unread};
+pub use hidden::{EvidenceServerArgs, ParseError};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
@@ -41,10 +42,8 @@ pub use values::duration;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tarsy", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// Where everything is.
     #[command(flatten)]
     pub global: GlobalArgs,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -57,9 +56,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
             78 bad configuration, 130 Ctrl-C (detaches, never cancels),
             141 the output was closed
 Every user of the machine can read a command line: an address with a
-password belongs into a variable or a file.";
+password belongs in a variable or a file.";
 
-/// What every command accepts.
+/// The options of every command.
 #[derive(Args, Clone)]
 pub struct GlobalArgs {
     /// The NATS servers.
@@ -157,6 +156,21 @@ pub enum Command {
     EvidenceServer(EvidenceServerArgs),
 }
 
+/// The option of a role that another process starts.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ParentArgs {
+    /// Ends with the process that started it: when standard input ends
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+impl ParentArgs {
+    /// What stops the role.
+    pub fn stop_on(self) -> StopOn {
+        if self.with_parent { StopOn::SignalOrParentExit } else { StopOn::Signal }
+    }
+}
+
 /// Arguments of `worker`.
 #[derive(Args, Clone, Debug)]
 pub struct WorkerArgs {
@@ -169,10 +183,9 @@ pub struct WorkerArgs {
     /// Investigations at the same time [default: worker.slots]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub slots: Option<u32>,
-    /// Ends when standard input does: with whoever started it
-    #[arg(long, hide = true)]
-    pub with_parent: bool,
-    /// Works with the configuration of a drill
+    #[command(flatten)]
+    pub parent: ParentArgs,
+    /// Uses the configuration of a drill
     #[arg(long, value_name = "NAME", hide = true, conflicts_with = "config")]
     pub drill: Option<String>,
 }
@@ -189,9 +202,8 @@ pub struct LlmServiceArgs {
     /// Recordings that the scripted provider replays
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,
-    /// Ends when standard input does: with whoever started it
-    #[arg(long, hide = true)]
-    pub with_parent: bool,
+    #[command(flatten)]
+    pub parent: ParentArgs,
     /// Counts the calls of each execution, for tests
     #[arg(long, value_name = "FILE", hide = true)]
     pub calls_file: Option<PathBuf>,
@@ -205,19 +217,18 @@ pub struct LlmServiceArgs {
 
 /// Arguments of `receive`.
 ///
-/// The token has no argument: anybody on the machine could read it. See `TARSY_RECEIVE_TOKEN`.
+/// The token has no argument, because every user of the machine can read a command line. See `TARSY_RECEIVE_TOKEN`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = RECEIVE_TOKEN, after_help = RECEIVE_TOKEN)]
 pub struct ReceiveArgs {
-    /// Address of the door; port 0 takes a free one and prints it
+    /// Address to listen on; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_RECEIVE_LISTEN", default_value = "127.0.0.1:8475")]
     pub listen: SocketAddr,
     /// Address of metrics and health; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
     pub metrics_listen: SocketAddr,
-    /// Ends when standard input does: with whoever started it
-    #[arg(long, hide = true)]
-    pub with_parent: bool,
+    #[command(flatten)]
+    pub parent: ParentArgs,
 }
 
 const RECEIVE_TOKEN: &str = "\
@@ -238,13 +249,12 @@ pub struct SubmitArgs {
     /// Id of its session, a UUID of version 7 [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub session_id: Option<SessionId>,
-    /// Investigate although the same was investigated a short time ago
+    /// Investigate although the same alert was investigated within the cooldown
     #[arg(long)]
     pub force: bool,
     /// Follow the investigation to its end
     #[arg(long, short)]
     pub watch: bool,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -260,7 +270,6 @@ pub struct WatchArgs {
     /// The investigation and every question about it, one after another
     #[arg(long, conflicts_with = "all")]
     pub thread: bool,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -280,7 +289,6 @@ pub struct DrillArgs {
     /// When it is over, ask this about it
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -310,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_drills_is_read_and_in_no_list() {
+    fn the_hidden_command_of_drills_is_parsed_but_not_listed() {
         let read = |words: &[&str]| Cli::read(words.iter().map(OsString::from));
         let cli = read(&["tarsy", "evidence-server", "oom-killed", "--no-delays"]).unwrap();
         assert!(matches!(cli.command, Command::EvidenceServer(_)));
-        let Err(Unread::Said(said)) = read(&["tarsy", "evidence"]) else { panic!("read") };
-        let said = said.to_string();
-        assert!(!said.contains("evidence-server"), "{said}");
+        let Err(ParseError::Clap(error)) = read(&["tarsy", "evidence"]) else { panic!("read") };
+        let message = error.to_string();
+        assert!(!message.contains("evidence-server"), "{message}");
         assert!(Cli::command().get_subcommands().all(|command| command.get_name() != "evidence-server"));
     }
 

@@ -1,4 +1,4 @@
-//! What a command's end means to the shell.
+//! The exit codes of the commands.
 
 use std::process::ExitCode;
 
@@ -7,20 +7,20 @@ use crate::investigation::timeline::EventType;
 /// The exit codes of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done; of `watch`: the investigation completed.
+    /// Success; for `watch`: the investigation completed.
     Done,
-    /// Failed; of `watch`: the investigation ended without an analysis.
+    /// Failure; for `watch`: the investigation ended without an analysis.
     Failed,
     /// The command line is wrong.
     Usage,
-    /// The investigation still runs at `--timeout`.
+    /// The investigation is still running at `--timeout`.
     StillRunning,
     /// `tarsy.yaml` is wrong (`EX_CONFIG` of sysexits.h).
     BadConfiguration,
     /// Ctrl-C (128 + SIGINT).
     Interrupted,
-    /// Nobody reads the output any more (128 + SIGPIPE).
-    Unread,
+    /// The reader closed the output (128 + SIGPIPE).
+    OutputClosed,
 }
 
 impl Exit {
@@ -33,11 +33,12 @@ impl Exit {
             Self::StillRunning => 3,
             Self::BadConfiguration => 78,
             Self::Interrupted => 130,
-            Self::Unread => 141,
+            Self::OutputClosed => 141,
         }
     }
 
-    /// What a timeline that ended with this event means; `None` while it goes on, elsewhere for `joined`.
+    /// The exit code for a session whose last event is `end`; `None` if the session is not over. A `joined` event is no
+    /// end: the session that the alert joined decides.
     pub fn of_end(end: &EventType) -> Option<Self> {
         match end {
             EventType::SessionCompleted => Some(Self::Done),
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_completed_investigation_is_a_success() {
+    fn only_a_completed_investigation_exits_with_zero() {
         let end = |word: &str| Exit::of_end(&EventType::from(word.to_owned())).map(Exit::code);
         assert_eq!(end("session_completed"), Some(0));
         for failed in ["session_failed", "session_cancelled", "session_timed_out"] {
@@ -89,7 +90,7 @@ mod tests {
             assert_eq!(end(open), None, "{open}");
         }
         assert_eq!(
-            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::Unread].map(Exit::code),
+            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::OutputClosed].map(Exit::code),
             [2, 3, 78, 130, 141]
         );
     }

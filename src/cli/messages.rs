@@ -1,26 +1,28 @@
-//! Sentences that several commands say.
+//! Messages that several commands print.
 
 use std::time::Duration;
 
+use crate::bus::{Priority, QueuePosition};
+use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
 
 /// Columns of a fingerprint in a sentence.
-const FINGERPRINT: usize = 60;
+const FINGERPRINT_COLUMNS: usize = 60;
 
-/// The alert is in the stream.
+/// The stream has stored the alert or question.
 pub fn published(subject: &str, stream_sequence: u64, session: SessionId) -> String {
     format!("published to {subject} (stream sequence {stream_sequence})   session {}", session.short())
 }
 
-/// Nobody has begun, and it cannot be told from here whether somebody will.
+/// The session has no event; only a database could say whether it exists.
 pub fn nothing_yet(session: SessionId) -> String {
     format!("waiting: session {} has no event yet; it is in the queue, or there is no such session", session.short())
 }
 
-/// The alert's session is another one's, which has been running for `running`.
+/// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let fingerprint = fingerprint.map(|f| format!(" ({})", text::cut(&text::one_line(f, false), FINGERPRINT, true)));
+    let fingerprint = fingerprint.map(|f| format!(" ({})", text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii)));
     let running = running.map(|running| format!(", running for {}", format::span(running)));
     format!(
         "joined session {}: same fingerprint{}{}. Following that one.",
@@ -30,8 +32,8 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
     )
 }
 
-/// The alert's session is another one's, which completed `ago`.
-pub fn cooled(session: &str, ago: Option<Duration>) -> String {
+/// The cooldown of another session covers the alert; that session completed `ago`.
+pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
     let ago = ago.map(|ago| format!(" {} ago", format::span(ago)));
     format!(
         "session {} investigated the same{} and completed (cooldown); --force investigates again. Following that one.",
@@ -40,53 +42,57 @@ pub fn cooled(session: &str, ago: Option<Duration>) -> String {
     )
 }
 
-/// The workers that were heard of.
+/// The workers that have sent their status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Workers {
-    /// Processes.
     pub count: u64,
-    /// Investigations that they can own at once.
+    /// How many sessions all of them can run at the same time.
     pub slots: u64,
-    /// Those that they own now.
+    /// How many sessions they run now.
     pub busy: u64,
 }
 
-/// `2 workers, 8 slots, 8 busy`, or that nobody is there.
+/// `2 workers, 8 slots, 8 busy`, or how to start a worker if there is none.
 pub fn workers(workers: Workers) -> String {
     if workers.count == 0 {
-        return "no worker is there: tarsy worker starts one".to_owned();
+        return "no worker is running: tarsy worker starts one".to_owned();
     }
     let (count, slots) = (format::count(workers.count, "worker"), format::count(workers.slots, "slot"));
     format!("{count}, {slots}, {} busy", workers.busy)
 }
 
-/// An alert waits behind `ahead` others of its priority.
-pub fn queued(ahead: u64, exact: bool, priority: &str) -> String {
-    let about = if exact { "" } else { "about " };
-    match ahead {
-        0 => format!("queued: the next one of priority {priority}"),
-        _ => format!("queued: {about}{} of priority {priority} before it", format::count(ahead, "alert")),
+/// Where an alert is in the queue of its priority.
+pub fn queue_position(position: &QueuePosition, priority: Priority) -> String {
+    let priority = priority.as_str();
+    match position {
+        QueuePosition::Waiting { ahead: 0, .. } => format!("queued: the next one of priority {priority}"),
+        QueuePosition::Waiting { ahead, exact } => {
+            let about = if *exact { "" } else { "about " };
+            format!("queued: {about}{} of priority {priority} before it", format::count(*ahead, "alert"))
+        }
+        QueuePosition::Claimed => "taken from the queue: a worker prepares it".to_owned(),
+        QueuePosition::Gone => "no longer queued: its first event is not published yet".to_owned(),
     }
 }
 
-/// How to see the rest of a session that goes on.
-pub fn go_on(session: SessionId) -> String {
-    format!("The investigation goes on: tarsy watch {}", session.short())
+/// How to watch the rest of a session that continues.
+pub fn continues(session: SessionId) -> String {
+    format!("The investigation continues: tarsy watch {}", session.short())
 }
 
-/// How to see a session that nothing has been seen of.
-pub fn once_more(session: SessionId) -> String {
+/// How to watch a session that has shown no event yet.
+pub fn watch_again(session: SessionId) -> String {
     format!("To watch it again: tarsy watch {}", session.short())
 }
 
-/// How to see an investigation and the questions about it again.
-pub fn thread_again(session: SessionId) -> String {
-    format!("Again: tarsy watch {} --thread      all thinking: -t      for programs: --json", session.short())
+/// How to watch an investigation and its questions again.
+pub fn watch_thread_again(session: SessionId) -> String {
+    format!("To watch again: tarsy watch {} --thread   all thinking: -t   for programs: --json", session.short())
 }
 
-/// The last eight characters of an id that may be none.
+/// The last eight characters of a text that should be an id.
 pub fn short(id: &str) -> String {
-    let id = text::one_line(id, false);
+    let id = text::one_line(id, Charset::Unicode);
     let skipped = id.chars().count().saturating_sub(8);
     id.chars().skip(skipped).collect()
 }
@@ -98,24 +104,24 @@ mod tests {
     const SESSION: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
 
     #[test]
-    fn a_submitted_alert_says_where_it_went_and_what_to_watch() {
+    fn a_submitted_alert_names_its_subject_and_the_command_to_watch_it() {
         let session = SessionId::parse(SESSION).unwrap();
         assert_eq!(
             published("tarsy.alerts.normal.alertmanager", 18, session),
             "published to tarsy.alerts.normal.alertmanager (stream sequence 18)   session 77d0b3aa"
         );
-        assert_eq!(go_on(session), "The investigation goes on: tarsy watch 77d0b3aa");
+        assert_eq!(continues(session), "The investigation continues: tarsy watch 77d0b3aa");
     }
 
     #[test]
-    fn a_joined_alert_says_whom_it_joined_and_why() {
+    fn a_joined_alert_names_the_session_that_it_joined_and_the_reason() {
         assert_eq!(
             joined(SESSION, Some("groupKey {}:{alertname=\"DiskFull\"}"), Some(Duration::from_secs(134))),
             "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2m14s. \
              Following that one."
         );
         assert_eq!(
-            cooled(SESSION, Some(Duration::from_secs(720))),
+            covered_by_cooldown(SESSION, Some(Duration::from_secs(720))),
             "session 77d0b3aa investigated the same 12m00s ago and completed (cooldown); --force investigates again. \
              Following that one."
         );
@@ -123,12 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_learns_what_is_before_it_and_who_works() {
-        assert_eq!(queued(3, true, "normal"), "queued: 3 alerts of priority normal before it");
-        assert_eq!(queued(1, false, "low"), "queued: about 1 alert of priority low before it");
-        assert_eq!(queued(0, true, "high"), "queued: the next one of priority high");
+    fn a_queued_alert_names_its_position_and_the_workers() {
+        let queued = |ahead, exact| queue_position(&QueuePosition::Waiting { ahead, exact }, Priority::Low);
+        assert_eq!(queued(3, true), "queued: 3 alerts of priority low before it");
+        assert_eq!(queued(1, false), "queued: about 1 alert of priority low before it");
+        assert_eq!(queued(0, true), "queued: the next one of priority low");
         assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8 }), "2 workers, 8 slots, 8 busy");
         assert_eq!(workers(Workers { count: 1, slots: 1, busy: 0 }), "1 worker, 1 slot, 0 busy");
-        assert_eq!(workers(Workers::default()), "no worker is there: tarsy worker starts one");
+        assert_eq!(workers(Workers::default()), "no worker is running: tarsy worker starts one");
     }
 }

@@ -1,54 +1,52 @@
-//! Printing lines while one status line below them is drawn again and again.
+//! Prints lines above one status line that is drawn again and again.
 //!
-//! Knows a `Write` and the clock of the runtime, not whether the other side is a terminal.
+//! Knows a `Write` and the clock of the runtime, but not whether the other side is a terminal.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A person cannot read faster than ten of these a second.
-const REDRAW: Duration = Duration::from_millis(100);
+/// A person cannot read more than ten status lines a second.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const ERASE: &str = "\r\x1b[2K";
 
-/// What becomes of the status line.
+/// How the status line is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
-    /// It is not shown.
+    /// Not at all.
     Off,
-    /// It is drawn over itself: a terminal.
+    /// Each status replaces the one before it: for a terminal.
     Redraw,
-    /// Each one is a line of its own: a file or a pipe, on request.
+    /// Each status is a line of its own: for a file or a pipe, on request.
     Lines,
 }
 
 /// A writer with a status line.
 ///
-/// [`Printer::status`] draws at most ten times a second and keeps what it does not draw: call [`Printer::tick`] at
-/// [`Printer::due`].
+/// [`Printer::status`] draws at most ten times a second and keeps a status that it does not draw: the caller calls
+/// [`Printer::tick`] at [`Printer::due`].
 #[derive(Debug)]
 pub struct Printer<W> {
     out: W,
     live: Live,
-    /// As it should be seen.
+    /// The latest status.
     status: Option<String>,
-    /// As it is seen.
+    /// The status on the terminal.
     drawn: Option<String>,
     drawn_at: Option<Instant>,
 }
 
 impl<W: Write> Printer<W> {
-    /// A printer with nothing on it.
     pub fn new(out: W, live: Live) -> Self {
         Self { out, live, status: None, drawn: None, drawn_at: None }
     }
 
-    /// What happens to the status line.
     pub fn live(&self) -> Live {
         self.live
     }
 
-    /// Prints `lines` above the status line, and `status` below them at once.
+    /// Prints `lines` above the status line and draws `status` below them at once.
     ///
     /// # Errors
     /// When the writer fails.
@@ -65,7 +63,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Shows another status, now or at [`Printer::due`].
+    /// Changes the status; it is drawn now or at [`Printer::due`].
     ///
     /// # Errors
     /// When the writer fails.
@@ -74,13 +72,13 @@ impl<W: Write> Printer<W> {
         self.tick()
     }
 
-    /// When the status that waits may be drawn; `None` when it is drawn.
+    /// When a status that is not drawn yet may be drawn; `None` if all is drawn.
     pub fn due(&self) -> Option<Instant> {
         let waits = self.live != Live::Off && self.status != self.drawn;
-        waits.then(|| self.drawn_at.map_or_else(Instant::now, |at| at + REDRAW))
+        waits.then(|| self.drawn_at.map_or_else(Instant::now, |at| at + REDRAW_INTERVAL))
     }
 
-    /// Draws the status that waits, if it may be drawn.
+    /// Draws the status if it is due.
     ///
     /// # Errors
     /// When the writer fails.
@@ -91,7 +89,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Takes the status line unavailable.
+    /// Removes the status line.
     ///
     /// # Errors
     /// When the writer fails.
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_status_line_is_drawn_ten_times_a_second_and_its_last_state_is_not_lost() {
+    async fn a_status_line_is_drawn_ten_times_a_second_and_its_last_state_stays() {
         let mut printer = Printer::new(Vec::new(), Live::Redraw);
         for n in 0..100 {
             printer.status(some(&format!("{n}"))).unwrap();

@@ -1,4 +1,4 @@
-//! How a timeline is shown: what was asked for, joined with what the terminal can do.
+//! The options that show a timeline, combined with what the terminal can do.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::duration;
-use crate::cli::render::timeline::Style;
+use crate::cli::render::timeline::{Charset, Style};
 use crate::cli::terminal::Live;
 use crate::cli::watch::Options;
 
-/// Columns where there is no terminal to ask.
+/// Columns of an output that is no terminal.
 const DEFAULT_WIDTH: usize = 120;
-/// Below this a table makes no sense: the terminal may wrap.
+/// Narrower tables are not readable: there the terminal may wrap.
 const MIN_WIDTH: usize = 40;
 
-/// What every command that shows a timeline accepts.
+/// The options of every command that shows a timeline.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Timeline")]
 pub struct ViewArgs {
@@ -48,7 +48,7 @@ pub struct ViewArgs {
     pub utc: bool,
 }
 
-/// Whether to do something that suits terminals only.
+/// Whether to use something that suits terminals only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal
@@ -60,10 +60,10 @@ pub enum When {
     Never,
 }
 
-/// What standard output is.
+/// What this process knows of the terminal behind standard output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
-    /// It is a terminal.
+pub struct TerminalEnv {
+    /// Standard output is a terminal.
     pub is_terminal: bool,
     /// The terminal cannot move its cursor or show colours.
     pub is_dumb: bool,
@@ -71,12 +71,11 @@ pub struct Surroundings {
     pub no_color: bool,
     /// The locale is UTF-8.
     pub is_utf8: bool,
-    /// Columns, as far as they are known.
+    /// Columns; `None` if they are unknown.
     pub width: Option<usize>,
 }
 
-impl Surroundings {
-    /// Those of this process.
+impl TerminalEnv {
     pub fn of_process() -> Self {
         let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
         Self {
@@ -87,14 +86,12 @@ impl Surroundings {
             width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or(columns),
         }
     }
-}
 
-impl Surroundings {
-    /// What tables and lists look like here.
+    /// The style of tables and lists.
     pub fn style(&self) -> Style {
         Style {
             width: self.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
-            ascii: !self.is_utf8,
+            charset: if self.is_utf8 { Charset::Unicode } else { Charset::Ascii },
             color: self.is_terminal && !self.is_dumb && !self.no_color,
             ..Style::default()
         }
@@ -102,22 +99,22 @@ impl Surroundings {
 }
 
 impl ViewArgs {
-    /// How to follow a timeline here.
-    pub fn options(&self, here: &Surroundings) -> Options {
+    /// How to follow a timeline in this terminal.
+    pub fn options(&self, terminal: &TerminalEnv) -> Options {
         let live = match (self.live, self.json) {
             (When::Never, _) | (When::Auto, true) => Live::Off,
-            (When::Auto, false) if !here.is_terminal || here.is_dumb => Live::Off,
-            (When::Always, false) if here.is_terminal && !here.is_dumb => Live::Redraw,
+            (When::Auto, false) if !terminal.is_terminal || terminal.is_dumb => Live::Off,
+            (When::Always, false) if terminal.is_terminal && !terminal.is_dumb => Live::Redraw,
             (When::Auto, false) => Live::Redraw,
             (When::Always, _) => Live::Lines,
         };
-        Options { style: self.style(here), json: self.json, live, timeout: self.timeout, ends_with_us: false }
+        Options { style: self.style(terminal), json: self.json, live, timeout: self.timeout, ends_with_us: false }
     }
 
-    fn style(&self, here: &Surroundings) -> Style {
-        let common = here.style();
+    fn style(&self, terminal: &TerminalEnv) -> Style {
+        let common = terminal.style();
         Style {
-            ascii: self.ascii || common.ascii,
+            charset: if self.ascii { Charset::Ascii } else { common.charset },
             color: match self.color {
                 When::Auto => common.color,
                 When::Always => true,
@@ -132,7 +129,7 @@ impl ViewArgs {
     }
 }
 
-/// An empty variable is not set.
+/// A variable; an empty one counts as not set.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -154,13 +151,13 @@ mod tests {
         view: ViewArgs,
     }
 
-    fn options(arguments: &[&str], here: &Surroundings) -> Options {
+    fn options(arguments: &[&str], terminal: &TerminalEnv) -> Options {
         let arguments = ["tarsy"].iter().chain(arguments);
-        Only::try_parse_from(arguments).unwrap().view.options(here)
+        Only::try_parse_from(arguments).unwrap().view.options(terminal)
     }
 
-    fn terminal() -> Surroundings {
-        Surroundings { is_terminal: true, is_utf8: true, width: Some(80), ..Surroundings::default() }
+    fn terminal() -> TerminalEnv {
+        TerminalEnv { is_terminal: true, is_utf8: true, width: Some(80), ..TerminalEnv::default() }
     }
 
     #[test]
@@ -179,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_neither_colours_nor_live_lines_unless_asked_for() {
-        let pipe = Surroundings { is_terminal: false, width: None, ..terminal() };
+        let pipe = TerminalEnv { is_terminal: false, width: None, ..terminal() };
         let style = Style::default();
         let expected =
             Options { style: style.clone(), json: false, live: Live::Off, timeout: None, ends_with_us: false };
@@ -196,9 +193,9 @@ mod tests {
 
     #[test]
     fn no_color_a_dumb_terminal_and_another_locale_are_respected() {
-        let plain = Surroundings { no_color: true, is_dumb: true, is_utf8: false, ..terminal() };
+        let plain = TerminalEnv { no_color: true, is_dumb: true, is_utf8: false, ..terminal() };
         let found = options(&[], &plain);
-        assert_eq!((found.style.color, found.style.ascii, found.live), (false, true, Live::Off));
+        assert_eq!((found.style.color, found.style.charset, found.live), (false, Charset::Ascii, Live::Off));
         assert!(options(&["--color", "always"], &plain).style.color);
         assert_eq!(["de_DE.UTF-8", "C.utf8", "C", "en_US.ISO-8859-1"].map(is_utf8), [true, true, false, false]);
     }

@@ -1,7 +1,10 @@
-//! Following a timeline to its end.
+//! Follows a timeline to its end and prints it.
 //!
-//! Knows nothing of where events come from: whoever calls it joins the store's history and the broker's news into one
-//! stream. Ends by the end event, at the time limit or on request, and never ends the investigation.
+//! The caller supplies events and deltas as one stream. Watching ends with the session's last event, at the time limit or
+//! on request, and never ends the investigation.
+
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 use std::pin::pin;
@@ -20,92 +23,99 @@ use crate::cli::terminal::{Live, Printer};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
-/// Until somebody who waits for the first event wants to know why.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait for the first event before a note says that there is none.
+const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// One piece of a timeline that is being followed.
+/// One item of a timeline that is being followed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Followed {
-    /// Durable; in order of `session_seq`, duplicates allowed.
+pub enum TimelineItem {
+    /// A durable event; in the order of `session_seq`, with duplicates.
     Event(TimelineEvent),
-    /// Live only.
+    /// A piece of an answer that is being written.
     Delta(Delta),
-    /// Nothing has happened yet; only before the first event.
+    /// The session has no event yet.
     Waiting(Waiting),
 }
 
-/// Why nothing has happened yet, as far as it is known.
+/// Why a session has no event yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// One line for people.
     pub text: String,
-    /// Nothing more will become known: worth a line that stays.
+    /// The text is final, so it is printed once where there is no status line.
     pub complete: bool,
 }
 
 /// How a timeline is followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What it looks like.
     pub style: Style,
-    /// One JSON object a line instead.
+    /// Prints one JSON object a line.
     pub json: bool,
-    /// What becomes of deltas.
+    /// How deltas are shown.
     pub live: Live,
-    /// For all sessions that are followed together.
+    /// The time limit for all sessions that one watcher follows.
     pub timeout: Option<Duration>,
-    /// What is followed ends with the watcher: a drill.
+    /// The investigation ends with this process: a drill.
     pub ends_with_us: bool,
 }
 
 /// How following one timeline ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// There is nothing more to follow.
+    /// The watching is over.
     Over(Exit),
     /// The alert joined this session: follow it next.
     Follow(SessionId),
 }
 
-/// A watcher: timelines on `out`, remarks on `notes`.
+/// Whether a watcher ends a timeline with how to watch it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hints {
+    Printed,
+    LeftToCaller,
+}
+
+/// A watcher: prints timelines on `out` and remarks on `notes`.
 #[derive(Debug)]
 pub struct Watch<W, N> {
     printer: Printer<W>,
     notes: N,
     options: Options,
     deadline: Option<Instant>,
-    /// Each timeline that ends is followed by how to see it again.
-    hints: bool,
+    hints: Hints,
+    /// A note has said why the session has no event.
+    has_noted_waiting: bool,
 }
 
 impl<W: Write, N: Write> Watch<W, N> {
-    /// A watcher whose time begins to run now.
+    /// A watcher whose time limit begins now.
     pub fn new(out: W, notes: N, options: Options) -> Self {
         let deadline = options.timeout.map(|timeout| Instant::now() + timeout);
-        Self { printer: Printer::new(out, options.live), notes, options, deadline, hints: true }
+        Self { printer: Printer::new(out, options.live), notes, options, deadline, hints: Hints::Printed, has_noted_waiting: false }
     }
 
-    /// The same for timelines of which none is the last word: whoever follows them says how to see them again.
+    /// For one of several timelines: does not print the closing hint; the caller prints one for all of them.
     #[must_use]
     pub fn one_of_several(self) -> Self {
-        Self { hints: false, ..self }
+        Self { hints: Hints::LeftToCaller, ..self }
     }
 
     /// Follows one session until its end, the time limit, or until `interrupt` resolves.
     ///
     /// # Errors
-    /// When the feed fails or ends before the timeline does, or when nothing can be written.
+    /// When the feed fails or ends before the session does, or when the output cannot be written.
     pub async fn follow<S, I>(&mut self, session: SessionId, feed: S, interrupt: I) -> anyhow::Result<Watched>
     where
-        S: Stream<Item = anyhow::Result<Followed>>,
+        S: Stream<Item = anyhow::Result<TimelineItem>>,
         I: Future<Output = ()>,
     {
         let mut feed = pin!(feed);
         let mut interrupt = pin!(interrupt);
         let mut timeline = Timeline::new(self.options.style.clone(), session);
         let mut last_seq = 0;
-        let mut patience = Some(Instant::now() + PATIENCE);
-        let mut told = false;
+        let mut first_event_due = Some(Instant::now() + FIRST_EVENT_TIMEOUT);
+        self.has_noted_waiting = false;
         loop {
             let next = tokio::select! {
                 biased;
@@ -115,18 +125,18 @@ impl<W: Write, N: Write> Watch<W, N> {
                     self.printer.tick()?;
                     continue;
                 }
-                () = until(patience) => {
-                    patience = None;
+                () = until(first_event_due) => {
+                    first_event_due = None;
                     self.note(&messages::nothing_yet(session))?;
                     continue;
                 }
                 next = feed.next() => next,
             };
             let next = next.with_context(|| format!("timeline of session {session} broke off before its end"))?;
-            patience = None;
+            first_event_due = None;
             match next.with_context(|| format!("cannot follow session {session}"))? {
-                Followed::Event(event) if event.session_seq <= last_seq => {}
-                Followed::Event(event) => {
+                TimelineItem::Event(event) if event.session_seq <= last_seq => {}
+                TimelineItem::Event(event) => {
                     last_seq = event.session_seq;
                     self.show(&mut timeline, &event)?;
                     if let Some(watched) = outcome(&event)? {
@@ -134,9 +144,9 @@ impl<W: Write, N: Write> Watch<W, N> {
                         return Ok(watched);
                     }
                 }
-                Followed::Delta(delta) => self.show_delta(&mut timeline, &delta)?,
-                Followed::Waiting(_) if last_seq > 0 => {}
-                Followed::Waiting(waiting) => told = self.wait(&waiting, told)?,
+                TimelineItem::Delta(delta) => self.show_delta(&mut timeline, &delta)?,
+                TimelineItem::Waiting(_) if last_seq > 0 => {}
+                TimelineItem::Waiting(waiting) => self.show_waiting(&waiting)?,
             }
         }
     }
@@ -144,7 +154,7 @@ impl<W: Write, N: Write> Watch<W, N> {
     /// Prints a line among the remarks, above the status line.
     ///
     /// # Errors
-    /// When nothing can be written.
+    /// When the output cannot be written.
     pub fn note(&mut self, line: &str) -> anyhow::Result<()> {
         self.printer.clear()?;
         writeln!(self.notes, "{line}")?;
@@ -152,10 +162,10 @@ impl<W: Write, N: Write> Watch<W, N> {
         Ok(())
     }
 
-    /// Leaves room before another timeline.
+    /// Prints an empty line before another timeline.
     ///
     /// # Errors
-    /// When nothing can be written.
+    /// When the output cannot be written.
     pub fn separate(&mut self) -> anyhow::Result<()> {
         if !self.options.json {
             self.printer.lines(&[String::new()], None)?;
@@ -185,16 +195,18 @@ impl<W: Write, N: Write> Watch<W, N> {
         }
     }
 
-    /// A status line on a terminal, elsewhere one line once all of it is known; returns whether it was told.
-    fn wait(&mut self, waiting: &Waiting, told: bool) -> anyhow::Result<bool> {
+    /// Shows a status line on a terminal; elsewhere prints the final text once.
+    fn show_waiting(&mut self, waiting: &Waiting) -> anyhow::Result<()> {
         match self.options.live {
             Live::Redraw => {
                 let room = self.options.style.width.saturating_sub(1);
-                self.printer.status(Some(text::cut(&waiting.text, room, self.options.style.ascii)))?;
-                Ok(told)
+                Ok(self.printer.status(Some(text::cut(&waiting.text, room, self.options.style.charset)))?)
             }
-            Live::Off | Live::Lines if told || !waiting.complete => Ok(told),
-            Live::Off | Live::Lines => self.note(&waiting.text).map(|()| true),
+            Live::Off | Live::Lines if self.has_noted_waiting || !waiting.complete => Ok(()),
+            Live::Off | Live::Lines => {
+                self.has_noted_waiting = true;
+                self.note(&waiting.text)
+            }
         }
     }
 
@@ -206,8 +218,8 @@ impl<W: Write, N: Write> Watch<W, N> {
     fn end(&mut self, timeline: &Timeline, watched: Watched) -> anyhow::Result<()> {
         self.printer.clear()?;
         match watched {
-            Watched::Over(_) if self.hints && !self.options.json && !self.options.ends_with_us => {
-                self.note(&timeline.finish().join("\n"))
+            Watched::Over(_) if self.hints == Hints::Printed && !self.options.json && !self.options.ends_with_us => {
+                self.note(&timeline.finish())
             }
             Watched::Over(_) | Watched::Follow(_) => Ok(()),
         }
@@ -215,21 +227,21 @@ impl<W: Write, N: Write> Watch<W, N> {
 
     fn detach(&mut self, timeline: &Timeline) -> anyhow::Result<Watched> {
         if self.options.ends_with_us {
-            self.note("Interrupted: what was started here ends, and the investigation with it.")?;
+            self.note("Interrupted: the drill ends, and its investigation with it.")?;
         } else {
-            self.note(&format!("Detached. {}", timeline.finish().join("\n")))?;
+            self.note(&format!("Detached. {}", timeline.finish()))?;
         }
         Ok(Watched::Over(Exit::Interrupted))
     }
 
     fn time_out(&mut self, timeline: &Timeline) -> anyhow::Result<Watched> {
         let timeout = format::span(self.options.timeout.unwrap_or_default());
-        self.note(&format!("No end after {timeout}. {}", timeline.finish().join("\n")))?;
+        self.note(&format!("No end after {timeout}. {}", timeline.finish()))?;
         Ok(Watched::Over(Exit::StillRunning))
     }
 }
 
-/// What an event means for the one who follows; `None` while it goes on.
+/// How the watching ends with this event; `None` if it does not.
 fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     if event.event_type != EventType::Joined {
         return Ok(Exit::of_end(&event.event_type).map(Watched::Over));
@@ -237,7 +249,7 @@ fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     let joined = event.metadata.get("joined_session_id").and_then(serde_json::Value::as_str);
     let session = joined.and_then(SessionId::parse);
     session.map(|session| Some(Watched::Follow(session))).with_context(|| {
-        format!("alert {} joined a session that it does not name", messages::short(&event.session_id.to_string()))
+        format!("the joined event of alert {} has no valid session id", messages::short(&event.session_id.to_string()))
     })
 }
 

@@ -1,6 +1,6 @@
-//! Recorded evidence: what the tools of a drill are and what they answer.
+//! Recorded evidence: the tools of a drill and their answers.
 //!
-//! A folder with an index, `evidence.yaml`, and the texts that it names. Knows nothing of MCP: `mcp/` serves it.
+//! Evidence is a folder with an index, `evidence.yaml`, and the files that it names. `mcp/` serves it over MCP.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,9 +9,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::config::read::units::parse_duration;
 use crate::config::read::yaml::{self, YamlError};
 
-/// Name of the index in a folder of evidence.
+/// The name of the index in a folder of evidence.
 pub const INDEX: &str = "evidence.yaml";
 
 /// The tools of a drill, sorted by name.
@@ -24,32 +25,31 @@ pub struct Evidence {
 /// A tool that answers from a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTool {
-    /// Without the name of the server.
+    /// The name without the prefix of the server.
     pub name: String,
-    /// For the model.
+    /// The description that the model gets.
     pub description: String,
-    /// JSON Schema of the arguments.
+    /// The JSON Schema of the arguments.
     pub schema: Map<String, Value>,
-    /// Declared to change nothing.
+    /// The tool declares that it changes nothing.
     pub read_only: bool,
-    /// The first that fits is given.
+    /// A call gets the first answer that matches.
     pub answers: Vec<Recorded>,
 }
 
 /// A recorded answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// Arguments that must have exactly this value.
+    /// Arguments that must have exactly these values.
     pub when: Map<String, Value>,
-    /// Arguments that must be a text with this text in it.
+    /// Arguments that must be texts with these parts.
     pub contains: BTreeMap<String, String>,
-    /// The answer.
     pub text: String,
     /// `{{name}}` in the text stands for the argument of that name.
     pub fill: bool,
-    /// How long the tool takes.
+    /// The time that the tool takes.
     pub delay: Duration,
-    /// The tool says that it failed.
+    /// The tool reports a failure.
     pub is_error: bool,
     /// The tool never answers.
     pub hang: bool,
@@ -61,23 +61,20 @@ pub enum EvidenceError {
     /// The index is not YAML.
     #[error("{INDEX}: {0}")]
     Yaml(#[from] YamlError),
-    /// The index has another shape.
+    /// The index has unknown or missing keys.
     #[error("{INDEX}: {0}")]
     Shape(#[from] serde_json::Error),
     /// A file cannot be read.
     #[error("{file}: {error}")]
     File {
-        /// As the index names it.
+        /// The name in the index.
         file: String,
-        /// What the system says.
         error: std::io::Error,
     },
-    /// A delay that is none.
-    #[error("{INDEX}: tool {tool:?}: delay {seen:?} is neither \"<n>s\" nor \"<n>ms\"")]
+    /// A delay is not a duration.
+    #[error("{INDEX}: tool {tool:?}: delay {seen:?} is not a duration such as 300ms, 2s")]
     Delay {
-        /// The tool.
         tool: String,
-        /// The text.
         seen: String,
     },
 }
@@ -86,36 +83,35 @@ impl Evidence {
     /// Reads a folder of evidence.
     ///
     /// # Errors
-    /// When the index or a file that it names cannot be read or understood.
+    /// When the index or a file that it names cannot be read, or the index is invalid.
     pub fn read(folder: &Path) -> Result<Self, EvidenceError> {
         let read = |file: &str| std::fs::read_to_string(folder.join(file));
         let index = read(INDEX).map_err(|error| EvidenceError::File { file: INDEX.to_owned(), error })?;
         Self::parse(&index, read)
     }
 
-    /// Reads an index; `file` gives the texts that it names.
+    /// Parses an index; `file` returns the content of a file that the index names.
     ///
     /// # Errors
-    /// When the index cannot be understood or `file` fails.
+    /// When the index is invalid or `file` fails.
     pub fn parse(index: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Self, EvidenceError> {
         let index: Index = serde_json::from_value(yaml::to_json(index)?)?;
         let tools = index.tools.into_iter().map(|(name, tool)| tool.load(name, &file)).collect::<Result<_, _>>()?;
         Ok(Self { tools })
     }
 
-    /// The tool with this name.
     pub fn tool(&self, name: &str) -> Option<&EvidenceTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 }
 
 impl EvidenceTool {
-    /// The answer to a call with these arguments; `None` when none was recorded.
+    /// The answer to a call with these arguments; `None` if no answer matches.
     pub fn answer(&self, arguments: &Map<String, Value>) -> Option<&Recorded> {
-        self.answers.iter().find(|recorded| recorded.fits(arguments))
+        self.answers.iter().find(|recorded| recorded.matches(arguments))
     }
 
-    /// What was recorded, for the caller that asked for something else.
+    /// The conditions of the recorded answers, for a call that matches none of them.
     pub fn recorded(&self) -> String {
         let conditions: Vec<String> = self.answers.iter().map(Recorded::condition).collect();
         format!("no answer was recorded for these arguments; there are answers for: {}", conditions.join("; "))
@@ -123,7 +119,7 @@ impl EvidenceTool {
 }
 
 impl Recorded {
-    /// The text for a call with these arguments.
+    /// The text of the answer to a call with these arguments.
     pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
         let mut text = self.text.clone();
         for (name, value) in arguments.iter().filter(|_| self.fill) {
@@ -133,7 +129,7 @@ impl Recorded {
         text
     }
 
-    fn fits(&self, arguments: &Map<String, Value>) -> bool {
+    fn matches(&self, arguments: &Map<String, Value>) -> bool {
         let equal = self.when.iter().all(|(name, value)| arguments.get(name) == Some(value));
         let contained = |(name, part): (&String, &String)| {
             arguments.get(name).and_then(Value::as_str).is_some_and(|text| text.contains(part.as_str()))
@@ -202,7 +198,7 @@ impl AnswerIndex {
         };
         let delay = match self.delay {
             Some(seen) => {
-                duration(&seen).ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?
+                parse_duration(&seen).ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?
             }
             None => Duration::ZERO,
         };
@@ -216,13 +212,6 @@ impl AnswerIndex {
             hang: self.hang,
         })
     }
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    if let Some(number) = text.strip_suffix("ms") {
-        return number.parse().ok().map(Duration::from_millis);
-    }
-    text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -252,7 +241,7 @@ tools:
     }
 
     #[test]
-    fn the_first_answer_that_fits_is_given() {
+    fn a_call_gets_the_first_answer_that_matches() {
         let evidence = Evidence::parse(INDEX_TEXT, file).unwrap();
         let tool = evidence.tool("look").unwrap();
         let text = |value: Value| tool.answer(&arguments(value)).map(|recorded| recorded.text.as_str());
@@ -270,13 +259,13 @@ tools:
     }
 
     #[test]
-    fn a_faulty_index_is_refused_with_what_was_seen() {
+    fn an_invalid_index_is_refused_with_the_value_that_was_found() {
         let fault = |from: &str, to: &str| {
             Evidence::parse(&INDEX_TEXT.replace(from, to), file).map(|_| ()).unwrap_err().to_string()
         };
         assert_eq!(
             fault("20ms", "soon"),
-            "evidence.yaml: tool \"look\": delay \"soon\" is neither \"<n>s\" nor \"<n>ms\""
+            "evidence.yaml: tool \"look\": delay \"soon\" is not a duration such as 300ms, 2s"
         );
         assert!(fault("is_error", "is_eror").contains("unknown field `is_eror`"));
         assert!(fault("{type: object}", "[").contains("evidence.yaml: line"));

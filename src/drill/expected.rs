@@ -1,4 +1,4 @@
-//! What a drill's investigation is expected to have done and found, and the check of its timeline.
+//! The expected result of a drill, and the check of the drill's timeline against it.
 
 use serde::Deserialize;
 
@@ -12,31 +12,31 @@ use crate::investigation::timeline::{EventType, TimelineEvent};
 pub struct Expected {
     /// How the session ends.
     pub status: ExpectedStatus,
-    /// The last event's `stop_reason`; any when empty.
+    /// The last event's `stop_reason`; empty accepts any.
     #[serde(default)]
     pub stop_reason: String,
-    /// The highest iteration is at least this one.
+    /// The lowest accepted value of the highest iteration.
     #[serde(default)]
     pub min_iterations: u32,
-    /// `server.tool` names that were called at least once.
+    /// Tools (`server.tool`) that are called at least once.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Agents that came to an analysis, each to exactly one.
+    /// Agents with exactly one analysis each.
     #[serde(default)]
     pub agents: Vec<String>,
-    /// Kinds of errors that the timeline tells, each at least once.
+    /// Kinds of errors on the timeline, each at least once.
     #[serde(default)]
     pub errors: Vec<String>,
-    /// Types of events that occur, each at least once.
+    /// Types of events on the timeline, each at least once.
     #[serde(default)]
     pub events: Vec<EventType>,
-    /// How many words of the analysis rest on pages, at least.
+    /// The smallest number of citations of pages in the analysis.
     #[serde(default)]
     pub min_page_citations: usize,
-    /// The analysis cites at least so many events.
+    /// The smallest number of events that the analysis cites.
     #[serde(default)]
     pub min_citations: usize,
-    /// Texts that the analysis contains, whatever their case.
+    /// Texts in the analysis; upper and lower case are equal.
     #[serde(default)]
     pub analysis: Vec<String>,
 }
@@ -45,13 +45,9 @@ pub struct Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedStatus {
-    /// With an analysis.
     Completed,
-    /// Without one.
     Failed,
-    /// On request.
     Cancelled,
-    /// Past its deadline.
     TimedOut,
 }
 
@@ -67,16 +63,16 @@ impl ExpectedStatus {
 }
 
 impl Expected {
-    /// Reads an `expected.yaml`.
+    /// Parses an `expected.yaml`.
     ///
     /// # Errors
-    /// When the text is not YAML of this shape: what is wrong, for people.
+    /// A message when the text is not YAML or has unknown keys.
     pub fn parse(text: &str) -> Result<Self, String> {
         let value = yaml::to_json(text).map_err(|error| error.to_string())?;
         serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
-    /// What is wrong with a session's whole timeline; empty when nothing is.
+    /// The faults of a session's whole timeline; empty if it is as expected.
     pub fn check(&self, events: &[TimelineEvent]) -> Vec<String> {
         let mut faults = order_faults(events);
         faults.extend(self.end_fault(events));
@@ -84,7 +80,7 @@ impl Expected {
         if iterations < self.min_iterations {
             faults.push(format!("{iterations} iterations, expected at least {}", self.min_iterations));
         }
-        for tool in self.tools.iter().filter(|tool| !told(events, EventType::LlmToolCall, "tool_name", tool)) {
+        for tool in self.tools.iter().filter(|tool| !has_event(events, EventType::LlmToolCall, "tool_name", tool)) {
             faults.push(format!("tool {tool} was not called"));
         }
         for agent in &self.agents {
@@ -95,7 +91,7 @@ impl Expected {
                 faults.push(format!("{count} analyses of {agent}, expected one"));
             }
         }
-        for kind in self.errors.iter().filter(|kind| !told(events, EventType::Error, "kind", kind)) {
+        for kind in self.errors.iter().filter(|kind| !has_event(events, EventType::Error, "kind", kind)) {
             faults.push(format!("no error of the kind {kind:?}"));
         }
         for wanted in self.events.iter().filter(|wanted| !events.iter().any(|event| event.event_type == **wanted)) {
@@ -113,7 +109,7 @@ impl Expected {
         faults
     }
 
-    /// Whatever the analysis cites has to be a tool's result.
+    /// Checks that the analysis cites only results of tools, and enough of them.
     fn citation_faults(&self, events: &[TimelineEvent]) -> Vec<String> {
         let cited = cited(analysis(events));
         let is_result = |number: &u32| {
@@ -121,7 +117,7 @@ impl Expected {
         };
         let wrong = cited.iter().filter(|number| !is_result(number));
         let mut faults: Vec<String> =
-            wrong.map(|number| format!("[{number}] is no event of a tool's result")).collect();
+            wrong.map(|number| format!("[{number}] is not the result of a tool")).collect();
         if cited.len() < self.min_citations {
             faults.push(format!("{} events are cited, expected at least {}", cited.len(), self.min_citations));
         }
@@ -142,24 +138,24 @@ impl Expected {
     }
 }
 
-/// Every event has the number after its predecessor's, and only the last is an end.
+/// Checks that the events are numbered without a gap and that at most one of them ends the session.
 fn order_faults(events: &[TimelineEvent]) -> Vec<String> {
     let mut faults = Vec::new();
     for (expected, event) in (1_u32..).zip(events) {
         if event.session_seq != expected {
-            faults.push(format!("event number {} stands where {expected} belongs", event.session_seq));
+            faults.push(format!("event number {} comes where {expected} is expected", event.session_seq));
             break;
         }
     }
     let ends = events.iter().filter(|event| event.event_type.is_end()).count();
     if ends > 1 {
-        faults.push(format!("{ends} events say that the session is over"));
+        faults.push(format!("{ends} events end the session"));
     }
     faults
 }
 
 /// Whether an event of this type has this text in its metadata.
-fn told(events: &[TimelineEvent], event_type: EventType, key: &str, text: &str) -> bool {
+fn has_event(events: &[TimelineEvent], event_type: EventType, key: &str, text: &str) -> bool {
     let mut events = events.iter().filter(|event| event.event_type == event_type);
     events.any(|event| event.metadata.get(key).and_then(|value| value.as_str()) == Some(text))
 }
@@ -213,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_that_has_it_all_has_no_faults() {
+    fn a_timeline_as_expected_has_no_faults() {
         let events = [
             event(1, EventType::LlmToolCall, "{}", json!({"tool_name": "drill.look"})),
             event(2, EventType::Error, "no header", json!({"kind": "malformed"})),
@@ -235,7 +231,7 @@ mod tests {
         assert_eq!(
             expected().check(&events),
             [
-                "event number 1 stands where 2 belongs",
+                "event number 1 comes where 2 is expected",
                 "the last event is session_failed, expected session_completed",
                 "2 iterations, expected at least 3",
                 "tool drill.look was not called",
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_agent_comes_to_one_analysis() {
+    fn every_expected_agent_has_one_analysis() {
         let expected = Expected::parse("status: completed\nagents: [sre, dba, chief]\n").unwrap();
         let of = |session_seq, agent: &str| TimelineEvent {
             agent: Some(agent.to_owned()),
@@ -261,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_analysis_cites_results_and_nothing_else() {
+    fn an_analysis_may_cite_only_results_of_tools() {
         let expected = Expected { min_citations: 3, ..Expected::parse("status: completed").unwrap() };
         let events = [
             event(1, EventType::LlmToolCall, "{}", Value::Null),
@@ -269,7 +265,7 @@ mod tests {
             event(3, EventType::FinalAnalysis, "Full [2], as asked [1], [9] [2].", Value::Null),
             event(4, EventType::SessionCompleted, "", Value::Null),
         ];
-        let wrong = ["[1] is no event of a tool's result", "[9] is no event of a tool's result"];
+        let wrong = ["[1] is not the result of a tool", "[9] is not the result of a tool"];
         assert_eq!(expected.check(&events), wrong);
         let expected = Expected { min_citations: 4, ..expected };
         assert_eq!(expected.check(&events)[2], "3 events are cited, expected at least 4");
@@ -279,7 +275,7 @@ mod tests {
     fn a_second_end_is_a_fault() {
         let events: Vec<_> = (1..=2).map(|seq| event(seq, EventType::SessionCompleted, "", Value::Null)).collect();
         let only_status = Expected::parse("status: completed").unwrap();
-        assert_eq!(only_status.check(&events), ["2 events say that the session is over"]);
+        assert_eq!(only_status.check(&events), ["2 events end the session"]);
     }
 
     #[test]

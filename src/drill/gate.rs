@@ -1,40 +1,34 @@
-//! Gates: places where a drill's model or tool waits until somebody lets it go on.
+//! Gates: points at which a drill's model or tool waits until a test lets it continue.
 //!
-//! A gate is a connection: the waiting side connects to the Unix socket that `TARSY_GATES` names, writes one line
-//! `<gate> <detail>` and waits for a line in return. `open` goes on, `fail` asks it to fail; the end of the
-//! connection goes on, too. So a test waits on a signal, not on a clock, and knows that the other side has arrived.
-//! Without `TARSY_GATES`, or with nobody listening, every gate is open.
+//! The waiting side connects to the Unix socket that `TARSY_GATES` names, writes one line `<gate> <detail>` and waits for
+//! a line in return. `fail` makes it fail; `open` and the end of the connection let it continue. So a test waits on a
+//! signal instead of a clock. Every gate is open without `TARSY_GATES`, or if no process listens.
 
 use std::path::PathBuf;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-/// The variable that holds the path of the socket.
-pub const GATES_VARIABLE: &str = "TARSY_GATES";
-
-/// What the other side of a gate says.
+/// The answer of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
-    /// Go on.
     Open,
-    /// Fail here.
     Fail,
 }
 
-/// Where the gates are.
+/// The gates behind one socket.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
     socket: Option<PathBuf>,
 }
 
 impl Gates {
-    /// Gates at `socket`; open ones for `None`.
+    /// Gates at `socket`; with `None` every gate is open.
     pub fn new(socket: Option<PathBuf>) -> Self {
         Self { socket }
     }
 
-    /// Waits at `gate`. `detail` tells the other side who is here; it must not contain a line break.
+    /// Waits at `gate`. `detail` identifies the waiting side and must not contain a line break.
     ///
     /// Cancel safe: dropping the future closes the connection.
     pub async fn wait(&self, gate: &str, detail: &str) -> Passage {

@@ -1,12 +1,13 @@
 //! Drills: recorded incidents that run the whole system without a model or a cluster.
 //!
-//! Plain values and gates only; the scripted model (`llm/`) and the evidence server (`mcp/`) both read them.
+//! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`) that the
+//! server of `mcp/` serves, and the expected result (`expected`). `gate` lets tests hold a drill at a chosen point.
 
-pub mod evidence;
-pub mod expected;
-pub mod gate;
-mod repeat;
 pub mod transcript;
+mod repeat;
+pub mod evidence;
+pub mod gate;
+pub mod expected;
 
 use self::evidence::{Evidence, EvidenceError};
 use self::expected::Expected;
@@ -14,13 +15,13 @@ use self::expected::Expected;
 /// A drill that is part of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Drill {
-    /// Name of its folder.
+    /// The name of its folder.
     pub name: &'static str,
     /// The captured alert, as a producer publishes it.
     pub alert: &'static str,
-    /// Its configuration file, without the server that plays the evidence.
+    /// The configuration file, without the MCP server of the evidence.
     pub config: &'static str,
-    /// What the model says: a [`transcript::Transcript`], or one for each agent.
+    /// A [`transcript::Transcript`], or one for each agent.
     pub transcripts: &'static [&'static str],
     expected: &'static str,
     index: &'static str,
@@ -102,16 +103,16 @@ pub const BUILTIN: [Drill; 6] = [
     ),
 ];
 
-/// The built-in drill with this name. For an error message: the names are those of [`BUILTIN`].
+/// The built-in drill with this name.
 pub fn builtin(name: &str) -> Option<Drill> {
     BUILTIN.into_iter().find(|drill| drill.name == name)
 }
 
 impl Drill {
-    /// What its tools answer.
+    /// The recorded answers of its tools.
     ///
     /// # Errors
-    /// Never for a drill that passed the tests.
+    /// When the recorded file is invalid; tests check all built-in drills.
     pub fn evidence(&self) -> Result<Evidence, EvidenceError> {
         Evidence::parse(self.index, |file| {
             let found = self.files.iter().find(|(name, _)| *name == file);
@@ -119,20 +120,20 @@ impl Drill {
         })
     }
 
-    /// What its alert is called.
+    /// The summary of its alert.
     ///
     /// # Errors
-    /// Never for a drill that passed the tests.
+    /// When the recorded file is invalid; tests check all built-in drills.
     pub fn title(&self) -> Result<String, serde_json::Error> {
         let alert: serde_json::Value = serde_json::from_str(self.alert)?;
         let summary = alert.pointer("/commonAnnotations/summary").and_then(|summary| summary.as_str());
         Ok(summary.unwrap_or_default().to_owned())
     }
 
-    /// What its investigation has to find.
+    /// The result that its investigation has to reach.
     ///
     /// # Errors
-    /// Never for a drill that passed the tests.
+    /// When the recorded file is invalid; tests check all built-in drills.
     pub fn expected(&self) -> Result<Expected, String> {
         Expected::parse(self.expected)
     }

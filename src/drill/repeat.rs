@@ -1,21 +1,28 @@
-//! Answers of a transcript that are given many times: `times: 180` with `{n}` in their texts and arguments.
+//! Repeats answers of a transcript: `times: 180`, with `{n}` in texts and arguments.
 //!
-//! `{n}` counts from 1, or from the number beside `from`. A value that is nothing but `{n}` becomes a number.
+//! `{n}` counts from 1, or from the value of `from`. A value that is only `{n}` becomes a number.
 
 use serde_json::Value;
 
 const COUNTER: &str = "{n}";
-/// No recording is longer.
-const MOST: u64 = 10_000;
+/// How often one answer may be repeated.
+const MAX_TIMES: u64 = 10_000;
 
-/// The answers, each as often as it says.
+/// An answer whose `times` or `from` is invalid.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RepeatError {
+    pub(super) index: usize,
+    pub(super) message: String,
+}
+
+/// The answers, each as often as its `times` says.
 ///
 /// # Errors
-/// The place of an answer whose numbers are none, and what is wrong with it.
-pub(super) fn expanded(answers: Vec<Value>) -> Result<Vec<Value>, (usize, String)> {
+/// The index of an answer whose `times` or `from` is invalid.
+pub(super) fn expanded(answers: Vec<Value>) -> Result<Vec<Value>, RepeatError> {
     let mut all = Vec::with_capacity(answers.len());
-    for (place, answer) in answers.into_iter().enumerate() {
-        repeated(answer, &mut all).map_err(|error| (place, error))?;
+    for (index, answer) in answers.into_iter().enumerate() {
+        repeated(answer, &mut all).map_err(|message| RepeatError { index, message })?;
     }
     Ok(all)
 }
@@ -23,7 +30,7 @@ pub(super) fn expanded(answers: Vec<Value>) -> Result<Vec<Value>, (usize, String
 fn repeated(mut answer: Value, all: &mut Vec<Value>) -> Result<(), String> {
     let mut number = |key: &str| {
         let seen = answer.as_object_mut().and_then(|fields| fields.remove(key));
-        let known = |value: Value| value.as_u64().ok_or_else(|| format!("{key}: {value} is no number from 0"));
+        let known = |value: Value| value.as_u64().ok_or_else(|| format!("{key}: {value} is not a whole number"));
         seen.map(known).transpose()
     };
     let (times, from) = (number("times")?, number("from")?.unwrap_or(1));
@@ -31,8 +38,8 @@ fn repeated(mut answer: Value, all: &mut Vec<Value>) -> Result<(), String> {
         all.push(answer);
         return Ok(());
     };
-    if times > MOST {
-        return Err(format!("times: {times} is more than {MOST}"));
+    if times > MAX_TIMES {
+        return Err(format!("times: {times} is more than {MAX_TIMES}"));
     }
     all.extend((from..).zip(0..times).map(|(n, _)| counted(&answer, n)));
     Ok(())
@@ -55,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_given_so_many_times_and_says_which_time_it_is() {
+    fn an_answer_is_repeated_with_a_counter() {
         let answer =
             json!({"times": 2, "from": 7, "chunks": [{"text": "page {n}"}, {"call": {"arguments": {"p": "{n}"}}}]});
         let once = json!({"chunks": [{"text": "{n}"}]});
@@ -64,9 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_named_with_its_place() {
-        let fault = |answer: Value| expanded(vec![json!({}), answer]).unwrap_err();
-        assert_eq!(fault(json!({"times": "many"})), (1, "times: \"many\" is no number from 0".to_owned()));
+    fn an_invalid_number_is_reported_with_the_index_of_its_answer() {
+        let fault = |answer: Value| {
+            let error = expanded(vec![json!({}), answer]).unwrap_err();
+            (error.index, error.message)
+        };
+        assert_eq!(fault(json!({"times": "many"})), (1, "times: \"many\" is not a whole number".to_owned()));
         assert_eq!(fault(json!({"times": 10_001})), (1, "times: 10001 is more than 10000".to_owned()));
     }
 }

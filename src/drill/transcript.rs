@@ -1,7 +1,7 @@
-//! Transcripts: what a scripted model says, answer by answer.
+//! The format of transcripts: the recorded answers of a scripted model.
 //!
-//! A transcript is a YAML file of a drill or a test. `answers[i]` is given to a request that holds `i` assistant
-//! messages, so nobody has to remember how far an investigation has come. This file owns the format; `llm/` plays it.
+//! A transcript is a YAML file of a drill or a test. A request with `i` assistant messages gets `answers[i]`, so the LLM
+//! service needs no state. `llm/` plays the answers.
 
 mod native;
 mod question;
@@ -15,12 +15,13 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
 use super::repeat;
+use crate::config::read::units::parse_duration;
 use crate::config::read::yaml::{self, YamlError};
 
 pub use native::{Code, CodeResult, Research, Resting};
 pub use question::Question;
 
-/// The transcripts of a drill that is part of the program; `None` when there is no such drill.
+/// The transcripts of a built-in drill; `None` if there is no such drill.
 pub fn builtin(name: &str) -> Option<Result<Vec<Transcript>, TranscriptError>> {
     super::builtin(name).map(|drill| drill.transcripts.iter().map(|text| Transcript::parse(text)).collect())
 }
@@ -28,45 +29,42 @@ pub fn builtin(name: &str) -> Option<Result<Vec<Transcript>, TranscriptError>> {
 /// A recorded conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
-    /// A request can ask for it by this name.
+    /// The name by which a provider of the configuration chooses the transcript.
     pub name: String,
-    /// A request whose prompt contains this text gets it, too.
+    /// A request whose prompt contains this text also gets the transcript.
     pub matches: Option<String>,
-    /// Only for the agent of this name; of several transcripts that fit, one for the agent itself is taken.
+    /// Only for the agent of this name. A transcript that names the agent is preferred to one that names none.
     pub agent: Option<String>,
     /// The pause between two pieces of streamed text.
     pub pace: Duration,
-    /// Every answer carries provider state, and the next request has to bring all of it back byte for byte.
+    /// Each answer carries provider state, and the next request has to return all of it byte for byte.
     pub provider_state: bool,
-    /// Tokens of the largest request that it takes, as a model would; any size when `None`.
+    /// The largest request that is accepted, in tokens; `None` for no limit.
     pub context_window: Option<u64>,
-    /// By the number of assistant messages in the request; never empty. The last one is given again and again.
+    /// Indexed by the number of assistant messages in the request; never empty. The last answer repeats.
     pub answers: Vec<Answer>,
-    /// What is said to follow-up questions about the investigation that `answers` is.
+    /// The answers to follow-up questions about the investigation.
     pub questions: Vec<Question>,
 }
 
 /// One recorded answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// What happens, in order.
     pub chunks: Vec<Chunk>,
     /// An error instead of the answer.
     pub fail: Option<Fail>,
-    /// What it cost.
     pub usage: Option<Usage>,
-    /// What is said instead when this answer calls tools and the request offers none.
+    /// Replaces this answer if it calls tools and the request offers none.
     pub conclusion: Option<Box<Answer>>,
 }
 
 impl Answer {
-    /// Whether it asks for a tool.
     pub fn calls_tools(&self) -> bool {
         self.chunks.iter().any(|chunk| matches!(chunk, Chunk::Call(_)))
     }
 }
 
-/// One thing that happens in an answer.
+/// One part of an answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chunk {
@@ -78,19 +76,19 @@ pub enum Chunk {
     Call(Call),
     /// Code that the provider runs.
     Code(Code),
-    /// What came of it.
+    /// The result of the code.
     CodeResult(CodeResult),
-    /// A search of the provider, or pages that it read.
+    /// A search of the provider, or the pages that it read.
     Grounding(Research),
-    /// Nothing for a while: `300ms`, `2s`, `1m`.
+    /// A pause: `300ms`, `2s`, `1m`.
     #[serde(deserialize_with = "duration")]
     Wait(Duration),
-    /// Waits at the gate of this name.
+    /// A wait at the gate of this name.
     Gate(String),
-    /// The stream breaks here.
+    /// The stream breaks off.
     #[serde(deserialize_with = "yes")]
     Cut(()),
-    /// Nothing ever comes again.
+    /// The stream stays open without another part.
     #[serde(deserialize_with = "yes")]
     Hang(()),
 }
@@ -101,7 +99,7 @@ pub enum Chunk {
 pub struct Call {
     /// `server.tool`.
     pub tool: String,
-    /// A mapping; a string is sent as it stands, so that it can be wrong.
+    /// A mapping; a string is sent unchanged, so that it can be malformed.
     #[serde(default)]
     pub arguments: Value,
 }
@@ -121,11 +119,10 @@ impl Call {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
-    /// The service's word, e.g. `max_retries`.
+    /// The error code of the LLM service, e.g. `max_retries`.
     pub code: String,
-    /// For people.
     pub message: String,
-    /// How many calls of this answer fail, per execution; all of them by default.
+    /// How many calls of this answer fail in each execution; all of them by default.
     pub times: Option<u32>,
 }
 
@@ -133,34 +130,33 @@ pub struct Fail {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
-    /// Input, cached tokens included.
+    /// Input tokens, including cached ones.
     pub input: u32,
-    /// Of these, read from a cache.
+    /// Input tokens that were read from a cache.
     pub cached: u32,
-    /// Output without reasoning.
+    /// Output tokens without reasoning.
     pub output: u32,
-    /// Reasoning.
+    /// Reasoning tokens.
     pub thinking: u32,
 }
 
-/// Why a text is no transcript.
+/// Why a transcript is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
-    /// It is not YAML.
+    /// The text is not YAML.
     #[error("transcript: {0}")]
     Yaml(#[from] YamlError),
-    /// Something in it is not understood.
+    /// A key or value is invalid.
     #[error("transcript: {path}: {message}")]
     Invalid {
-        /// Where, e.g. `answers[1].chunks[0]`.
+        /// The path of the value, e.g. `answers[1].chunks[0]`.
         path: String,
-        /// What is wrong.
         message: String,
     },
 }
 
 impl Transcript {
-    /// Whether it is for the agent whom this system message is for; one that names no agent is for all.
+    /// Whether the transcript is for the agent of this system message; one that names no agent is for all agents.
     pub fn is_for(&self, system_message: &str) -> bool {
         self.agent.as_deref().is_none_or(|agent| {
             let named = system_message.strip_prefix("You are ").and_then(|rest| rest.strip_prefix(agent));
@@ -168,7 +164,7 @@ impl Transcript {
         })
     }
 
-    /// Reads a transcript from YAML.
+    /// Parses a transcript.
     ///
     /// # Errors
     /// When the text is not YAML, has unknown keys or bad values, or has no answers.
@@ -190,7 +186,7 @@ impl Transcript {
     }
 }
 
-/// The outer layer of the file. The inner ones are read one by one, so that an error can say where it is.
+/// The outer layer of the file. The inner layers are read one by one, so that an error has the path of its value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -224,7 +220,7 @@ fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptErro
     if values.is_empty() {
         return Err(invalid(path, "needs at least one answer"));
     }
-    let values = repeat::expanded(values).map_err(|(i, error)| invalid(&format!("{path}[{i}]"), &error))?;
+    let values = repeat::expanded(values).map_err(|error| invalid(&format!("{path}[{}]", error.index), &error.message))?;
     values.into_iter().enumerate().map(|(i, value)| answer(&format!("{path}[{i}]"), value)).collect()
 }
 
@@ -252,21 +248,11 @@ fn invalid(path: &str, message: &str) -> TranscriptError {
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit_ms = match text.strip_prefix(digits) {
-        Some("ms") => Some(1),
-        Some("s") => Some(1_000),
-        Some("m") => Some(60_000),
-        Some(_) | None => None,
-    };
-    let amount = digits.parse::<u64>().ok();
-    match amount.zip(unit_ms).and_then(|(amount, unit)| amount.checked_mul(unit)) {
-        Some(ms) => Ok(Duration::from_millis(ms)),
-        None => Err(D::Error::custom(format!("bad duration '{text}', expected a number with ms, s or m, like 300ms"))),
-    }
+    let wrong = || D::Error::custom(format!("'{text}' is not a duration such as 300ms, 2s, 1m"));
+    parse_duration(&text).ok_or_else(wrong)
 }
 
-/// A switch that is only ever written when it is on.
+/// A flag that may only be written as `true`.
 fn yes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     if bool::deserialize(deserializer)? { Ok(()) } else { Err(D::Error::custom("may only be true: leave it out")) }
 }

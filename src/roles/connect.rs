@@ -1,4 +1,4 @@
-//! How roles and commands reach the broker and the database.
+//! Connects roles and commands to the broker and the database.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::bus::{self, Bound, ConnectRetry, Nats, Options, TopologySettings};
 use crate::config::{Config, Env, Fault, Faults};
 use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
-/// Where everything is.
+/// The addresses of the servers.
 #[derive(Clone)]
 pub struct Addresses {
     /// NATS servers, separated by commas.
@@ -25,19 +25,19 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
-/// An address that cannot be right, whoever is unavailable: no waiting mends it. Never holds the address itself, which may
-/// hold a password.
+/// An address that is missing or invalid: retrying cannot help. The message never contains the address, which may contain a
+/// password.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAddress(pub String);
 
-/// Where the broker is when nothing says so.
+/// The default address of the broker.
 pub const LOCAL_NATS: &str = "nats://127.0.0.1:4222";
 
-/// An address as it was given, else the content of the file that `<variable>_FILE` names.
+/// The given address, else the content of the file that `<variable>_FILE` names.
 ///
 /// # Errors
-/// When both variables are set, or the file cannot be read; no address is shown.
+/// When both variables are set, or the file cannot be read. The error contains no address.
 pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<Option<String>, Faults> {
     let name = format!("{variable}_FILE");
     let Some(file) = env(&name).filter(|file| !file.is_empty()) else { return Ok(given) };
@@ -46,7 +46,7 @@ pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<
         Faults { file: "environment".to_owned(), faults: vec![fault] }
     };
     if env(variable).is_some() {
-        return Err(fault(format!("is set, and {variable} as well; accepted: one of them")));
+        return Err(fault(format!("is set, and {variable} as well; accepted: only one of them")));
     }
     if given.is_some() {
         return Ok(given);
@@ -55,22 +55,21 @@ pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<
     Ok(Some(text.trim().to_owned()).filter(|address| !address.is_empty()))
 }
 
-/// Between two looks at a database that is unavailable.
-const DATABASE_RETRY: Duration = Duration::from_secs(3);
-/// A person waits: what does not answer in this time is unavailable.
-pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(3);
+const DATABASE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
+/// How long a command tries to connect, because a person waits.
+pub(super) const COMMAND_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Addresses {
-    /// The broker, for a command: gives up after a few seconds.
+    /// Connects a command to the broker; gives up after a few seconds.
     ///
     /// # Errors
-    /// When nobody answers, or the server is too old.
+    /// When no server answers, or the server is too old.
     pub async fn nats_for_command(&self, role: &str) -> anyhow::Result<Nats> {
-        let connected = self.nats(role, ConnectRetry::UpTo(COMMAND_PATIENCE)).await;
+        let connected = self.nats(role, ConnectRetry::UpTo(COMMAND_CONNECT_TIMEOUT)).await;
         connected.map_err(|error| error.context("the broker cannot be used (NATS_URL or --nats-url says where it is)"))
     }
 
-    /// The broker, for a role: waits as long as it takes.
+    /// Connects a role to the broker; retries until a server answers.
     ///
     /// # Errors
     /// When the server is too old; [`BadAddress`] when the address cannot be read.
@@ -87,7 +86,7 @@ impl Addresses {
         }
     }
 
-    /// How to reach the database.
+    /// The options for a connection to the database.
     ///
     /// # Errors
     /// [`BadAddress`] when no database is named.
@@ -100,7 +99,7 @@ impl Addresses {
     }
 }
 
-/// Waits until the database answers with a schema that this version may use.
+/// Waits until the database is available and has a schema that this version may use.
 ///
 /// # Errors
 /// When the schema is another version's, or the role lacks rights; [`BadAddress`] when the address cannot be read, or
@@ -110,18 +109,18 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
         match check_for_worker(options).await {
             Ok(Schema::Current) => return Ok(()),
             Ok(Schema::Newer(version)) => {
-                tracing::info!(version, "the database schema is newer and may be used with this version");
+                tracing::info!(version, "database schema newer: it may be used with this version");
                 return Ok(());
             }
             Err(error @ (Error::BadUrl(_) | Error::Refused { .. })) => bail!(BadAddress(one_line(&error))),
             Err(error) if is_final(&error) => bail!(error),
-            Err(error) => tracing::warn!(error = one_line(&error), "waiting for the database"),
+            Err(error) => tracing::warn!(error = one_line(&error), "database unavailable: retrying"),
         }
-        tokio::time::sleep(DATABASE_RETRY).await; // pacing of retries
+        tokio::time::sleep(DATABASE_RETRY_INTERVAL).await; // pacing of retries
     }
 }
 
-/// What no waiting mends.
+/// Whether retrying cannot help.
 fn is_final(error: &Error) -> bool {
     matches!(
         error,
@@ -133,29 +132,29 @@ fn is_final(error: &Error) -> bool {
     )
 }
 
-/// libpq wraps its messages and ends them with a line break.
+/// Joins the lines of a message, because libpq wraps its messages.
 fn one_line(error: &Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The streams and consumers that fit a configuration.
+/// The settings of streams and consumers for a configuration.
 pub fn topology(config: &Config) -> TopologySettings {
-    let (streams, least) = (&config.streams, TopologySettings::default());
-    let bytes = |said: Option<u64>, least| match said {
+    let (streams, minimum) = (&config.streams, TopologySettings::default());
+    let bytes = |configured: Option<u64>, minimum| match configured {
         Some(bytes) => Bound::Exactly(i64::try_from(bytes).unwrap_or(i64::MAX)),
-        None => least,
+        None => minimum,
     };
-    let age = |said: Option<Duration>, least| said.map_or(least, Bound::Exactly);
+    let age = |configured: Option<Duration>, minimum| configured.map_or(minimum, Bound::Exactly);
     TopologySettings {
-        replicas: streams.replicas.and_then(|count| usize::try_from(count).ok()).unwrap_or(least.replicas),
-        alerts_max_bytes: bytes(streams.alerts_max_bytes, least.alerts_max_bytes),
+        replicas: streams.replicas.and_then(|count| usize::try_from(count).ok()).unwrap_or(minimum.replicas),
+        alerts_max_bytes: bytes(streams.alerts_max_bytes, minimum.alerts_max_bytes),
         ack_wait: config.worker.lease,
-        timeline_max_age: age(streams.timeline.max_age, least.timeline_max_age),
-        timeline_max_bytes: bytes(streams.timeline.max_bytes, least.timeline_max_bytes),
-        dead_letters_max_age: age(streams.dead_letters.max_age, least.dead_letters_max_age),
-        dead_letters_max_bytes: bytes(streams.dead_letters.max_bytes, least.dead_letters_max_bytes),
-        control_max_age: age(streams.control.max_age, least.control_max_age),
-        control_max_bytes: bytes(streams.control.max_bytes, least.control_max_bytes),
+        timeline_max_age: age(streams.timeline.max_age, minimum.timeline_max_age),
+        timeline_max_bytes: bytes(streams.timeline.max_bytes, minimum.timeline_max_bytes),
+        dead_letters_max_age: age(streams.dead_letters.max_age, minimum.dead_letters_max_age),
+        dead_letters_max_bytes: bytes(streams.dead_letters.max_bytes, minimum.dead_letters_max_bytes),
+        control_max_age: age(streams.control.max_age, minimum.control_max_age),
+        control_max_bytes: bytes(streams.control.max_bytes, minimum.control_max_bytes),
     }
 }
 
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_stand_in_a_file_but_not_beside_a_variable() {
+    fn an_address_comes_from_a_file_or_a_variable_but_not_from_both() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("url").display().to_string();
         std::fs::write(&file, "postgres://u:w0rd@h/d\n").unwrap();

@@ -1,4 +1,4 @@
-//! The configuration of a drill: its own file, with the drill's evidence as its only tools and a short lease.
+//! The configuration of a drill: the drill's file with its evidence as the only MCP server and a short lease.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,24 +9,24 @@ use anyhow::Context;
 use crate::config::{Config, McpServer, Template};
 use crate::drill::{BUILTIN, Drill, builtin};
 
-/// Name of the MCP server that plays the evidence.
+/// The name of the MCP server that serves the evidence.
 pub const SERVER: &str = "drill";
-/// Short, so that nobody waits long for the second worker.
+/// Short, so that the second worker takes over soon.
 const LEASE: Duration = Duration::from_secs(3);
 
 /// The drill of this name.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such drill.
 pub fn find(name: &str) -> anyhow::Result<Drill> {
     let names = BUILTIN.map(|drill| drill.name).join(", ");
     builtin(name).with_context(|| format!("no drill \"{name}\"; there are: {names}"))
 }
 
-/// The configuration that every part of the drill runs with. `program` is this binary.
+/// The configuration of every process of the drill; `program` is this binary.
 ///
 /// # Errors
-/// When there is no such drill or its configuration has a fault.
+/// When there is no such drill, or its configuration has a fault.
 pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
     let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
     let server = McpServer {
@@ -42,7 +42,7 @@ pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
     };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     config.worker.lease = LEASE;
-    // A drill that is run again is a new investigation.
+    // A repeated drill must open a new session.
     config.dedupe.cooldown = Duration::ZERO;
     Ok(config)
 }

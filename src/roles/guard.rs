@@ -1,8 +1,8 @@
-//! What a role does before anything else, so that its own memory and environment stay its own.
+//! Protects the memory and the environment of a role from other processes.
 
-/// Makes the process one that cannot be dumped: no core file, and no other process of its user, a tool server among them,
-/// reads its memory or its environment in `/proc` (prctl(2), `PR_SET_DUMPABLE`). Programs that it starts are as
-/// any other. Nothing on systems other than Linux.
+/// Makes the process non-dumpable: the system writes no core file, and no other process of the same user, such as a tool
+/// server, can read its memory or its environment in `/proc` (prctl(2), `PR_SET_DUMPABLE`). Child processes are not
+/// affected. Does nothing on systems other than Linux.
 ///
 /// # Errors
 /// When the system refuses.
@@ -12,7 +12,7 @@ pub fn guard_process() -> anyhow::Result<()> {
         use anyhow::Context as _;
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-        set_dumpable_behavior(DumpableBehavior::NotDumpable).context("make the process one that cannot be dumped")?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot make the process non-dumpable")?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::shutdown::say_ready_and_metrics;
+use super::shutdown::print_ready_and_metrics;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::llm::service::Service;
@@ -58,7 +58,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
     }
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
     tracing::info!(%address, metrics = %telemetry.address(), "llm-service serves; backend: scripted, which replays recordings");
-    say_ready_and_metrics(address, telemetry.address())?;
+    print_ready_and_metrics(address, telemetry.address())?;
     ready.send_replace(Readiness::Ready);
     let draining = async {
         shutdown.cancelled().await;

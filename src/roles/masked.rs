@@ -1,4 +1,4 @@
-//! What stands of an alert or a message outside of the journal of its investigation, without its secrets.
+//! Masks alerts and dead letters before they are stored or shown.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use crate::investigation::alert::Alert;
 use crate::investigation::intake::{Hints, IntakeError, hashed, normalise};
 use crate::investigation::mask::{HIDDEN, Mask};
 
-/// Understands a body without its secrets.
+/// Normalises a body and masks its secrets.
 ///
-/// JSON is masked before it is flattened: keys and values still stand together. What makes two alerts the same comes from
-/// the body as it is; a fingerprint that holds a secret is its hash.
+/// JSON is masked before it is flattened, because a key tells whether its value is a secret. Fingerprint and members come
+/// from the unmasked body; a fingerprint with a secret is replaced by its hash.
 ///
 /// # Errors
-/// When the body is not text, or nothing is in it.
+/// When the body is not UTF-8 text, or is empty.
 pub fn alert(mask: &Mask, body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
     let written = normalise(body, hints)?;
     let shown = normalise(&masked_body(mask, body), hints);
@@ -23,7 +23,7 @@ pub fn alert(mask: &Mask, body: &[u8], hints: &Hints) -> Result<Alert, IntakeErr
     Ok(texts(mask, Alert { fingerprint: written.fingerprint, members: written.members, ..shown }))
 }
 
-/// The alert with each of its texts masked.
+/// Masks each text of an alert.
 pub fn texts(mask: &Mask, alert: Alert) -> Alert {
     let text = |text: String| mask.apply(&text).into_owned();
     let fingerprint = match mask.apply(&alert.fingerprint) {
@@ -51,7 +51,7 @@ fn masked_body<'a>(mask: &Mask, body: &'a [u8]) -> Cow<'a, [u8]> {
     Cow::Owned(masked.into_bytes())
 }
 
-/// A dead letter for people. The stream keeps headers and body as they came: a retry needs them.
+/// Masks a dead letter for display. The stream keeps it unmasked, because a retry needs the original.
 pub fn dead_letter(mask: &Mask, letter: StoredDeadLetter) -> StoredDeadLetter {
     StoredDeadLetter {
         detail: mask.apply(&letter.detail).into_owned(),
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    fn understood(body: &Value) -> Alert {
+    fn masked(body: &Value) -> Alert {
         alert(&Mask::new(["known-val5e".to_owned()]), body.to_string().as_bytes(), &Hints::default()).unwrap()
     }
 
@@ -78,7 +78,7 @@ mod tests {
             "db": {"password": 12_345_678, "user": "bob"},
             "env": [{"name": "DB_PASSWORD", "value": "hunter2-hunter2"}],
         });
-        let text = understood(&body).text;
+        let text = masked(&body).text;
         for (shown, is_there) in
             [("12345678", false), ("hunter2", false), ("known-val5e", false), ("bob", true), ("DB_PASSWORD", true)]
         {
@@ -87,8 +87,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_that_holds_a_secret_is_its_hash_and_still_tells_alerts_apart() {
-        let of = |key: &str| understood(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint;
+    fn a_fingerprint_with_a_secret_is_hashed_and_still_distinguishes_alerts() {
+        let of = |key: &str| masked(&json!({"alertname": "A", "groupKey": key, "message": "m"})).fingerprint;
         let (one, other) = (of("url=postgres://a:w0rd-one@h/d"), of("url=postgres://a:w0rd-two@h/d"));
         assert!(
             one != other && [&one, &other].iter().all(|print| print.contains("sha256:") && !print.contains("w0rd"))

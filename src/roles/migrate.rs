@@ -1,4 +1,4 @@
-//! `tarsy migrate`: brings the database and the streams to this version. Safe to run again, and in many places.
+//! `tarsy migrate`: migrates the database and the streams to this version. Safe to repeat and to run in parallel.
 
 use std::time::Duration;
 
@@ -7,21 +7,20 @@ use crate::bus::TopologyChanges;
 use crate::config::Config;
 use crate::store;
 
-/// What was done.
+/// The changes of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// What was done to the database.
     pub database: store::Migrated,
-    /// Streams and consumers.
+    /// Changes of streams and consumers.
     pub ensured: TopologyChanges,
 }
 
-/// Migrates both; waits for `patience` for tables that are in use.
+/// Migrates database and streams; waits at most `lock_timeout` for tables that are in use.
 ///
 /// # Errors
-/// When one of them cannot be reached or cannot be brought to this version.
-pub async fn run(addresses: &Addresses, config: &Config, patience: Duration) -> anyhow::Result<Migrated> {
-    let database = store::migrate(&addresses.database_for_command("migrate")?, patience).await?;
+/// When a server is unavailable or cannot be migrated to this version.
+pub async fn run(addresses: &Addresses, config: &Config, lock_timeout: Duration) -> anyhow::Result<Migrated> {
+    let database = store::migrate(&addresses.database_for_command("migrate")?, lock_timeout).await?;
     let nats = addresses.nats_for_command("migrate").await?;
     let ensured = Box::pin(nats.ensure_topology(&topology(config))).await?;
     Ok(Migrated { database, ensured })

@@ -1,15 +1,19 @@
-//! Composition roots: one file a role of the binary. The only place, with `cli`, that names two adapters.
+//! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two adapters.
+//!
+//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `doctor` and `drill` serve commands. All
+//! of them use `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP servers), `guard` and
+//! `shutdown` (the process).
 
-pub mod connect;
+pub mod worker;
+pub mod llm_service;
+pub mod receive;
+pub mod migrate;
 pub mod doctor;
 pub mod drill;
-pub mod guard;
-pub mod llm_service;
-pub mod masked;
-pub mod migrate;
-pub mod receive;
+pub mod connect;
 mod redact;
 pub mod secrets;
-pub mod shutdown;
+pub mod masked;
 pub mod tools;
-pub mod worker;
+pub mod guard;
+pub mod shutdown;

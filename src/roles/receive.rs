@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::connect::Addresses;
-use super::shutdown::say_ready_and_metrics;
+use super::shutdown::print_ready_and_metrics;
 use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
 use crate::config::{Config, Fault, Faults, Receive, process_env};
 use crate::investigation::ids::SessionId;
@@ -99,7 +99,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
         token,
     };
     tracing::info!(%address, metrics = %telemetry.address(), token = settings.token.is_some(), "receiver started");
-    say_ready_and_metrics(address, telemetry.address())?;
+    print_ready_and_metrics(address, telemetry.address())?;
     let (broker, queue) = watch::channel(None);
     let receiver = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
     let linked = tokio::select! {

@@ -1,8 +1,8 @@
-//! The secrets that this process knows: what its mask hides as it stands, wherever it turns up.
+//! Collects the secrets that this process knows, so that the mask hides them in every text.
 //!
-//! Known is what the environment holds under a name that says so, the passwords in addresses, the keys of providers, all
-//! that the configuration puts into an MCP server, and what `masking` lists. Plain words, numbers, paths and host
-//! names are left out where nothing says that they are secret: a mask over `production` would hide what matters.
+//! Sources: variables with the name of a secret, passwords in addresses, keys of providers, values that the configuration
+//! passes to MCP servers, and the section `masking`. Plain words, numbers, paths and host names are left out unless their
+//! name marks them as secret: hiding `production` everywhere would make texts useless.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::investigation::mask::Mask;
 use super::connect::Addresses;
 use super::redact;
 
-/// Files with more bytes are no list of secrets.
+/// A larger file is not a list of secrets.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// A value that long, without blanks, is a token even where it is made of words.
-const TOKEN_BYTES: usize = 40;
+/// A value of this length without blanks counts as a token even if it consists of words.
+const MIN_TOKEN_BYTES: usize = 40;
 
 /// A file of `masking.files` that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +25,15 @@ pub struct Unreadable {
     reason: String,
 }
 
-/// What the environment of this process and these addresses hold.
+/// A mask for the secrets in the environment of this process and in these addresses.
 pub fn of_process(addresses: Option<&Addresses>) -> Mask {
     Mask::new(process_values(addresses))
 }
 
-/// The same with all that a configuration names.
+/// A mask as [`of_process`], also for the secrets of a configuration.
 ///
 /// # Errors
-/// When a file of `masking.files` cannot be read: its secrets would pass.
+/// When a file of `masking.files` cannot be read, because its secrets would not be masked.
 pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unreadable> {
     let mut values = process_values(addresses);
     let keys = config.llm_providers.values().map(|provider| &provider.api_key_env);
@@ -62,8 +62,8 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     values
 }
 
-/// Everything that is put into a server's command line and environment: a template's variables, and a value of its
-/// environment whose name says that it is secret.
+/// Adds the secrets in a server's command line and environment: variables of templates, and values whose names mark them
+/// as secret.
 fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
     let templates = std::iter::once(&server.command).chain(&server.args).chain(server.env.values());
     for name in templates.flat_map(Template::variables) {
@@ -88,13 +88,13 @@ fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether the mask itself would hide a value behind this name.
+/// Whether the mask hides a value behind this name.
 fn is_named_secret(name: &str) -> bool {
     let line = format!("{name}=a1b2c3d4e5");
     Mask::default().apply(&line) != line
 }
 
-/// Whether a value is no secret by its looks: short, a number, a path, an address, words.
+/// Whether a value does not look like a secret: words, a number, a path or an address.
 fn is_harmless(value: &str) -> bool {
     let is_word = |part: &str| {
         part.len() <= 16
@@ -105,17 +105,17 @@ fn is_harmless(value: &str) -> bool {
         let (host, port) = value.rsplit_once(':').unwrap_or((value, "0"));
         port.chars().all(|c| c.is_ascii_digit()) && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
     };
-    is_place || value.chars().all(|c| c.is_ascii_digit() || c == '.') || (value.len() < TOKEN_BYTES && is_host(value))
+    is_place || value.chars().all(|c| c.is_ascii_digit() || c == '.') || (value.len() < MIN_TOKEN_BYTES && is_host(value))
 }
 
-/// The secrets of the addresses in a value, as they are written and as they are meant. One that is also the name of the
-/// user, the host or the database is no secret, and would hide that name everywhere.
+/// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the user,
+/// the host or the database is left out, because the mask would hide that name everywhere.
 fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
     for url in value.split(',').map(str::trim).filter(|url| url.contains("://") || url.contains("password=")) {
         for secret in redact::secrets_of(url) {
             let elsewhere = url.replacen(&format!(":{secret}@"), "@", 1);
             let is_name = elsewhere.split(|c: char| !c.is_alphanumeric()).any(|part| part == secret);
-            // What stands alone before the @ is a token for NATS, and a name for a database.
+            // A single word before the @ is a token for NATS and a user for a database.
             let is_user = url.starts_with("postgres") && url.contains(&format!("://{secret}@"));
             if !is_user && (!is_name || elsewhere == url) {
                 values.extend([secret.to_owned(), percent_decoded(secret)]);
@@ -136,7 +136,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The whole content and each of its lines, without the white space around them.
+/// The whole content of a file and each of its lines, trimmed.
 fn of_file(file: &str) -> Result<Vec<String>, Unreadable> {
     let unreadable = |reason: String| Unreadable { file: file.to_owned(), reason };
     let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
@@ -145,7 +145,7 @@ fn of_file(file: &str) -> Result<Vec<String>, Unreadable> {
     }
     let text = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
     let text = String::from_utf8_lossy(&text);
-    // The marks around a key are in every key.
+    // The lines around a key are the same in every key file.
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
     Ok(std::iter::once(text.trim()).chain(lines).filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect())
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_of_addresses_are_known_as_they_are_written_and_as_they_are_meant() {
+    fn passwords_of_addresses_are_known_encoded_and_decoded() {
         for (url, secrets) in [
             ("postgres://app:pa%2Fss-w0rd@db/x", vec!["pa%2Fss-w0rd", "pa/ss-w0rd"]),
             ("postgres://app:pa/ss-w0rd@db/x", vec!["pa/ss-w0rd"]),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_harmless_only_where_it_is_made_of_words_numbers_or_a_place() {
+    fn a_value_is_harmless_only_if_it_consists_of_words_numbers_or_an_address() {
         for harmless in [
             "production",
             "eu-west-1",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_secrets_is_known_as_a_whole_and_line_by_line() {
+    fn a_file_of_secrets_is_masked_as_a_whole_and_line_by_line() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("keys");
         std::fs::write(&file, "-----BEGIN KEY-----\n first-l1ne \nsecond-l1ne\n-----END KEY-----\n\n").unwrap();

@@ -1,4 +1,4 @@
-//! The end of a process: signals become a token, and a listening role says where it listens.
+//! Start and end of a role as a process: signals cancel tokens, and a listening role prints its address.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,22 +9,34 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What signals ask for.
+/// What stops a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopOn {
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// A signal, or the end of standard input: the process that started the role has ended.
+    SignalOrParentExit,
+}
+
+/// The tokens that signals cancel.
 #[derive(Clone, Debug, Default)]
 pub struct Signals {
-    /// The first one: finish what is under way, then end.
+    /// Cancelled by the first signal: the role finishes its calls, then ends.
     pub end: CancellationToken,
-    /// The second one: do not wait for it.
+    /// Cancelled by the second signal: the role does not wait for its calls.
     pub now: CancellationToken,
 }
 
-/// SIGTERM and SIGINT, and with `with_parent` the end of standard input, which counts as a first signal only.
+/// Tokens for SIGTERM and SIGINT. The end of standard input counts as a first signal only.
 ///
 /// # Errors
-/// When the process cannot listen to signals, or standard input is no pipe.
-pub fn on_signals(with_parent: bool) -> anyhow::Result<Signals> {
+/// When the process cannot listen to signals, or standard input should be watched and is not a pipe.
+pub fn on_signals(stop_on: StopOn) -> anyhow::Result<Signals> {
     let signals = Signals::default();
-    let parent = with_parent.then(parent).transpose()?;
+    let parent = match stop_on {
+        StopOn::Signal => None,
+        StopOn::SignalOrParentExit => Some(parent()?),
+    };
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
     let asked = signals.clone();
@@ -32,14 +44,14 @@ pub fn on_signals(with_parent: bool) -> anyhow::Result<Signals> {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: shutting down"),
             _ = interrupt.recv() => tracing::info!("SIGINT: shutting down"),
-            () = gone(parent) => tracing::info!("standard input has ended: shutting down"),
+            () = gone(parent) => tracing::info!("standard input ended: shutting down"),
         }
         asked.end.cancel();
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::warn!("another signal: calls under way are not waited for");
+        tracing::warn!("second signal: shutting down without waiting for running calls");
         asked.now.cancel();
     });
     Ok(signals)
@@ -48,47 +60,46 @@ pub fn on_signals(with_parent: bool) -> anyhow::Result<Signals> {
 /// A token that the first signal cancels.
 ///
 /// # Errors
-/// As [`on_signals`].
-pub fn on_end(with_parent: bool) -> anyhow::Result<CancellationToken> {
-    on_signals(with_parent).map(|signals| signals.end)
+/// The errors of [`on_signals`].
+pub fn on_end(stop_on: StopOn) -> anyhow::Result<CancellationToken> {
+    on_signals(stop_on).map(|signals| signals.end)
 }
 
-/// Standard input, without a thread that would wait in a read until the process ends.
+/// Standard input as a pipe. A blocking read would need a thread that keeps the process alive.
 fn parent() -> anyhow::Result<Receiver> {
     let input = std::io::stdin().as_fd().try_clone_to_owned().context("standard input")?;
-    Receiver::from_owned_fd(input).context("standard input has to be a pipe")
+    Receiver::from_owned_fd(input).context("standard input must be a pipe")
 }
 
-/// Returns when whoever holds the other end of the pipe has ended, however that came.
+/// Returns when the process at the other end of the pipe has ended.
 async fn gone(parent: Option<Receiver>) {
     match parent {
         Some(mut pipe) => {
-            // A failed read says the same as the end: nobody is there.
+            // A failed read also means that the other process has ended.
             tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.ok();
         }
         None => std::future::pending().await,
     }
 }
 
-/// Prints `ready <address>`: whoever started the role with port 0 learns the port, and that it may be used.
+/// Prints `ready <address>`, so that the process that started the role with port 0 learns the port.
 ///
 /// # Errors
 /// When standard output is closed.
-pub fn say_ready(address: SocketAddr) -> anyhow::Result<()> {
-    say(&format!("ready {address}\n"))
+pub fn print_ready(address: SocketAddr) -> anyhow::Result<()> {
+    print(&format!("ready {address}\n"))
 }
 
-/// Prints `ready <address>` and `metrics <address>`: the second is where a role that serves something else has its
-/// metrics and probes.
+/// Prints `ready <address>` and `metrics <address>`, for a role that serves metrics and probes on a second address.
 ///
 /// # Errors
 /// When standard output is closed.
-pub fn say_ready_and_metrics(address: SocketAddr, metrics: SocketAddr) -> anyhow::Result<()> {
-    // At once: whoever needs only the first line may close the pipe after it.
-    say(&format!("ready {address}\nmetrics {metrics}\n"))
+pub fn print_ready_and_metrics(address: SocketAddr, metrics: SocketAddr) -> anyhow::Result<()> {
+    // In one write, because a reader of the first line may close the pipe after it.
+    print(&format!("ready {address}\nmetrics {metrics}\n"))
 }
 
-fn say(lines: &str) -> anyhow::Result<()> {
+fn print(lines: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(lines.as_bytes())?;
     out.flush().context("standard output")

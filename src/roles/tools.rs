@@ -1,4 +1,4 @@
-//! The MCP servers of a configuration, with everything that has to be masked.
+//! Starts the MCP servers of a configuration, and lists the tools of one server.
 
 use std::time::Duration;
 
@@ -11,15 +11,13 @@ use crate::mcp::{Inventory, ServerConfig, Servers};
 
 use super::secrets;
 
-/// How long a command waits for a server's tools.
-const LIST: Duration = Duration::from_secs(6);
-/// How long it waits for the server's end.
-const CLOSE: Duration = Duration::from_secs(2);
+const LIST_TIMEOUT: Duration = Duration::from_secs(6);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes the servers over; their processes start with their first use and end with `end`.
+/// The configured servers; each process starts at its first use and ends with `end`.
 ///
 /// # Errors
-/// When a variable is missing or a server's name cannot be part of a tool's name.
+/// When a variable is missing, or the name of a server cannot be part of a tool's name.
 pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Result<Servers> {
     let servers = config.mcp_servers.iter().map(|(name, server)| resolved(name, server));
     Ok(Servers::start(servers.collect::<anyhow::Result<_>>()?, mask, end)?)
@@ -42,20 +40,20 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
     })
 }
 
-/// What one server has, from a process of its own that ends with the answer. Texts are masked.
+/// The tools of one server, masked. Starts a process for the list and ends it afterwards.
 ///
 /// # Errors
-/// When it is not configured, does not start, or does not answer in time.
+/// When the server is not configured, does not start, or does not answer in time.
 pub async fn list(config: &Config, server: &str) -> anyhow::Result<Inventory> {
     let settings = config.mcp_servers.get(server).with_context(|| format!("there is no MCP server {server:?}"))?;
     let (end, mask) = (CancellationToken::new(), secrets::mask(config, None)?);
     let servers = Servers::start(vec![resolved(server, settings)?], mask.clone(), &end)?;
-    let listed = tokio::time::timeout(LIST, servers.listed(server)).await;
-    // A child that hangs is killed when it is dropped; nobody waits for it here.
-    tokio::time::timeout(CLOSE, servers.close()).await.ok();
+    let listed = tokio::time::timeout(LIST_TIMEOUT, servers.listed(server)).await;
+    // A child process that hangs is killed when it is dropped.
+    tokio::time::timeout(CLOSE_TIMEOUT, servers.close()).await.ok();
     match listed {
         Ok(Ok(inventory)) => Ok(inventory),
         Ok(Err(error)) => bail!("{}", mask.apply(&error.to_string())),
-        Err(_) => bail!("no list of tools within {} s", LIST.as_secs()),
+        Err(_) => bail!("no list of tools within {} s", LIST_TIMEOUT.as_secs()),
     }
 }

@@ -16,6 +16,5 @@ mod lifecycle;
 mod faults;
 mod proofs;
 mod safety;
-mod terminal;
 
 mod support;

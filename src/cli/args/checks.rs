@@ -1,4 +1,4 @@
-//! Arguments of what looks at a system or an input without changing anything.
+//! Arguments of the commands that inspect a system or an input without changing anything.
 
 use std::path::PathBuf;
 
@@ -32,15 +32,15 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// What can be looked at.
+/// The inputs that can be inspected.
 #[derive(Clone, Debug, Subcommand)]
 pub enum InspectCommand {
-    /// What the intake makes of an alert, as JSON
+    /// Show an alert as the intake normalises it, as JSON
     Alert(InspectAlertArgs),
-    /// What the parser makes of a model's written answer, as JSON
+    /// Show a model's written answer as the parser reads it, as JSON
     #[command(after_help = REPLY_EXAMPLE)]
     Reply(InspectReplyArgs),
-    /// What the timeline tells of a model's answer, as JSON, one event a line
+    /// Show the timeline events of a model's answer, as JSON, one event a line
     #[command(after_help = STREAM_EXAMPLE)]
     Stream(InspectStreamArgs),
 }
@@ -49,7 +49,8 @@ const REPLY_EXAMPLE: &str = "\
 Example:
   printf 'Thought: Full?\\nAction: host.df\\nAction Input: path: /' | tarsy inspect reply --tools host.df
 
-kind is final, action, unknown_tool or malformed. What is absent is null; feedback is what the model would be told.";
+kind is final, action, unknown_tool or malformed. Absent parts are null; feedback is the text that the model would
+get.";
 
 const STREAM_EXAMPLE: &str = "\
 Example:
@@ -74,19 +75,19 @@ pub struct InspectStreamArgs {
     /// The answer, one chunk as JSON on every line; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// How the agent that gets it iterates: native-thinking, synthesis or react
+    /// The strategy of the agent that gets the answer: native-thinking, synthesis or react
     #[arg(long, value_enum, hide_possible_values = true, value_name = "STRATEGY")]
     pub controller: Controller,
 }
 
-/// How an agent iterates, as far as its timeline differs.
+/// The strategies whose timelines differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Controller {
-    /// Bound tools until an answer without a call
+    /// Native tool calls until an answer without a call
     NativeThinking,
     /// One answer without tools
     Synthesis,
-    /// Calls that are written down
+    /// Tool calls written as text
     React,
 }
 
@@ -96,7 +97,7 @@ pub struct InspectAlertArgs {
     /// The alert: any text or JSON; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// The queue it would come from: the severity of a body that does not say one
+    /// The queue it would come from: the severity of a body that names none
     #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
     /// A header of the message, as 'Name: value'; may be given more than once

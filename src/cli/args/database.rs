@@ -1,4 +1,4 @@
-//! Arguments of what takes care of the database.
+//! Arguments of the commands that maintain the database.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::config::Retention;
 /// Arguments of `migrate`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MigrateArgs {
-    /// How long a migration waits for tables that others use
+    /// How long a migration waits for tables that are in use
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub patience: Duration,
     /// For programs: one JSON object
@@ -22,25 +22,25 @@ pub struct MigrateArgs {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(after_help = PRUNE_RULES)]
 pub struct PruneArgs {
-    /// Of every investigation and alert [default: the ages of the configuration]
+    /// Age of every investigation and alert [default: the ages of the configuration]
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub older_than: Option<Duration>,
-    /// Of investigations with all that belongs to them
+    /// Age of investigations with all their rows
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub sessions: Option<Duration>,
-    /// Of alerts that opened no investigation of their own
+    /// Age of alerts that opened no investigation
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub alerts: Option<Duration>,
-    /// Of the journals of investigations that are kept longer
+    /// Age of the journals of investigations that are kept longer
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub entries: Option<Duration>,
-    /// Of their records of model calls
+    /// Age of their records of model calls
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub llm_interactions: Option<Duration>,
-    /// Of their records of tool calls
+    /// Age of their records of tool calls
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub tool_interactions: Option<Duration>,
-    /// Counts the rows and deletes none
+    /// Count the rows and delete none
     #[arg(long)]
     pub dry_run: bool,
     /// For programs: one JSON object
@@ -53,7 +53,7 @@ An age such as 90d counts from when an investigation was settled. One that runs,
 or an alert of a later day belongs to, or that answers for new alerts (dedupe.cooldown) stays.";
 
 impl PruneArgs {
-    /// These ages, else the configured ones.
+    /// The ages of the command line, else the configured ones.
     pub fn over(&self, configured: Retention) -> Retention {
         let configured = self.older_than.map_or(configured, Retention::of_all);
         Retention {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_of_the_command_line_goes_before_the_configured_one() {
+    fn an_age_on_the_command_line_overrides_the_configured_one() {
         let days = |days: u64| Duration::from_secs(days * 86_400);
         let configured = Retention { entries: Some(days(3)), ..Retention::of_all(days(9)) };
         assert_eq!(PruneArgs::default().over(configured), configured);

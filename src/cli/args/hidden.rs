@@ -1,4 +1,4 @@
-//! The command that drills call and people do not: apart, so that no list, suggestion or completion names it.
+//! The command that only drills run. It is parsed apart, so that no list, suggestion or completion names it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,54 +23,54 @@ enum HiddenCommand {
     EvidenceServer(EvidenceServerArgs),
 }
 
-/// Arguments that name nothing to do.
+/// Why the arguments name no command to run.
 #[derive(Debug)]
-pub enum Unread {
-    /// They are wrong, or ask for help: says what to print, and where.
-    Said(clap::Error),
-    /// They name no command: the help of what they name.
+pub enum ParseError {
+    /// The arguments are wrong or ask for help; the error knows the text and the stream to print it on.
+    Clap(clap::Error),
+    /// The arguments name no command; the text is the help of the group that they name.
     NoCommand(String),
 }
 
 impl Cli {
-    /// Reads the arguments of a process, the program's name first.
+    /// Parses the arguments of a process; the first is the name of the program.
     ///
     /// # Errors
-    /// When they are wrong, or ask for help.
-    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
+    /// When the arguments are wrong, ask for help or name no command.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, ParseError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         if arguments.get(1).is_some_and(|command| command == "evidence-server") {
             let Hidden { global, command: HiddenCommand::EvidenceServer(args) } =
-                Hidden::try_parse_from(arguments).map_err(Unread::Said)?;
+                Hidden::try_parse_from(arguments).map_err(ParseError::Clap)?;
             return Ok(Self { global, command: Command::EvidenceServer(args) });
         }
-        Self::try_parse_from(&arguments).map_err(|error| told(error, &arguments))
+        Self::try_parse_from(&arguments).map_err(|error| with_usage(error, &arguments))
     }
 }
 
-/// The error with the usage of its command as the help shows it: clap would name every variable that is set as if it had
-/// to be given. Who names no command gets the help.
-fn told(mut error: clap::Error, arguments: &[OsString]) -> Unread {
+/// The error with the usage that the help shows: clap would list every option whose variable is set as required. A missing
+/// command becomes the help.
+fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
     let mut root = Cli::command();
     root.build();
     let mut command = &mut root;
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         if command.find_subcommand(word).is_some() {
-            let Some(found) = command.find_subcommand_mut(word) else { return Unread::Said(error) };
+            let Some(found) = command.find_subcommand_mut(word) else { return ParseError::Clap(error) };
             command = found;
         }
     }
     if error.kind() == ErrorKind::MissingSubcommand {
-        return Unread::NoCommand(command.render_help().to_string());
+        return ParseError::NoCommand(command.render_help().to_string());
     }
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     }
-    Unread::Said(error)
+    ParseError::Clap(error)
 }
 
 impl Command {
-    /// Whether it runs until it is told to stop.
+    /// Whether the command runs until a signal stops it.
     pub fn is_role(&self) -> bool {
         match self {
             Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_) => true,
@@ -102,7 +102,7 @@ pub struct EvidenceServerArgs {
     /// Counts the calls, for tests
     #[arg(long, value_name = "FILE", env = "TARSY_TOOL_CALLS_FILE")]
     pub calls_file: Option<PathBuf>,
-    /// Answers at once, however long the recorded tool took
+    /// Answers without the recorded delays
     #[arg(long)]
     pub no_delays: bool,
 }

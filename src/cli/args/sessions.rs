@@ -10,7 +10,7 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 
-/// The most that a list shows at once.
+/// How many rows a list shows at most.
 const MAX_LIST: i64 = 1000;
 
 /// Arguments of `ask`.
@@ -30,7 +30,6 @@ pub struct AskArgs {
     /// Print the id of the question's session and do not wait for the answer
     #[arg(long)]
     pub no_watch: bool,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -51,7 +50,7 @@ pub enum SessionsCommand {
 /// Arguments of `sessions list`.
 #[derive(Args, Clone, Debug)]
 pub struct SessionsListArgs {
-    /// At most so many
+    /// The largest number of rows
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
@@ -59,7 +58,7 @@ pub struct SessionsListArgs {
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
     pub status: Option<Status>,
     /// Only those that were opened within this time: 30m, 24h, 7d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = duration)]
     pub since: Option<Duration>,
     /// Only those with these words in alert or analysis; "two words" for a phrase, -word for one that must not be there
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -69,7 +68,7 @@ pub struct SessionsListArgs {
     pub json: bool,
 }
 
-/// Where a session is.
+/// The status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Status {
     /// Being investigated
@@ -86,7 +85,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word in the store.
+    /// The word in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -116,13 +115,12 @@ pub struct SessionsShowArgs {
 pub struct SessionsRerunArgs {
     /// The id, or at least six characters of its beginning or end
     pub session: SessionRef,
-    /// The chain of agents to use [default: as the first time]
+    /// The chain of agents to use [default: the chain of the first investigation]
     #[arg(long, value_name = "CHAIN", value_parser = header_value)]
     pub chain: Option<String>,
     /// Follow the new investigation to its end
     #[arg(long, short)]
     pub watch: bool,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -159,7 +157,7 @@ pub enum DeadLettersCommand {
 /// Arguments of `dead-letters list`.
 #[derive(Args, Clone, Debug)]
 pub struct DeadLettersListArgs {
-    /// At most so many
+    /// The largest number of rows
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
@@ -186,13 +184,12 @@ pub struct DeadLettersShowArgs {
 pub struct DeadLettersRetryArgs {
     /// The alert's id or a part of it, or @ and the number of the dead letter
     pub letter: LetterRef,
-    /// The chain of agents to use [default: as the alert says]
+    /// The chain of agents to use [default: the chain that the alert names]
     #[arg(long, value_name = "CHAIN", value_parser = header_value)]
     pub chain: Option<String>,
     /// Follow the investigation to its end
     #[arg(long, short)]
     pub watch: bool,
-    /// How it is shown.
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -207,10 +204,10 @@ pub struct DeadLettersDropArgs {
     pub json: bool,
 }
 
-/// How people name a dead letter: by its alert, or by its own number where an alert has several.
+/// A reference to a dead letter: to its alert, or to its own number if the alert has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetterRef {
-    /// A part of the alert's id.
+    /// The alert's id or a part of it.
     Alert(SessionRef),
     /// Its sequence in the stream of dead letters.
     Number(u64),
@@ -221,23 +218,13 @@ impl FromStr for LetterRef {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.strip_prefix('@') {
-            Some(number) => number.parse().map(Self::Number).map_err(|_| "behind @ comes a number".to_owned()),
+            Some(number) => number.parse().map(Self::Number).map_err(|_| "accepted: @ and a number".to_owned()),
             None => text.parse().map(Self::Alert),
         }
     }
 }
 
-/// As a duration, and days.
-fn age(text: &str) -> Result<Duration, String> {
-    const DAY: u64 = 24 * 60 * 60;
-    match text.strip_suffix('d').map(str::parse::<u64>) {
-        Some(Ok(days)) if days <= 36_500 => Ok(Duration::from_secs(days * DAY)),
-        Some(_) => Err(format!("\"{text}\" is no age such as 30m, 24h or 7d")),
-        None => duration(text),
-    }
-}
-
-/// What can stand in a header.
+/// A value for a header: one line of text, not empty.
 fn header_value(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.chars().any(char::is_control) {
@@ -249,15 +236,6 @@ fn header_value(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_age_may_be_in_days() {
-        assert_eq!(age("7d"), Ok(Duration::from_secs(7 * 86_400)));
-        assert_eq!(age("90m"), Ok(Duration::from_secs(5_400)));
-        for wrong in ["d", "-1d", "99999999999d", "7", "yesterday"] {
-            assert!(age(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_dead_letter_is_named_by_its_alert_or_by_its_number() {

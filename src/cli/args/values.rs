@@ -1,30 +1,23 @@
-//! Values that are more than a word or a number.
+//! Parsers for argument values that are more than a word or a number.
 
 use std::time::Duration;
 
+use crate::config::read::units::parse_duration;
 use crate::drill::BUILTIN;
+
+/// The longest duration of an argument: a hundred years.
+const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
 
 /// A duration such as `500ms`, `30s`, `2m`, `1h` or `90d`.
 ///
 /// # Errors
-/// When it is none, in words for the person who typed it.
+/// A message for the user when the text is not a duration.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(unit_at).unwrap_or((text, ""));
-    let wrong = || format!("\"{text}\" is no duration such as 500ms, 30s, 2m, 1h or 90d");
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let millis = match unit {
-        "ms" => Some(number),
-        "s" => number.checked_mul(1000),
-        "m" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        "d" => number.checked_mul(86_400_000),
-        _ => None,
-    };
-    millis.map(Duration::from_millis).ok_or_else(wrong)
+    let duration = parse_duration(text).filter(|duration| *duration <= MAX_DURATION);
+    duration.ok_or_else(|| format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d"))
 }
 
-/// The name of a recorded incident.
+/// The name of a built-in drill.
 pub(super) fn drill(text: &str) -> Result<String, String> {
     let names = BUILTIN.map(|drill| drill.name);
     if names.contains(&text) {
@@ -44,8 +37,8 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
         }
-        for text in ["", "30", "s", "1w", "-1s", "1.5s", "18446744073709551615h"] {
-            assert_eq!(duration(text), Err(format!("\"{text}\" is no duration such as 500ms, 30s, 2m, 1h or 90d")));
+        for text in ["", "30", "s", "1w", "-1s", "1.5s", "18446744073709551615h", "36501d"] {
+            assert_eq!(duration(text), Err(format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d")));
         }
     }
 }

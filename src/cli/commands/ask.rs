@@ -6,53 +6,41 @@ use anyhow::{bail, ensure};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::reach::{Database, note, print, print_json};
-use super::watch::follow::Sources;
-use super::watch::waiting::QueueWatch;
+use super::database::Database;
+use super::publish::{Origin, PublishedSession};
 use super::{addresses, sessions, submit};
-use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, Published, SESSION_ID};
+use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
-use crate::cli::messages;
-use crate::cli::view::Surroundings;
 use crate::investigation::follow_up::MAX_QUESTION_BYTES;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, IntakeError};
 use crate::store::AlertReport;
 
-/// The rest of the subject, for whoever looks at the queue.
+/// The last token of the subject; operators see it in the queue.
 const SUFFIX: &str = "question";
 
 pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Exit> {
-    let body = words(&args.question)?;
+    let body = body(&args.question)?;
     let database = Database::of(global, "ask")?;
-    let (_, asked) = sessions::read(&database, &args.session).await?;
-    let parent = may_ask(&asked)?;
+    let (_, report) = sessions::read(&database, &args.session).await?;
+    let parent = may_ask(&report)?;
     let nats = addresses(global).nats_for_command("ask").await?;
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), CHAIN: args.chain});
-    let priority = args.priority.map_or_else(|| urgency(&asked), Priority::from);
+    let priority = args.priority.map_or_else(|| urgency(&report), Priority::from);
     let question = NewAlert { priority, suffix: Some(SUFFIX.parse()?), body, headers };
-    let Published { subject, sequence } = nats.publish_question(question).await?;
-    note(&format!("{}; asks about {}", messages::published(&subject, sequence, session), parent.short()))?;
+    let published = nats.publish_question(question).await?;
+    let origin = Some(Origin { key: "parent_id", session: parent, words: "asks about" });
+    let published = PublishedSession { session, published, priority, origin };
     if args.no_watch {
-        if args.view.json {
-            print_json(&json!({
-                "session_id": session, "parent_id": parent, "subject": subject, "stream_sequence": sequence,
-            }))?;
-        } else {
-            print(&[session.to_string()])?;
-            note(&format!("Watch: tarsy watch {}", session.short()))?;
-        }
-        return Ok(Exit::Done);
+        return published.print(&args.view);
     }
-    let queue = QueueWatch::of_alert(&nats, priority, sequence);
-    let options = args.view.options(&Surroundings::of_process());
-    Sources { nats, store: Some(database.store) }.show_from_queue((session, queue), options).await
+    published.follow(nats, Some(database.store), &args.view).await
 }
 
-/// The question in bytes: what was typed, or standard input.
-fn words(question: &str) -> anyhow::Result<Vec<u8>> {
+/// The bytes of the question: the argument, or standard input.
+fn body(question: &str) -> anyhow::Result<Vec<u8>> {
     let body = if question == "-" { submit::read(Path::new("-"))? } else { question.as_bytes().to_vec() };
     let bytes = body.len();
     ensure!(
@@ -66,7 +54,7 @@ fn words(question: &str) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-/// The investigation that a question about `report` belongs to: of a question, the one that it asks about.
+/// The investigation that a question about `report` belongs to: for a question, the one that it asks about.
 fn may_ask(report: &AlertReport) -> anyhow::Result<SessionId> {
     let short = report.alert_id.short();
     if let Some(joined) = report.joined_session_id {
@@ -75,7 +63,7 @@ fn may_ask(report: &AlertReport) -> anyhow::Result<SessionId> {
     }
     ensure!(
         report.place != "dead",
-        "alert {short} was given up, nobody investigated it: tarsy dead-letters show {short} says why"
+        "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
     );
     ensure!(report.place != "ended", "alert {short} was not investigated: it was resolved before one began");
     if let Some(root) = report.parent_id {
@@ -89,7 +77,7 @@ fn may_ask(report: &AlertReport) -> anyhow::Result<SessionId> {
     Ok(report.alert_id)
 }
 
-/// A person waits, so a question goes before ordinary alerts; before critical ones only if it is about one.
+/// A person waits, so a question precedes ordinary alerts; it precedes critical ones only if it is about one.
 fn urgency(report: &AlertReport) -> Priority {
     match report.severity.as_deref().and_then(Priority::parse) {
         Some(Priority::Critical) => Priority::Critical,
@@ -102,10 +90,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_read_before_anything_is_published() {
-        assert_eq!(words("why?").unwrap(), b"why?");
+    fn an_invalid_question_is_refused_before_anything_is_published() {
+        assert_eq!(body("why?").unwrap(), b"why?");
         for (wrong, why) in [("  \n", "is empty"), ("\u{7}", "is empty"), (&"a".repeat(20_000), "at most 16384")] {
-            let error = format!("{:#}", words(wrong).unwrap_err());
+            let error = format!("{:#}", body(wrong).unwrap_err());
             assert!(error.contains(why) && error.contains("nothing was published"), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! `tarsy doctor`, `tools` and `completions`: what looks and changes nothing.
+//! `tarsy doctor`, `tarsy tools` and `tarsy completions`.
 
 use std::io::Write as _;
 use std::pin::pin;
@@ -8,18 +8,18 @@ use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use super::reach::{note, print, print_json};
-use super::{addresses, load_config, write_error};
+use super::output::{note, print, print_json};
+use super::{addresses, load_config, one_line_error, write_error};
 use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, JsonArgs, ToolsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
-use crate::cli::view::Surroundings;
+use crate::cli::view::TerminalEnv;
 use crate::config::find;
 use crate::mcp::Inventory;
 use crate::roles::{doctor, tools};
 
 pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
-    let style = Surroundings::of_process().style();
+    let style = TerminalEnv::of_process().style();
     let mut found = Vec::new();
     let mut checks = pin!(doctor::run(&addresses(global), find(global.config.clone())));
     while let Some(check) = checks.next().await {
@@ -39,7 +39,7 @@ pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Resul
 
 pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let style = Surroundings::of_process().style();
+    let style = TerminalEnv::of_process().style();
     let names: Vec<&String> = match &args.server {
         Some(wanted) => match config.mcp_servers.get_key_value(wanted) {
             Some((name, _)) => vec![name],
@@ -69,7 +69,7 @@ pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Resul
                 }
             }
             Err(error) => {
-                write_error(&format!("{name}: {}", super::told(&error)));
+                write_error(&format!("{name}: {}", one_line_error(&error)));
                 exit = Exit::Failed;
             }
         }

@@ -1,4 +1,4 @@
-//! `tarsy config`.
+//! `tarsy config`: checks and shows the configuration, and prints an example.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::load_config;
-use crate::cli::args::{ConfigCommand, GlobalArgs};
+use crate::cli::args::{ConfigCommand, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::config::{Config, EXAMPLE, Fault, describe, find, process_env, show};
@@ -15,7 +15,7 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
     let (text, exit) = match command {
         ConfigCommand::Example => (EXAMPLE.to_owned(), Exit::Done),
         ConfigCommand::Show => (show(&load_config(global)?), Exit::Done),
-        ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args.json)?,
+        ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())?;
@@ -25,15 +25,15 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
     Ok(exit)
 }
 
-/// The faults are the result of this command, so they go to standard output.
-fn check(file: Option<&Path>, as_json: bool) -> anyhow::Result<(String, Exit)> {
+/// The faults are the result of this command, so they are printed on standard output.
+fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> {
     let name = file.map_or_else(|| "built-in configuration".to_owned(), |file| file.display().to_string());
     match Config::load(file, &process_env) {
-        Ok(config) if as_json => {
+        Ok(config) if args.json => {
             Ok((line(&json!({"file": name, "faults": [], "defined": describe(&config)}))?, Exit::Done))
         }
         Ok(config) => Ok((format!("{name}: no faults; {}", describe(&config)), Exit::Done)),
-        Err(found) if as_json => {
+        Err(found) if args.json => {
             let one = |fault: &Fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem});
             let faults: Vec<Value> = found.faults.iter().map(one).collect();
             Ok((line(&json!({"file": name, "faults": faults}))?, Exit::BadConfiguration))

@@ -1,23 +1,22 @@
-//! `tarsy dead-letters`: alerts that were given up.
+//! `tarsy dead-letters`: lists, shows, retries and drops alerts that were given up.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::bail;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::reach::{Database, ambiguous, note, print, print_json, with_cause};
-use super::watch::follow::Sources;
-use super::watch::waiting::QueueWatch;
+use super::database::{Database, ambiguous, with_cause};
+use super::output::{note, print, print_json};
+use super::publish::{Origin, PublishedSession};
 use super::{addresses, load_config, submit};
-use crate::bus::{MAX_DEAD_LETTERS, Nats, Published, StoredDeadLetter};
+use crate::bus::{MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     GlobalArgs, LetterRef,
 };
 use crate::cli::exit::Exit;
-use crate::cli::messages;
 use crate::cli::render::tables::dead_letters;
-use crate::cli::view::Surroundings;
+use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
 use crate::roles::masked::dead_letter;
@@ -46,7 +45,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
             print_json(&as_json(letter))?;
         }
     } else {
-        print(&dead_letters::letters(&found, &Surroundings::of_process().style()))?;
+        print(&dead_letters::letters(&found, &TerminalEnv::of_process().style()))?;
         if total > found.len() {
             let bound = if total < MAX_DEAD_LETTERS { "" } else { "at least " };
             note(&format!("{} of {bound}{total}; --limit shows more", found.len()))?;
@@ -57,27 +56,27 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
 
 async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> anyhow::Result<Exit> {
     let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
-    let style = Surroundings::of_process().style();
+    let style = TerminalEnv::of_process().style();
     if args.body {
         let mut out = std::io::stdout();
         if out.is_terminal() {
             writeln!(out, "{}", dead_letters::body_text(&letter, &style))?;
         } else {
-            // A file or a program gets the very bytes.
+            // A file or a pipe gets the unchanged bytes.
             out.write_all(&letter.body)?;
             out.flush()?;
         }
     } else if args.json {
         print_json(&as_json(&letter))?;
     } else {
-        // Only a hint: a faulty file is not this command's business.
+        // The chains are only a hint, so a faulty configuration is ignored.
         let chains = load_config(global).map(|config| config.agent_chains.into_keys().collect()).unwrap_or_default();
         print(&dead_letters::letter(&letter, &self::chains(chains, &letter), &style))?;
     }
     Ok(Exit::Done)
 }
 
-/// Another chain helps where the chain was the fault.
+/// The chains to choose from, if the alert was given up because of its chain.
 fn chains(defined: Vec<String>, letter: &StoredDeadLetter) -> Vec<String> {
     if letter.reason == "unknown_chain" { defined } else { Vec::new() }
 }
@@ -85,30 +84,20 @@ fn chains(defined: Vec<String>, letter: &StoredDeadLetter) -> Vec<String> {
 async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> anyhow::Result<Exit> {
     let letter = find(&nats, &args.letter).await?;
     let (session, published) = nats.retry_dead_letter(&letter, args.chain.as_deref()).await?;
-    let Published { subject, sequence } = &published;
-    note(&format!("{}; does {} again", messages::published(subject, *sequence, session), letter.alert_id.short()))?;
+    let (priority, _) = submit::queue_of(&published.subject);
+    let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
+    let published = PublishedSession { session, published, priority, origin };
     if !args.watch {
-        if args.view.json {
-            print_json(&json!({
-                "session_id": session, "retry_of": letter.alert_id, "subject": subject, "stream_sequence": sequence,
-            }))?;
-        } else {
-            print(&[session.to_string()])?;
-            note(&format!("Watch: tarsy watch {}", session.short()))?;
-        }
-        return Ok(Exit::Done);
+        return published.print(&args.view);
     }
-    let (priority, _) = submit::queue_of(subject);
-    let queue = QueueWatch::of_alert(&nats, priority, *sequence);
     let store = Database::of(global, "dead-letters").ok().map(|database| database.store);
-    let options = args.view.options(&Surroundings::of_process());
-    Sources { nats, store }.show_from_queue((session, queue), options).await
+    published.follow(nats, store, &args.view).await
 }
 
 async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
     let letter = dead_letter(&mask(global)?, find(nats, &args.letter).await?);
     if !nats.drop_dead_letter(letter.sequence).await? {
-        bail!("{} is gone already", dead_letters::named(&letter));
+        bail!("{} has been dropped already", dead_letters::named(&letter));
     }
     if args.json {
         print_json(&as_json(&letter))?;
@@ -118,8 +107,8 @@ async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> an
     Ok(Exit::Done)
 }
 
-/// A dead letter is raw, so that it can be queued again; what is shown of it is not. A faulty file is not this command's
-/// business.
+/// The mask for shown dead letters: the stream keeps them unmasked, so that they can be queued again. With a faulty
+/// configuration the mask knows the secrets of the process only.
 fn mask(global: &GlobalArgs) -> anyhow::Result<Mask> {
     let addresses = addresses(global);
     match load_config(global) {
@@ -128,7 +117,10 @@ fn mask(global: &GlobalArgs) -> anyhow::Result<Mask> {
     }
 }
 
-/// The one that is meant; none and several are errors.
+/// The dead letter that a reference names.
+///
+/// # Errors
+/// When no dead letter matches, or several do.
 async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLetter> {
     let all = nats.dead_letters().await?;
     let wanted = match wanted {
@@ -138,20 +130,20 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
         }
         LetterRef::Alert(wanted) => wanted,
     };
-    let mut fitting: Vec<StoredDeadLetter> = all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
-    let mut ids: Vec<SessionId> = fitting.iter().map(|letter| letter.alert_id).collect();
+    let mut matching: Vec<StoredDeadLetter> = all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
+    let mut ids: Vec<SessionId> = matching.iter().map(|letter| letter.alert_id).collect();
     ids.dedup();
-    match (fitting.pop(), fitting.is_empty(), ids.len()) {
+    match (matching.pop(), matching.is_empty(), ids.len()) {
         (None, ..) => match wanted.whole() {
             Some(alert) => {
-                bail!("alert {} has no dead letter: it was never one, or is retried or dropped", alert.short())
+                bail!("alert {} has no dead letter: it was never given up, or has been retried or dropped", alert.short())
             }
             None => bail!("no dead letter's alert has {} at either end of its id", wanted.digits()),
         },
         (Some(only), true, _) => Ok(only),
         (Some(last), false, 1) => {
-            fitting.push(last);
-            let each = fitting.iter().map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
+            matching.push(last);
+            let each = matching.iter().map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
             bail!(
                 "alert {} has several dead letters: name one by its number: {}",
                 wanted.digits(),
@@ -162,7 +154,7 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
     }
 }
 
-/// As the stream has it, and the size of the body that is left out.
+/// The dead letter as stored, with the size of its body instead of the body.
 fn as_json(letter: &StoredDeadLetter) -> Value {
     let mut value = serde_json::to_value(letter).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {

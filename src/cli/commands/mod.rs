@@ -1,17 +1,22 @@
-//! What the commands do: arguments in, adapters joined, an exit code out.
+//! Runs the commands: takes arguments, connects to servers, prints a result and returns an exit code.
+//!
+//! `roles` runs the long-lived processes. The other modules are one command or group of commands each. They share
+//! `database` (calls with short time limits), `publish` (what happens after an alert is published) and `output`.
 
-mod ask;
-mod checks;
-mod config;
-mod dead_letters;
-mod drill;
-mod inspect;
-mod prune;
-mod reach;
 mod roles;
-mod sessions;
 mod submit;
 mod watch;
+mod ask;
+mod sessions;
+mod dead_letters;
+mod drill;
+mod prune;
+mod config;
+mod checks;
+mod inspect;
+mod database;
+mod publish;
+mod output;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -28,7 +33,7 @@ use crate::telemetry::logs;
 /// Runs a command to its end.
 ///
 /// # Errors
-/// What a person has to know, with its causes. A wrong configuration is reported and an exit code instead.
+/// When the command fails. A wrong configuration is printed here and becomes an exit code.
 pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     let default = if command.is_role() { LevelFilter::INFO } else { LevelFilter::WARN };
@@ -71,54 +76,54 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             return Ok(Exit::BadConfiguration);
         }
         if is_bad_address(&error) {
-            write_error(&format!("tarsy: {}", told(&error)));
+            write_error(&format!("tarsy: {}", one_line_error(&error)));
             return Ok(Exit::BadConfiguration);
         }
-        if !is_role && is_unread(&error) {
-            return Ok(Exit::Unread);
+        if !is_role && is_output_closed(&error) {
+            return Ok(Exit::OutputClosed);
         }
-        let told = told(&error);
-        let hidden = addresses(&global).hide(&told);
-        Err(if hidden == told { error } else { anyhow::anyhow!(hidden) })
+        let message = one_line_error(&error);
+        let redacted = addresses(&global).redact(&message);
+        Err(if redacted == message { error } else { anyhow::anyhow!(redacted) })
     })
 }
 
-/// Whether no waiting and no repetition can help: an address is missing, or cannot be read.
+/// Whether an address is missing or invalid, so that a retry cannot help.
 fn is_bad_address(error: &anyhow::Error) -> bool {
     let is_unreadable = |error: &store::Error| matches!(error, store::Error::BadUrl(_));
     error.is::<BadAddress>() || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_unreadable)
 }
 
-/// Whether the output was closed early, as `head` does. A broken connection is an adapter's error, not this one.
-fn is_unread(error: &anyhow::Error) -> bool {
+/// Whether the reader closed the output early, as `head` does. A broken connection to a server is another error.
+fn is_output_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Libraries say no more than warnings: the MCP crate would log whole messages, and nobody masks those.
+/// The filter of the log. Libraries log warnings at most: the MCP crate would log whole messages, which are not masked.
 fn levels(level: LevelFilter) -> String {
     if level <= LevelFilter::WARN { level.to_string() } else { format!("warn,tarsy={level}") }
 }
 
-/// Tells a person what went wrong. There is nobody to tell when standard error is closed.
+/// Prints an error; a closed standard error is ignored.
 pub fn write_error(text: &str) {
     writeln!(io::stderr(), "{}", text.trim_end()).ok();
 }
 
-/// An error and its causes in one line, each once: most libraries repeat their cause in their own words.
-pub fn told(error: &anyhow::Error) -> String {
-    let mut told = String::new();
+/// An error and its causes in one line, each once: most libraries repeat their cause in their own message.
+pub fn one_line_error(error: &anyhow::Error) -> String {
+    let mut message = String::new();
     for cause in error.chain() {
         let cause = one_line(&cause.to_string());
-        if told.is_empty() {
-            told = cause;
-        } else if !told.contains(&cause) {
-            told = format!("{told}: {cause}");
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
         }
     }
-    told
+    message
 }
 
-/// Lists keep their lines; what libpq wraps is joined.
+/// Joins lines that libpq has wrapped; lists keep their lines.
 fn one_line(text: &str) -> String {
     text.trim_end().replace("\n\t", " ")
 }
@@ -127,7 +132,7 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     Ok(Config::load(find(global.config.clone()).as_deref(), &process_env)?)
 }
 
-/// The addresses that stand in files, put in where no option and no variable has them.
+/// Reads the addresses from files where no option and no variable has them.
 fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
     global.nats_url = from_file(global.nats_url, "NATS_URL", &process_env)?;
     global.database_url = from_file(global.database_url, "DATABASE_URL", &process_env)?;
@@ -153,18 +158,18 @@ mod tests {
     struct Repeating(#[source] io::Error);
 
     #[test]
-    fn a_cause_is_told_once_and_in_one_line() {
+    fn a_cause_is_printed_once_and_in_one_line() {
         let refused = io::Error::other("no answer\n\tIs the server running?\n");
         let error = anyhow::Error::from(Repeating(refused)).context("cannot migrate");
-        assert_eq!(told(&error), "cannot migrate: database connection: no answer Is the server running?");
+        assert_eq!(one_line_error(&error), "cannot migrate: database connection: no answer Is the server running?");
     }
 
     #[test]
-    fn only_a_closed_output_is_no_failure() {
+    fn a_closed_output_differs_from_other_io_errors() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
-        assert!(is_unread(&broken().into()));
-        assert!(is_unread(&Err::<(), _>(broken()).context("timeline").unwrap_err()));
-        assert!(!is_unread(&Repeating(broken()).into()));
-        assert!(!is_unread(&io::Error::from(io::ErrorKind::StorageFull).into()));
+        assert!(is_output_closed(&broken().into()));
+        assert!(is_output_closed(&Err::<(), _>(broken()).context("timeline").unwrap_err()));
+        assert!(!is_output_closed(&Repeating(broken()).into()));
+        assert!(!is_output_closed(&io::Error::from(io::ErrorKind::StorageFull).into()));
     }
 }

@@ -1,32 +1,33 @@
-//! `tarsy prune`: deletes what is old, and says how much of it.
+//! `tarsy prune`: deletes old rows and prints how many.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::reach::{note, print, print_json};
+use super::output::{note, print, print_json};
 use super::{addresses, load_config};
 use crate::cli::args::{GlobalArgs, PruneArgs};
 use crate::cli::exit::Exit;
 use crate::engine::ports::Pruned;
 use crate::store::{ConnectOptions, Store, check_schema};
 
-/// Rows of each kind in one statement.
-const BATCH: u32 = 500;
-/// A count reads whole tables.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two batches; and never less than the batch took, so that half of the time is everybody else's.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How many rows of each kind one statement deletes.
+const BATCH_ROWS: u32 = 500;
+/// A dry run counts whole tables.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
+/// The shortest pause between two batches. A longer batch is followed by a pause of its own length, so that other
+/// sessions have half of the time.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(global: &GlobalArgs, args: PruneArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
     let retention = args.over(config.retention).beyond(config.dedupe.cooldown);
     if retention.keeps_all() {
-        note("no age is given: say --older-than, or configure `retention`")?;
+        note("no age is given: set --older-than, or configure `retention`")?;
         return Ok(Exit::Usage);
     }
     let options = ConnectOptions {
-        statement_timeout: PATIENCE,
+        statement_timeout: STATEMENT_TIMEOUT,
         may_be_read_only: args.dry_run,
         ..addresses(global).database_for_command("prune")?
     };
@@ -38,12 +39,12 @@ pub(super) async fn run(global: &GlobalArgs, args: PruneArgs) -> anyhow::Result<
     } else {
         loop {
             let began = Instant::now();
-            let some = store.prune_some(retention, BATCH).await?;
+            let some = store.prune_some(retention, BATCH_ROWS).await?;
             if some.rows.is_empty() {
                 break;
             }
             all.add(&some);
-            tokio::time::sleep(PAUSE.max(began.elapsed())).await; // pacing of batches
+            tokio::time::sleep(MIN_PAUSE.max(began.elapsed())).await; // pacing of batches
         }
     }
     show(&all, args)?;
@@ -54,9 +55,9 @@ fn show(all: &Pruned, args: PruneArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&json!({"dry_run": args.dry_run, "rows": all.rows}));
     }
-    let said = if args.dry_run { "would be deleted" } else { "deleted" };
+    let outcome = if args.dry_run { "would be deleted" } else { "deleted" };
     if all.rows.is_empty() {
-        return note(&format!("nothing is old enough: no row {said}"));
+        return note(&format!("nothing is old enough: no row {outcome}"));
     }
-    print(&all.rows.iter().map(|(table, count)| format!("{count:>10}  {table} {said}")).collect::<Vec<_>>())
+    print(&all.rows.iter().map(|(table, count)| format!("{count:>10}  {table} {outcome}")).collect::<Vec<_>>())
 }

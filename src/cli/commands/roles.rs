@@ -1,4 +1,4 @@
-//! The roles, and what brings them up.
+//! The commands that run a role, and `tarsy migrate`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::reach::print_json;
+use super::output::print_json;
 use super::{addresses, load_config};
 use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WorkerArgs};
 use crate::cli::exit::Exit;
@@ -29,11 +29,11 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     let name = args.name.unwrap_or_else(default_name);
     let options = worker::Options { addresses: addresses(global), name, listen: args.listen };
     logs::hide(secrets::mask(&config, Some(&options.addresses))?);
-    worker::run(options, config, shutdown::on_signals(args.with_parent)?).await?;
+    worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 
-/// Host and process: unique enough for people; programs go by the id of the process.
+/// Host name and process id. Programs identify a worker by its id, not by this name.
 fn default_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "worker" } else { host.trim() };
@@ -42,9 +42,9 @@ fn default_name() -> String {
 
 pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;
-    let LlmServiceArgs { listen, metrics_listen, transcripts, with_parent, calls_file, gates, pace } = args;
+    let LlmServiceArgs { listen, metrics_listen, transcripts, parent, calls_file, gates, pace } = args;
     let options = llm_service::Options { listen, metrics_listen, transcripts, calls_file, gates, pace };
-    llm_service::run(options, shutdown::on_end(with_parent)?).await?;
+    llm_service::run(options, shutdown::on_end(parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 
@@ -52,9 +52,9 @@ pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::R
     guard::guard_process()?;
     let config = load_config(global)?;
     logs::hide(secrets::mask(&config, Some(&addresses(global)))?);
-    let ReceiveArgs { listen, metrics_listen, with_parent } = args;
+    let ReceiveArgs { listen, metrics_listen, parent } = args;
     let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
-    receive::run(options, &config, shutdown::on_end(with_parent)?).await?;
+    receive::run(options, &config, shutdown::on_end(parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::R
         return Ok(Exit::Done);
     }
     let kept = newer.map_or_else(String::new, |version| {
-        format!(" (its schema {version} is newer than this tarsy, which may use it: nothing is taken back)")
+        format!(" (its schema {version} is newer than this tarsy, which may use it: no migration is reverted)")
     });
     writeln!(
         std::io::stdout(),

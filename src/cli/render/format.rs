@@ -1,4 +1,4 @@
-//! Times, sizes and counts as people read them.
+//! Formats times, durations, sizes and counts for people.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_stay_in_their_columns() {
+    fn times_fit_their_columns() {
         for (ms, text) in [
             (0, "+0.0"),
             (950, "+0.9"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_counts_and_spans_read_like_a_sentence() {
+    fn sizes_counts_and_durations_are_formatted_for_sentences() {
         for (n, text) in [(999, "999 B"), (2_148, "2.1 kB"), (1_400_000, "1.4 MB")] {
             assert_eq!(bytes(n), text);
         }

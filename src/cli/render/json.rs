@@ -1,4 +1,4 @@
-//! JSON on its way to a terminal or a pipe: no character in it can move a cursor or turn the direction of writing.
+//! JSON for a terminal or a pipe; no character of it can move a cursor or turn the direction of writing.
 
 use serde::Serialize;
 
@@ -7,21 +7,21 @@ use super::text::is_invisible;
 /// A value on one line.
 ///
 /// # Errors
-/// When it has no form in JSON.
+/// When the value cannot be serialised.
 pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(|json| escaped(&json))
 }
 
-/// A value in several lines.
+/// A value on several indented lines.
 ///
 /// # Errors
-/// When it has no form in JSON.
+/// When the value cannot be serialised.
 pub(crate) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| escaped(&json))
 }
 
-/// The same JSON, with an escape in place of each character that a terminal obeys or does not show: serde escapes only
-/// those below a space. Outside of strings JSON has none of them but line breaks.
+/// The same JSON with each control or invisible character escaped: serde escapes only those below a space. Outside of
+/// strings, line breaks are the only such characters in JSON.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_or_hides_is_escaped_and_the_value_stays_the_same() {
+    fn control_and_invisible_characters_are_escaped_without_changing_the_value() {
         let value = json!({"a\u{9b}": "x\u{202e}y\u{7f}\u{2066}\u{feff}\u{200f}\u{e0041}\u{1b}[2J\u{2028}é✓\n"});
         for text in [line(&value).unwrap(), pretty(&value).unwrap()] {
             let hidden = |c: char| (c.is_control() && c != '\n') || is_invisible(c);

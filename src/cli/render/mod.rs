@@ -1,9 +1,14 @@
-//! Text for people: timelines, tables and reports. Pure: no terminal, no stream, no clock.
+//! Renders timelines, tables and reports as text. Pure: knows no terminal, no stream and no clock.
+//!
+//! `timeline` turns events into lines as they arrive; `tables` and `report` show what the store returned. All of them
+//! share `style`, `text` (cleaning and cutting), `format` (times and sizes) and `json`.
 
-mod style;
+pub(crate) mod style;
 pub(crate) mod text;
 pub(crate) mod format;
 pub(crate) mod json;
 pub mod timeline;
 pub mod tables;
 pub mod report;
+#[cfg(test)]
+pub(crate) mod tests;

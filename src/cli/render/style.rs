@@ -1,32 +1,66 @@
-//! What a timeline looks like: width, symbols, colours.
+//! How output looks: width, characters, symbols, colours.
 
-/// How a timeline is shown.
+/// How a timeline or a table is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
     pub width: usize,
-    /// No character above 127.
-    pub ascii: bool,
-    /// Colours, for meaning only.
+    pub charset: Charset,
+    /// Colours carry meaning only; nothing is coloured for decoration.
     pub color: bool,
-    /// The whole thinking, not only its first sentence.
+    /// Shows all of the model's thinking instead of its first sentence.
     pub thinking: bool,
-    /// Stages of single-stage chains and the tokens of each call, too.
+    /// Also shows the stages of single-stage chains and the tokens of each call.
     pub verbose: bool,
-    /// Absolute times.
+    /// Shows absolute times instead of the time since the start.
     pub utc: bool,
-    /// The sources of searches.
+    /// Lists the sources of searches.
     pub sources: bool,
 }
 
 impl Default for Style {
-    /// 120 columns, no colour: what a file or a pipe gets.
+    /// What a file or a pipe gets: 120 columns and no colour.
     fn default() -> Self {
-        Self { width: 120, ascii: false, color: false, thinking: false, verbose: false, utc: false, sources: false }
+        Self {
+            width: 120,
+            charset: Charset::Unicode,
+            color: false,
+            thinking: false,
+            verbose: false,
+            utc: false,
+            sources: false,
+        }
     }
 }
 
-/// What a line is about, as one character.
+/// Which characters the output may contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Charset {
+    #[default]
+    Unicode,
+    /// No character above 127.
+    Ascii,
+}
+
+impl Charset {
+    /// `glyph`, or `plain` where only ASCII may be shown.
+    pub(crate) fn pick<'a>(self, glyph: &'a str, plain: &'a str) -> &'a str {
+        match self {
+            Self::Unicode => glyph,
+            Self::Ascii => plain,
+        }
+    }
+
+    pub(crate) fn arrow(self) -> &'static str {
+        self.pick("→", "->")
+    }
+
+    pub(crate) fn ellipsis(self) -> &'static str {
+        self.pick("…", "...")
+    }
+}
+
+/// The kind of a line, as one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     Start,
@@ -45,7 +79,7 @@ pub(super) enum Symbol {
 }
 
 impl Symbol {
-    pub(super) fn glyph(self, ascii: bool) -> &'static str {
+    pub(super) fn glyph(self, charset: Charset) -> &'static str {
         let (glyph, plain) = match self {
             Self::Start => ("●", "*"),
             Self::Thinking => ("∴", "~"),
@@ -61,11 +95,11 @@ impl Symbol {
             Self::End => ("■", "."),
             Self::Unknown => ("·", "-"),
         };
-        if ascii { plain } else { glyph }
+        charset.pick(glyph, plain)
     }
 }
 
-/// What a colour means.
+/// A colour, by its meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Paint {
     #[default]
@@ -83,7 +117,8 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    pub(super) fn over(self, text: &str, color: bool) -> String {
+    /// `text` in this colour, unless the style has no colours.
+    pub(super) fn over(self, text: &str, style: &Style) -> String {
         let code = match self {
             Self::Plain => "",
             Self::Dim => "2",
@@ -92,7 +127,7 @@ impl Paint {
             Self::Yellow => "33",
             Self::Green => "32",
         };
-        if !color || code.is_empty() || text.trim().is_empty() {
+        if !style.color || code.is_empty() || text.trim().is_empty() {
             return text.to_owned();
         }
         format!("\x1b[{code}m{text}\x1b[0m")

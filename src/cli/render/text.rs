@@ -1,16 +1,18 @@
-//! Text of models and tools on its way to a terminal: cleaned, measured, cut, wrapped.
+//! Cleans, measures, cuts and wraps text of models and tools before a terminal shows it.
 //!
-//! Nothing that comes out of [`clean`] can move a cursor, change a colour or turn the direction of writing.
+//! The output of [`clean`] cannot move a cursor, change a colour or turn the direction of writing.
 
 use std::str::Chars;
 
 use unicode_width::UnicodeWidthChar;
 
-/// How far an unterminated control string (a window title, say) may reach before it counts as text.
+use super::style::Charset;
+
+/// A control string (a window title, say) that has no end within so many characters counts as text.
 const MAX_CONTROL_STRING: usize = 4096;
 
 /// `text` without escape sequences, control characters and invisible characters; line breaks stay.
-pub(crate) fn clean(text: &str, ascii: bool) -> String {
+pub(crate) fn clean(text: &str, charset: Charset) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
@@ -21,16 +23,16 @@ pub(crate) fn clean(text: &str, ascii: bool) -> String {
             '\u{9b}' => rest = after_csi(rest),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => rest = after_control_string(rest),
             c if c.is_control() || is_invisible(c) => {}
-            c if ascii && !c.is_ascii() => out.push_str(in_ascii(c)),
+            c if charset == Charset::Ascii && !c.is_ascii() => out.push_str(in_ascii(c)),
             c => out.push(c),
         }
     }
     out
 }
 
-/// `text` cleaned, with every run of white space as one space.
-pub(crate) fn one_line(text: &str, ascii: bool) -> String {
-    clean(text, ascii).split_whitespace().collect::<Vec<_>>().join(" ")
+/// `text` cleaned, with each run of white space replaced by one space.
+pub(crate) fn one_line(text: &str, charset: Charset) -> String {
+    clean(text, charset).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Columns that `text` takes in a terminal.
@@ -38,24 +40,24 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// `text` in at most `columns`; what is cut off leaves an ellipsis.
-pub(crate) fn cut(text: &str, columns: usize, ascii: bool) -> String {
+/// The beginning of `text` in at most `columns`; an ellipsis stands for the rest.
+pub(crate) fn cut(text: &str, columns: usize, charset: Charset) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let ellipsis = ellipsis(ascii);
+    let ellipsis = charset.ellipsis();
     let mut out = head(text, columns.saturating_sub(width(ellipsis)));
     out.truncate(out.trim_end().len());
     out.push_str(ellipsis);
     head(&out, columns)
 }
 
-/// The end of `text` in at most `columns`; what is cut off leaves an ellipsis.
-pub(crate) fn cut_front(text: &str, columns: usize, ascii: bool) -> String {
+/// The end of `text` in at most `columns`; an ellipsis stands for the rest.
+pub(crate) fn cut_front(text: &str, columns: usize, charset: Charset) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let ellipsis = ellipsis(ascii);
+    let ellipsis = charset.ellipsis();
     let mut room = columns.saturating_sub(width(ellipsis));
     let mut tail: Vec<char> = Vec::new();
     for c in text.chars().rev() {
@@ -66,13 +68,13 @@ pub(crate) fn cut_front(text: &str, columns: usize, ascii: bool) -> String {
     format!("{ellipsis}{}", tail.iter().rev().collect::<String>().trim_start())
 }
 
-/// `text` in lines of at most `columns`, broken at spaces where possible; indentation and empty lines stay.
+/// `text` in lines of at most `columns`, broken at spaces where possible; keeps indentation and empty lines.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     text.trim_matches('\n').trim_end().lines().flat_map(|line| wrap_line(line.trim_end(), columns)).collect()
 }
 
-/// The first sentence of `text`; a heading only when nothing else is there.
+/// The first sentence of `text`; a heading only if `text` has nothing else.
 pub(crate) fn first_sentence(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
@@ -114,15 +116,11 @@ fn head(text: &str, columns: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-fn ellipsis(ascii: bool) -> &'static str {
-    if ascii { "..." } else { "…" }
-}
-
 fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// Characters that take no room and change how their neighbours look: directions, joiners, variations, tags.
+/// Characters of no width that change how their neighbours look: directions, joiners, variations, tags.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -162,7 +160,7 @@ fn after_escape(rest: Chars<'_>) -> Chars<'_> {
     }
 }
 
-/// Behind a control sequence: parameters, then one final character.
+/// The text after a control sequence, which is parameters and one final character.
 fn after_csi(mut rest: Chars<'_>) -> Chars<'_> {
     loop {
         let mut next = rest.clone();
@@ -174,7 +172,7 @@ fn after_csi(mut rest: Chars<'_>) -> Chars<'_> {
     }
 }
 
-/// Behind a control string, or where it began when it does not end on this line.
+/// The text after a control string; if it has no end on this line, the text after its beginning.
 fn after_control_string(rest: Chars<'_>) -> Chars<'_> {
     let mut next = rest.clone();
     for _ in 0..MAX_CONTROL_STRING {
@@ -211,24 +209,24 @@ mod tests {
             ("10 %\r20 %\tdone", "10 % 20 % done"),
             ("evil\u{202e}txt.exe zero\u{200b}width", "eviltxt.exe zerowidth"),
         ] {
-            assert_eq!(clean(text, false), cleaned, "{text:?}");
+            assert_eq!(clean(text, Charset::Unicode), cleaned, "{text:?}");
         }
     }
 
     #[test]
     fn ascii_keeps_what_punctuation_means() {
-        assert_eq!(clean("480Mi → 511Mi … “why” é", true), "480Mi -> 511Mi ... \"why\" ?");
+        assert_eq!(clean("480Mi → 511Mi … “why” é", Charset::Ascii), "480Mi -> 511Mi ... \"why\" ?");
     }
 
     #[test]
-    fn cutting_counts_columns_and_leaves_a_mark() {
-        assert_eq!(cut("exactly ten", 11, false), "exactly ten");
-        assert_eq!(cut("exactly ten", 9, false), "exactly…");
-        assert_eq!(cut("exactly ten", 9, true), "exactl...");
-        assert_eq!(cut("磁盘已满", 5, false), "磁盘…");
-        assert_eq!(cut("long", 2, true), "..");
-        assert_eq!(cut_front("the end of it", 8, false), "…d of it");
-        assert_eq!(cut_front("磁盘已满", 5, false), "…已满");
+    fn cutting_counts_columns_and_leaves_an_ellipsis() {
+        assert_eq!(cut("exactly ten", 11, Charset::Unicode), "exactly ten");
+        assert_eq!(cut("exactly ten", 9, Charset::Unicode), "exactly…");
+        assert_eq!(cut("exactly ten", 9, Charset::Ascii), "exactl...");
+        assert_eq!(cut("磁盘已满", 5, Charset::Unicode), "磁盘…");
+        assert_eq!(cut("long", 2, Charset::Ascii), "..");
+        assert_eq!(cut_front("the end of it", 8, Charset::Unicode), "…d of it");
+        assert_eq!(cut_front("磁盘已满", 5, Charset::Unicode), "…已满");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Durations (`30s`, `2m`, `1h`, `90d`), sizes (`512KiB`) and tokens (`128k`) as text.
+//! Parses and formats durations (`30s`, `2m`, `1h`, `90d`), sizes (`512KiB`) and numbers of tokens (`128k`).
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ const DURATIONS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
 
-/// A whole number with a unit; `0` needs none.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+/// Parses a whole number with a unit; `0` needs no unit.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     parse(text, &DURATIONS).map(Duration::from_millis)
 }
 
-/// In the largest unit that gives a whole number.
+/// Formats a duration in the largest unit that gives a whole number.
 pub(crate) fn show_duration(duration: Duration) -> String {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     show(millis, &DURATIONS, "0s")
 }
 
-/// Bytes: a whole number with a unit; a bare number counts bytes.
+/// Parses a size: a whole number with a unit; a number without a unit counts bytes.
 pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     parse(text, &SIZES).or_else(|| text.trim().parse().ok())
 }
 
-/// In the largest unit that gives a whole number.
+/// Formats a size in the largest unit that gives a whole number.
 pub(crate) fn show_bytes(bytes: u64) -> String {
     show(bytes, &SIZES, "0B")
 }
 
-/// Tokens: a whole number, perhaps of thousands or millions.
+/// Parses a number of tokens: a whole number, of thousands with `k` or of millions with `M`.
 pub(super) fn parse_tokens(text: &str) -> Option<u64> {
     parse(text, &TOKENS)
 }
 
-/// In the largest unit that gives a whole number.
+/// Formats a number of tokens in the largest unit that gives a whole number.
 pub(crate) fn show_tokens(tokens: u64) -> String {
     show(tokens, &TOKENS, "0")
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_back_as_they_are_shown() {
+    fn durations_parse_as_they_are_shown() {
         for (text, millis) in
             [("0s", 0), ("1ms", 1), ("90s", 90_000), ("2m", 120_000), ("1h", 3_600_000), ("90d", 7_776_000_000)]
         {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_back_as_they_are_shown() {
+    fn sizes_parse_as_they_are_shown() {
         for (text, bytes) in [("0B", 0), ("1023B", 1_023), ("512KiB", 524_288), ("8MiB", 8 << 20), ("3GiB", 3 << 30)] {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
             assert_eq!(show_bytes(bytes), text);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_read_back_as_they_are_shown() {
+    fn tokens_parse_as_they_are_shown() {
         for (text, tokens) in [("0", 0), ("8192", 8_192), ("128k", 128_000), ("1M", 1_000_000)] {
             assert_eq!(parse_tokens(text), Some(tokens), "{text}");
             assert_eq!(show_tokens(tokens), text);

@@ -1,4 +1,4 @@
-//! What the tools of the provider itself do in a recorded answer.
+//! The output of provider-native tools in a recorded answer: code, searches and pages.
 
 use serde::Deserialize;
 
@@ -8,51 +8,49 @@ use crate::investigation::native::Source;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
-    /// The program.
+    /// The text of the program.
     pub code: String,
-    /// As the provider names it; empty when it does not say.
+    /// The provider's name of the language; may be empty.
     #[serde(default)]
     pub language: String,
-    /// Of the execution; empty when the provider does not say one.
+    /// The provider's id of the execution; may be empty.
     #[serde(default)]
     pub id: String,
 }
 
-/// What came of it.
+/// The result of code that the provider ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodeResult {
-    /// What it printed.
+    /// The output of the program.
     pub result: String,
-    /// The provider's word for how it went, as `OUTCOME_OK`; empty when it does not say.
+    /// The provider's outcome, such as `OUTCOME_OK`; may be empty.
     pub outcome: String,
-    /// Of the execution; empty when the provider does not say one.
+    /// The provider's id of the execution; may be empty.
     pub id: String,
 }
 
-/// What the answer rests on. Comes behind the text that it speaks of.
+/// The sources of the answer. They follow the text that cites them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Research {
-    /// What was searched for; empty when pages were read without a search.
+    /// The search queries; empty if the provider read pages without a search.
     pub queries: Vec<String>,
-    /// The pages.
     pub sources: Vec<Source>,
-    /// Which text rests on which pages.
+    /// Which text cites which pages.
     pub supports: Vec<Resting>,
     /// The provider's HTML for its search suggestions.
     pub search_widget: String,
 }
 
-/// A piece of the text and the pages that it rests on.
+/// A part of the text and the pages that it cites.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Resting {
-    /// The piece.
     pub text: String,
-    /// Indices into the pages.
+    /// Indices into [`Research::sources`].
     pub sources: Vec<i32>,
-    /// Where the recording says that it begins and ends, in bytes; else where it stands in the text so far, each piece
-    /// behind the one before it if it can.
+    /// Begin and end in bytes. Without them the part is searched in the text so far, behind the previous part if
+    /// possible.
     pub bytes: Option<(i32, i32)>,
 }

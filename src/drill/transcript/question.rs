@@ -1,4 +1,4 @@
-//! What a transcript says to follow-up questions.
+//! A transcript's answers to follow-up questions.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::{Answer, TranscriptError, answers, read};
 /// A recorded conversation about a follow-up question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// A question that contains this text, in any case, gets it.
+    /// A question that contains this text gets the answers; upper and lower case are equal.
     pub matches: String,
-    /// As those of the transcript.
+    /// Indexed as the answers of the transcript.
     pub answers: Vec<Answer>,
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use crate::drill::transcript::{Chunk, Transcript};
 
     #[test]
-    fn a_transcript_says_what_is_answered_to_a_question() {
+    fn a_transcript_has_answers_to_questions() {
         let text =
             "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, answers: [{chunks: [{text: b}]}]}]";
         let answer = Answer { chunks: vec![Chunk::Text("b".into())], ..Answer::default() };

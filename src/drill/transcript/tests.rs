@@ -1,4 +1,4 @@
-//! Transcripts in every form, and what is none.
+//! Tests of transcripts: every key of the format, its faults, and the built-in drills.
 
 use serde_json::{Map, json};
 
@@ -10,7 +10,7 @@ use crate::investigation::prompt::{Briefing, prompts};
 use crate::investigation::react;
 
 #[test]
-fn a_transcript_says_what_happens_in_each_answer() {
+fn every_key_of_a_transcript_is_read() {
     let text = "
 name: short
 match: DiskFull
@@ -58,7 +58,7 @@ answers:
 }
 
 #[test]
-fn arguments_are_sent_as_json_and_a_string_as_it_stands() {
+fn arguments_are_sent_as_json_and_a_string_unchanged() {
     let text = |arguments| Call { tool: "a.b".into(), arguments }.arguments_text();
     assert_eq!(text(json!({"n": 1})), r#"{"n":1}"#);
     assert_eq!(text(json!("{broken")), "{broken");
@@ -66,7 +66,7 @@ fn arguments_are_sent_as_json_and_a_string_as_it_stands() {
 }
 
 #[test]
-fn a_fault_says_where_it_is_and_what_is_accepted() {
+fn a_fault_has_its_path_and_what_is_accepted() {
     let fault = |text: &str| Transcript::parse(text).unwrap_err().to_string();
     assert_eq!(
         fault("name: x\nanswers: [\n"),
@@ -83,7 +83,7 @@ fn a_fault_says_where_it_is_and_what_is_accepted() {
     );
     assert_eq!(
         fault("name: x\nanswers:\n  - chunks: [{wait: 3 weeks}]\n"),
-        "transcript: answers[0].chunks[0]: bad duration '3 weeks', expected a number with ms, s or m, like 300ms"
+        "transcript: answers[0].chunks[0]: '3 weeks' is not a duration such as 300ms, 2s, 1m"
     );
     assert_eq!(
         fault("name: x\nanswers:\n  - conclusion: {chunks: [{cut: false}]}\n"),
@@ -107,7 +107,7 @@ fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
 }
 
 #[test]
-fn a_transcript_of_an_agent_is_for_its_prompt_only_whatever_its_strategy() {
+fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
     let transcript = |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
     for strategy in Strategy::ALL {
         let briefing =
@@ -123,7 +123,7 @@ fn system_message(briefing: &Briefing<'_>) -> String {
 }
 
 #[test]
-fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
+fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
     for drill in BUILTIN {
         let (evidence, transcripts) = (drill.evidence().unwrap(), builtin(drill.name).unwrap().unwrap());
         let asked = transcripts.iter().flat_map(|each| &each.questions).flat_map(|question| &question.answers);
@@ -137,7 +137,7 @@ fn every_call_of_a_built_in_transcript_is_answered_by_the_evidence_beside_it() {
     }
 }
 
-/// The calls of an answer, bound or written down.
+/// The calls of an answer, native or written as text.
 fn calls(answer: &Answer) -> Vec<(String, Map<String, Value>)> {
     let of = |chunk: &Chunk| match chunk {
         Chunk::Call(call) => Some((call.tool.clone(), call.arguments.as_object().unwrap().clone())),

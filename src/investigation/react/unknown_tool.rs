@@ -70,7 +70,7 @@ fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
         .or_else(|| only(&|name| name == word))
         .or_else(|| only(&|name| !word.is_empty() && last(name) == last(word)))
         .or_else(|| {
-            let near = named.iter().map(|(name, tool)| (slips(word, name), name.chars().count(), *tool));
+            let near = named.iter().map(|(name, tool)| (strsim::levenshtein(word, name), name.chars().count(), *tool));
             near.filter(|(slips, length, _)| *slips <= length.div_ceil(5)).min().map(|(_, _, tool)| tool)
         })
 }
@@ -80,23 +80,6 @@ fn normal(name: &str) -> String {
     let name = name.trim().to_lowercase().replace("__", ".").replace([':', '/'], ".").replace('-', "_");
     let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);
     name.trim_matches('.').to_owned()
-}
-
-/// Insertions, deletions and replacements that turn `from` into `to`.
-fn slips(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (row, a) in (1..).zip(from.chars()) {
-        let mut line = vec![row];
-        let mut left = row;
-        for (b, pair) in to.iter().zip(above.windows(2)) {
-            let (diagonal, up) = (pair.first().copied().unwrap_or(row), pair.last().copied().unwrap_or(row));
-            left = (left + 1).min(up + 1).min(diagonal + usize::from(a != *b));
-            line.push(left);
-        }
-        above = line;
-    }
-    above.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -137,13 +120,6 @@ mod tests {
             assert_eq!(meant(action, &tools), expected, "{action}");
         }
         assert_eq!(meant(&"a.".repeat(1_000_000), &tools), None);
-    }
-
-    #[test]
-    fn slips_are_counted_one_by_one() {
-        for (from, to, count) in [("", "", 0), ("", "ab", 2), ("abc", "abc", 0), ("abc", "axc", 1), ("ab", "b", 1)] {
-            assert_eq!(slips(from, to), count, "{from} {to}");
-        }
     }
 
     #[test]

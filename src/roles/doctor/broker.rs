@@ -1,4 +1,4 @@
-//! The broker, its streams and who works on them.
+//! Checks the broker, its streams and the workers that are connected to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,31 +10,24 @@ use super::{Check, Verdict};
 use crate::bus::{self, Nats, TopologySettings};
 use crate::roles::connect::Addresses;
 
-/// Workers speak every five seconds.
-const LISTEN: Duration = Duration::from_secs(6);
-/// Smaller servers take no alert of the default size.
-const MIN_PAYLOAD: usize = 1024 * 1024;
+/// Long enough for a status of every worker, which are sent every five seconds.
+const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
+/// A smaller limit refuses alerts of the default maximum size.
+const MIN_PAYLOAD_BYTES: usize = 1024 * 1024;
 
-/// The connection that all checks of the broker share.
+/// The connection that the checks of the broker share.
 pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, String>>>;
 
-/// Begins to connect.
 pub(super) fn connect(addresses: Arc<Addresses>) -> Connecting {
-    async move { addresses.nats_for_command("doctor").await.map_err(|error| error.root_message()) }.boxed().shared()
+    async move { addresses.nats_for_command("doctor").await.map_err(|error| own_message(&error)) }.boxed().shared()
 }
 
-trait RootMessage {
-    fn root_message(&self) -> String;
+/// The adapter's message; the command line's advice is the fix of the check.
+fn own_message(error: &anyhow::Error) -> String {
+    error.downcast_ref::<bus::Error>().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-impl RootMessage for anyhow::Error {
-    /// The adapter's own words; what the command line adds to them is the fix here.
-    fn root_message(&self) -> String {
-        self.downcast_ref::<bus::Error>().map_or_else(|| self.to_string(), ToString::to_string)
-    }
-}
-
-/// The server.
+/// Checks the version, the round trip and the largest message of the server.
 pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<Check> {
     let nats = match nats.await {
         Ok(nats) => nats,
@@ -43,22 +36,22 @@ pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<C
         }
     };
     let info = nats.server();
-    let about = format!("{} at {}", info.version, addresses.shown_nats());
+    let about = format!("{} at {}", info.version, addresses.redacted_nats());
     match nats.rtt().await {
         Ok(rtt) => {
             let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
             let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
-            let verdict = if info.max_payload < MIN_PAYLOAD { Verdict::Warn } else { Verdict::Ok };
+            let verdict = if info.max_payload < MIN_PAYLOAD_BYTES { Verdict::Warn } else { Verdict::Ok };
             vec![Check::new("nats", verdict, detail)]
         }
         Err(error) => vec![Check::new("nats", Verdict::Fail, format!("{about}: {error}"))],
     }
 }
 
-/// Every stream and consumer that is not as it must be, or one line for all of them.
+/// Reports each stream and consumer with a fault, or one line for all of them.
 pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Vec<Check> {
     let Ok(nats) = nats.await else {
-        return vec![Check::new("streams", Verdict::Warn, "not looked at: nats is unavailable")];
+        return vec![Check::new("streams", Verdict::Warn, "not checked: nats is unavailable")];
     };
     let examined = match nats.inspect_topology(&settings.unwrap_or_default()).await {
         Ok(examined) => examined,
@@ -76,7 +69,7 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     };
     let (single, unbounded) = (weak(bus::Weakness::OneCopy), weak(bus::Weakness::Unbounded));
     vec![if !single.is_empty() {
-        let detail = format!("{detail}; one copy on a cluster, which a lost disk takes along: {single}");
+        let detail = format!("{detail}; one copy on a cluster, which is lost with its disk: {single}");
         Check::new("streams", Verdict::Warn, detail).fix("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate")
     } else if !unbounded.is_empty() {
         let detail = format!("{detail}; no max_bytes, so that they may fill the disk: {unbounded}");
@@ -102,17 +95,17 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
     }
 }
 
-/// Who said that it is there.
+/// Counts the workers that send their status.
 pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
     let Ok(nats) = nats.await else {
-        return vec![Check::new("workers", Verdict::Warn, "not looked at: nats is unavailable")];
+        return vec![Check::new("workers", Verdict::Warn, "not checked: nats is unavailable")];
     };
-    let workers = match nats.workers(LISTEN).await {
+    let workers = match nats.workers(WORKER_STATUS_TIMEOUT).await {
         Ok(workers) => workers,
         Err(error) => return vec![Check::new("workers", Verdict::Fail, error.to_string())],
     };
     if workers.is_empty() {
-        let detail = format!("none was heard of in {} s: alerts wait in the queue", LISTEN.as_secs());
+        let detail = format!("none sent its status within {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
         return vec![Check::new("workers", Verdict::Warn, detail).fix("tarsy worker")];
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();

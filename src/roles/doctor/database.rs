@@ -1,4 +1,4 @@
-//! The database.
+//! Checks the database: its schema, its rights, its clock and its round trip.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::{Check, Verdict};
 use crate::roles::connect::Addresses;
 use crate::store::{DatabaseReport, Error, Schema, diagnose};
 
-/// Clocks that differ by more make times hard to compare. Leases go by the database's clock alone.
-const SKEW_MS: u64 = 2_000;
+/// A larger difference of the clocks makes times hard to compare. Leases use the database's clock only.
+const MAX_SKEW_MS: u64 = 2_000;
 
 pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
     let options = match addresses.database_for_command("doctor") {
@@ -38,15 +38,15 @@ fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
         (Err(Error::SchemaTooNew(_)), _) => check(Verdict::Fail, detail).fix("run a newer tarsy"),
         (Err(_), _) => check(Verdict::Fail, detail).fix("tarsy migrate"),
         (Ok(_), _) if found.is_read_only => {
-            check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("name the server that does: DATABASE_URL")
+            check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("set DATABASE_URL to the primary server")
         }
-        (Ok(_), Some(lacking)) => check(Verdict::Warn, format!("{detail}; as a worker's: {lacking}")).fix(fix(lacking)),
+        (Ok(_), Some(lacking)) => check(Verdict::Warn, format!("{detail}; for a worker: {lacking}")).fix(fix(lacking)),
         (Ok(_), None) if found.loses_commits_at_failover => {
-            let risk = "no commit waits for the standby: a failover may lose the last ones";
+            let risk = "commits do not wait for the standby: a failover may lose the last ones";
             check(Verdict::Warn, format!("{detail}; {risk}")).fix("set synchronous_standby_names on the server")
         }
-        (Ok(_), None) if skew > SKEW_MS => {
-            check(Verdict::Warn, detail).fix("set the clocks of both machines by the same source")
+        (Ok(_), None) if skew > MAX_SKEW_MS => {
+            check(Verdict::Warn, detail).fix("synchronise the clocks of both machines")
         }
         (Ok(_), None) => check(Verdict::Ok, detail),
     }

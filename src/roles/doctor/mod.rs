@@ -1,6 +1,6 @@
-//! `tarsy doctor`: looks at everything that tarsy needs, changes nothing, and says what to do about what is wrong.
+//! `tarsy doctor`: checks everything that tarsy needs, changes nothing, and suggests a fix for each fault.
 //!
-//! Every check is bounded and none waits for another, but for those that ask the same broker.
+//! Each check has a time limit and runs beside the others; the checks of the broker share one connection.
 
 mod broker;
 mod database;
@@ -19,31 +19,28 @@ use serde::Serialize;
 use super::connect::{Addresses, topology};
 use crate::config::{Config, Faults, describe, process_env};
 
-/// The longest that a check may take.
-const LONGEST: Duration = Duration::from_secs(9);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// What was looked at, and how it is.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// `nats`, `mcp k8s`
+    /// The name of the check, such as `nats` or `mcp k8s`.
     pub check: String,
-    /// How it is.
     pub verdict: Verdict,
-    /// What was found, in one line.
+    /// The finding in one line.
     pub detail: String,
-    /// What to do about it.
+    /// How to repair the fault.
     pub fix: Option<String>,
 }
 
-/// How something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
     Ok,
-    /// It works, and somebody should know.
+    /// The part works, but an operator should know of the finding.
     Warn,
-    /// It does not work.
+    /// The part does not work.
     Fail,
 }
 
@@ -57,11 +54,11 @@ impl Check {
     }
 }
 
-/// The checks, each as soon as it and those before it are done.
+/// Runs the checks and returns their results in a fixed order.
 pub fn run(addresses: &Addresses, file: Option<PathBuf>) -> impl Stream<Item = Check> + use<> {
     let (first, config) = config(file);
     let addresses = Arc::new(addresses.clone());
-    // What does not depend on the file is looked at although the file is wrong.
+    // The other checks run even if the configuration has faults.
     let config = Arc::new(config);
     let mut checks = FuturesOrdered::new();
     checks.push_back(ready(vec![first]).boxed());
@@ -83,9 +80,9 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>) -> impl Stream<Item = C
     })
 }
 
-/// One line, and no password of an address in it.
+/// The check with each text on one line and without passwords of the addresses.
 fn tidy(check: Check, addresses: &Addresses) -> Check {
-    let tidied = |text: &str| addresses.hide(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let tidied = |text: &str| addresses.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     Check { detail: tidied(&check.detail), fix: check.fix.as_deref().map(tidied), ..check }
 }
 
@@ -97,7 +94,7 @@ fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
             let count = faults.len();
             let first = faults.first().map(|fault| format!("{} {}", fault.key, fault.problem)).unwrap_or_default();
             let detail = format!("{name}: {count} fault{}: {first}", if count == 1 { "" } else { "s" });
-            (Check::new("config", Verdict::Fail, detail).fix("tarsy config check tells all of them"), None)
+            (Check::new("config", Verdict::Fail, detail).fix("run: tarsy config check"), None)
         }
     }
 }
@@ -108,8 +105,8 @@ fn bounded(
 ) -> futures_util::future::BoxFuture<'static, Vec<Check>> {
     let name = name.to_owned();
     async move {
-        tokio::time::timeout(LONGEST, check).await.unwrap_or_else(|_| {
-            vec![Check::new(name, Verdict::Fail, format!("no answer within {} s", LONGEST.as_secs()))]
+        tokio::time::timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| {
+            vec![Check::new(name, Verdict::Fail, format!("no answer within {} s", CHECK_TIMEOUT.as_secs()))]
         })
     }
     .boxed()

@@ -1,4 +1,4 @@
-//! The LLM service, and the keys that providers need.
+//! Checks the LLM service and the keys of the providers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) async fn check(address: String, config: Arc<Option<Config>>) -> Vec<C
         Err(error) => return vec![Check::new("llm-service", Verdict::Fail, error.to_string())],
     };
     if !client.serving().await {
-        let failed = Check::new("llm-service", Verdict::Fail, format!("{address} does not serve"));
+        let failed = Check::new("llm-service", Verdict::Fail, format!("no answer from {address}"));
         return vec![failed.fix("tarsy llm-service, or set TARSY_LLM_ADDR")];
     }
     let missing = config.as_ref().as_ref().map(missing_keys).unwrap_or_default();
@@ -23,13 +23,13 @@ pub(super) async fn check(address: String, config: Arc<Option<Config>>) -> Vec<C
         let replays = if only_replays { "; replays recordings, no model is asked" } else { "" };
         Check::new("llm-service", Verdict::Ok, format!("serving at {address}{replays}"))
     } else {
-        // The service may run elsewhere, with variables of its own.
+        // The service may run on another machine with other variables.
         let detail = format!("serving at {address}; not set here: {}", missing.join(", "));
         Check::new("llm-service", Verdict::Warn, detail).fix("the LLM service needs these variables")
     }]
 }
 
-/// Variables of providers that some chain may use, with the providers that need them.
+/// The missing variables with keys, each with the providers that need it.
 fn missing_keys(config: &Config) -> Vec<String> {
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, provider) in &config.llm_providers {
@@ -41,7 +41,7 @@ fn missing_keys(config: &Config) -> Vec<String> {
     missing.into_iter().map(|(key, providers)| format!("{key} (provider {})", providers.join(", "))).collect()
 }
 
-/// Whether every provider that some chain may use is a recording.
+/// Whether every provider in use replays a recording.
 fn only_replays(config: &Config) -> bool {
     let mut used = config.llm_providers.iter().filter(|(name, _)| is_used(config, name)).peekable();
     used.peek().is_some() && used.all(|(_, provider)| provider.backend == Backend::Scripted)

@@ -1,4 +1,4 @@
-//! One MCP server.
+//! Checks one MCP server and the tools that it lists.
 
 use std::sync::Arc;
 
@@ -26,17 +26,17 @@ fn found(check: String, Inventory { tools, unknown }: &Inventory) -> Check {
     let withheld = tools.iter().filter(|tool| !tool.offered).count();
     let mut detail = format!("stdio, {} tools, {read_only} read-only", tools.len());
     if withheld > 0 {
-        detail.push_str(&format!("; {withheld} not offered (tarsy tools says why)"));
+        detail.push_str(&format!("; {withheld} not offered (tarsy tools shows the reasons)"));
     }
     if !unknown.is_empty() {
         let detail = format!("{detail}; the server has no tool of these names: {}", unknown.join(", "));
-        return Check::new(check, Verdict::Warn, detail).fix("tarsy tools shows the names that it has");
+        return Check::new(check, Verdict::Warn, detail).fix("tarsy tools shows the names of its tools");
     }
     if tools.iter().any(|tool| tool.offered) {
         return Check::new(check, Verdict::Ok, detail);
     }
     Check::new(check, Verdict::Warn, format!("{detail}: a model can call none"))
-        .fix("name those that change nothing in its read_only, or those that may be called all the same in its allow")
+        .fix("list tools that change nothing in read_only, or other tools that may be called in allow")
 }
 
 fn chains_with(config: &Config, server: &str) -> String {

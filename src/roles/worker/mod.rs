@@ -19,7 +19,7 @@ use self::gauges::{show_load, show_queue};
 use self::intake::ConfiguredIntake;
 use self::start::{Reached, reach};
 use super::connect::Addresses;
-use super::shutdown::{Signals, say_ready};
+use super::shutdown::{Signals, print_ready};
 use crate::bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamDelivery, JetStreamFeed, JetStreamQueue, WorkerPresence,
 };
@@ -98,7 +98,7 @@ pub async fn run_with<I: Intake>(
     let result = tokio::select! {
         reached = reach(&options, &config, &ready) => match reached {
             Ok(reached) => {
-                say_ready(telemetry.address())?;
+                print_ready(telemetry.address())?;
                 Worker { name: options.name.clone(), reached, reader }.work(config, ready, signals).await
             }
             Err(error) => Err(error),

@@ -70,7 +70,7 @@ async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
     };
     let options =
         worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };
-    worker::run_with(options, config, shutdown::on_signals(false).unwrap(), Mortal).await.unwrap();
+    worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), Mortal).await.unwrap();
     // As main does: a database call that hangs must not hold the process.
     std::process::exit(0);
 }

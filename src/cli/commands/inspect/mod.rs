@@ -1,4 +1,4 @@
-//! `tarsy inspect`: what tarsy makes of an input, as JSON, without a server.
+//! `tarsy inspect`: shows as JSON how tarsy reads an alert or an answer, without a server.
 
 mod stream;
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::reach::print;
+use super::output::print;
 use super::{load_config, submit};
 use crate::bus;
 use crate::cli::args::{GlobalArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs};
@@ -28,7 +28,7 @@ pub(super) fn run(global: &GlobalArgs, command: InspectCommand) -> anyhow::Resul
     }
 }
 
-/// The message that the options describe.
+/// The message that the arguments describe.
 fn received(args: &InspectAlertArgs) -> Received {
     let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
     let headers =
@@ -43,7 +43,7 @@ fn received(args: &InspectAlertArgs) -> Received {
     }
 }
 
-/// The same steps as a worker's intake, without a worker.
+/// Takes the same steps as the intake of a worker.
 fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
     let mask = secrets::mask(&load_config(global)?, None)?;
     let body = submit::read(&args.file)?;
@@ -67,7 +67,7 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-/// Any bytes are an answer: a model's text is UTF-8, and what is not is shown as what it would become.
+/// Reads any bytes as an answer; invalid UTF-8 is replaced.
 fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     let text = submit::read(&args.file)?;
     let offered = args.tools.as_ref().map(|names| names.iter().filter_map(|name| offered(name)).collect::<Vec<_>>());
@@ -76,7 +76,7 @@ fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A tool of which nothing is known but its name.
+/// A tool with a name and nothing else.
 fn offered(name: &str) -> Option<ToolSpec> {
     let name = name.trim().to_owned();
     let spec =

@@ -1,4 +1,4 @@
-//! `tarsy inspect stream`: what the timeline tells of an answer, without a worker.
+//! `tarsy inspect stream`: the timeline events of a model's answer, without a worker.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::args::{Controller, InspectStreamArgs};
-use crate::cli::commands::reach::print_json;
+use crate::cli::commands::output::print_json;
 use crate::cli::commands::submit;
 use crate::cli::exit::Exit;
 use crate::engine::ports::ModelError;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
     if chunks.is_empty() {
         return Ok(Exit::Done);
     }
-    for (number, event) in (1..).zip(told(strategy(args.controller), assemble(chunks))) {
+    for (number, event) in (1..).zip(projected(strategy(args.controller), assemble(chunks))) {
         let EventDraft { event_type, content, metadata, .. } = event;
         print_json(&Event { event_type, content, metadata, sequence_number: number })?;
     }
@@ -60,9 +60,9 @@ fn strategy(controller: Controller) -> Strategy {
     }
 }
 
-/// The events of the first answer of an execution, as the loop makes them.
-fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft> {
-    let tools = reply.as_ref().map(|answer| asked_for(strategy, answer)).unwrap_or_default();
+/// The events of an answer that is the first of its execution.
+fn projected(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft> {
+    let tools = reply.as_ref().map(|answer| called_tools(strategy, answer)).unwrap_or_default();
     let mut state = State::replay(Arc::new(plan(strategy, tools)), None, Vec::<Entry>::new());
     if let Decision::Append(opening) = decide(&state) {
         opening.into_iter().for_each(|entry| state.apply(entry));
@@ -79,8 +79,8 @@ fn told(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<EventDraft
     narrate(&state, &entries, &Measured::default())
 }
 
-/// The tools that the answer asks for: there is no list here, so every name of the right form is a known one.
-fn asked_for(strategy: Strategy, answer: &Answer) -> Vec<String> {
+/// The tools that the answer calls. There is no list of tools here, so every name of the right form counts as offered.
+fn called_tools(strategy: Strategy, answer: &Answer) -> Vec<String> {
     match strategy {
         Strategy::React => {
             let reply = react::read(&answer.text, None);

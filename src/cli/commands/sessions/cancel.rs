@@ -1,35 +1,47 @@
-//! `tarsy sessions cancel`: asks by two ways at once, either of which suffices.
-
-use std::time::Duration;
+//! `tarsy sessions cancel`: requests the end of a session in the database and over the broker; either one suffices.
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
-use crate::cli::commands::addresses;
-use crate::cli::commands::reach::{Database, note, print, print_json};
+use crate::cli::commands::database::Database;
+use crate::cli::commands::output::{note, print, print_json};
 use crate::cli::commands::watch::follow::interrupted;
+use crate::cli::commands::{addresses, one_line_error};
 use crate::cli::exit::Exit;
+use crate::cli::render::tables::table::status_word;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
-use crate::store::{AlertReport, CancelAnswer, Store};
+use crate::store::{CancelAnswer, Store};
 
-/// What became of a request.
-struct Asked {
+/// What became of a cancel request.
+enum CancelState {
+    /// The session runs and will end.
+    Requested,
+    /// The alert is queued; its session will end when it is opened.
+    Queued,
+    /// No worker has seen the alert; the request waits for it.
+    Unseen,
+    /// The session ended earlier, with this status.
+    Over(String),
+    /// The alert belongs to this session, which continues.
+    Joined(SessionId),
+    /// Neither the database nor the queue knows the session.
+    Unknown,
+}
+
+struct CancelRequest {
     session: SessionId,
-    outcome: &'static str,
-    /// For people.
-    said: String,
-    joined: Option<SessionId>,
-    /// What each way says when it fails.
-    database: Option<String>,
-    broker: Option<String>,
-    exit: Exit,
+    state: CancelState,
+    /// Why the database did not store the request.
+    database_error: Option<String>,
+    /// Why the broker did not store the request.
+    broker_error: Option<String>,
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow::Result<Exit> {
-    // Without a database there is still the broker, for who knows the whole id.
+    // Without a database the broker can still take a request for a whole id.
     let database = Database::of(global, "sessions");
     let session = match (args.session.whole(), &database) {
         (Some(session), _) => session,
@@ -37,113 +49,148 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
         (None, Err(error)) => bail!("only a whole id can be cancelled without the database: {error:#}"),
     };
     let addresses = addresses(global);
-    let answers = async {
+    let state = async {
         match &database {
-            Ok(database) => ask_database(database, session).await,
+            Ok(database) => request_in_database(database, session).await,
             Err(error) => Err(anyhow::anyhow!("{error:#}")),
         }
     };
     // Connecting changes nothing, so it need not wait for the database.
-    let (answer, nats) = tokio::join!(answers, addresses.nats_for_command("cancel"));
-    let asked = request(session, answer, nats.as_ref()).await?;
-    for (way, error) in [("the database", &asked.database), ("the broker", &asked.broker)] {
+    let (state, nats) = tokio::join!(state, addresses.nats_for_command("cancel"));
+    let request = request(session, state, nats.as_ref()).await?;
+    for (way, error) in [("the database", &request.database_error), ("the broker", &request.broker_error)] {
         if let Some(error) = error {
-            note(&format!("{way} did not take the request: {error}"))?;
+            note(&format!("{way} did not store the request: {error}"))?;
         }
     }
-    let waits = args.wait && asked.exit == Exit::Done && matches!(asked.outcome, "asked" | "queued");
-    if args.json && !waits {
-        print_json(&asked.json(None))?;
-    } else if waits {
-        note(&asked.said)?;
-    } else {
-        print(std::slice::from_ref(&asked.said))?;
+    if !args.wait || !request.state.is_stored() {
+        if args.json {
+            print_json(&request.json(None))?;
+        } else {
+            print(&[request.state.describe(session)])?;
+        }
+        return Ok(request.state.exit());
     }
-    if !waits {
-        return Ok(asked.exit);
-    }
-    let nats = nats.context("only the broker tells when it is over")?;
-    wait(&nats, database.ok(), asked, &args).await
+    note(&request.state.describe(session))?;
+    let nats = nats.context("without the broker the end of the session cannot be followed")?;
+    wait(&nats, database.ok(), &request, &args).await
 }
 
-impl Asked {
+impl CancelState {
+    /// Whether a request is stored and has not been carried out.
+    fn is_stored(&self) -> bool {
+        match self {
+            Self::Requested | Self::Queued | Self::Unseen => true,
+            Self::Over(_) | Self::Joined(_) | Self::Unknown => false,
+        }
+    }
+
+    /// The word in the JSON output.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Requested => "asked",
+            Self::Queued | Self::Unseen => "queued",
+            Self::Over(_) => "over",
+            Self::Joined(_) => "joined",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn describe(&self, session: SessionId) -> String {
+        let short = session.short();
+        match self {
+            Self::Requested => format!("session {short} is asked to cancel: tarsy watch {short} shows its end"),
+            Self::Queued => {
+                format!("alert {short} is still queued: the request is stored and takes effect when it is opened")
+            }
+            Self::Unseen => format!(
+                "no worker has seen {short} yet: the request is stored and takes effect if it is opened within 24 hours"
+            ),
+            Self::Over(status) => over(session, status),
+            Self::Joined(target) => {
+                let target = target.short();
+                format!(
+                    "alert {short} joined session {target}, which continues: tarsy sessions cancel {target} ends it for \
+                     every alert that it investigates"
+                )
+            }
+            Self::Unknown => format!("there is no session {session}, and nothing is queued"),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Requested | Self::Queued | Self::Unseen => Exit::Done,
+            Self::Over(status) if status == "cancelled" => Exit::Done,
+            Self::Over(_) | Self::Joined(_) | Self::Unknown => Exit::Failed,
+        }
+    }
+}
+
+impl CancelRequest {
+    /// `status` is the final status of the session, if the command has waited for it.
     fn json(&self, status: Option<&str>) -> serde_json::Value {
+        let joined = match &self.state {
+            CancelState::Joined(target) => Some(target),
+            CancelState::Requested
+            | CancelState::Queued
+            | CancelState::Unseen
+            | CancelState::Over(_)
+            | CancelState::Unknown => None,
+        };
         json!({
-            "session_id": self.session, "outcome": self.outcome, "status": status,
-            "joined_session_id": self.joined, "database_error": self.database, "broker_error": self.broker,
+            "session_id": self.session, "outcome": self.state.as_str(), "status": status,
+            "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,
         })
     }
 }
 
-async fn ask_database(
-    database: &Database,
-    session: SessionId,
-) -> anyhow::Result<(CancelAnswer, Option<Box<AlertReport>>)> {
-    let answer = database.ask(database.store.request_cancel(session)).await?;
-    let report = match answer {
-        CancelAnswer::Ended => database.ask(database.store.report(session)).await?,
-        CancelAnswer::Requested | CancelAnswer::Joined(_) | CancelAnswer::Undecided | CancelAnswer::Unknown => None,
-    };
-    Ok((answer, report.map(Box::new)))
+fn over(session: SessionId, status: &str) -> String {
+    format!("session {} is over: {}", session.short(), status_word(status))
 }
 
-/// Publishes the request unless the database says that there is nothing to cancel.
+/// Stores the request in the database; a queued or unknown alert has no row that could keep it.
+async fn request_in_database(database: &Database, session: SessionId) -> anyhow::Result<CancelState> {
+    Ok(match database.call(database.store.request_cancel(session)).await? {
+        CancelAnswer::Requested => CancelState::Requested,
+        CancelAnswer::Joined(target) => CancelState::Joined(target),
+        CancelAnswer::Undecided => CancelState::Queued,
+        CancelAnswer::Unknown => CancelState::Unseen,
+        CancelAnswer::Ended => {
+            let report = database.call(database.store.report(session)).await?;
+            let ended = report.and_then(|report| report.session);
+            CancelState::Over(ended.map_or_else(|| "ended".to_owned(), |session| session.status))
+        }
+    })
+}
+
+/// Publishes the request, unless the database knows that there is nothing to cancel.
 async fn request(
     session: SessionId,
-    answer: anyhow::Result<(CancelAnswer, Option<Box<AlertReport>>)>,
+    state: anyhow::Result<CancelState>,
     nats: Result<&Nats, &anyhow::Error>,
-) -> anyhow::Result<Asked> {
-    let short = session.short();
-    let nothing =
-        |outcome, said, joined, exit| Asked { session, outcome, said, joined, database: None, broker: None, exit };
-    let (known, database) = match answer {
-        Ok((CancelAnswer::Joined(target), _)) => {
-            let target_short = target.short();
-            let said = format!(
-                "alert {short} joined session {target_short}, which goes on: tarsy sessions cancel {target_short} ends it \
-                 for every alert that it investigates"
-            );
-            return Ok(nothing("joined", said, Some(target), Exit::Failed));
-        }
-        Ok((CancelAnswer::Ended, report)) => {
-            let status = report.and_then(|report| report.session).map_or_else(|| "ended".to_owned(), |s| s.status);
-            let exit = if status == "cancelled" { Exit::Done } else { Exit::Failed };
-            let said = format!("session {short} is over: {}", status.replace('_', " "));
-            return Ok(nothing("over", said, None, exit));
-        }
-        Ok((answer, _)) => (Some(answer), None),
-        Err(error) => (None, Some(crate::cli::commands::told(&error))),
+) -> anyhow::Result<CancelRequest> {
+    let (state, database_error) = match state {
+        Ok(CancelState::Unseen) if is_queue_empty(nats).await => (CancelState::Unknown, None),
+        Ok(state) => (state, None),
+        Err(error) => (CancelState::Requested, Some(one_line_error(&error))),
     };
-    if known == Some(CancelAnswer::Unknown) && is_queue_empty(nats).await {
-        let said = format!("there is no session {session}, and nothing is queued");
-        return Ok(nothing("unknown", said, None, Exit::Failed));
+    let mut request = CancelRequest { session, state, database_error, broker_error: None };
+    if !request.state.is_stored() {
+        return Ok(request);
     }
-    let broker = match nats {
+    request.broker_error = match nats {
         Ok(nats) => nats.request_cancel(session).await.err().map(|error| error.to_string()),
-        Err(error) => Some(crate::cli::commands::told(error)),
+        Err(error) => Some(one_line_error(error)),
     };
-    if let (Some(database), Some(broker)) = (&database, &broker) {
-        bail!("session {short} was not asked to cancel: {database}; {broker}");
-    }
-    // What is not opened yet has no row that could keep the request.
-    let is_stored = matches!(known, Some(CancelAnswer::Requested)) || broker.is_none();
-    if !is_stored {
-        bail!(
-            "alert {short} is still queued, and only the broker keeps a request to it: {}",
-            broker.unwrap_or_default()
-        );
-    }
-    let (outcome, said) = match known {
-        Some(CancelAnswer::Undecided) => {
-            ("queued", format!("alert {short} is still queued: the request is stored and holds when it is opened"))
+    let short = session.short();
+    match (&request.state, &request.database_error, &request.broker_error) {
+        (_, Some(database), Some(broker)) => bail!("session {short} was not asked to cancel: {database}; {broker}"),
+        (CancelState::Queued | CancelState::Unseen, _, Some(broker)) => {
+            bail!("alert {short} is still queued, and only the broker can store a request for it: {broker}")
         }
-        Some(CancelAnswer::Unknown) => (
-            "queued",
-            format!("no worker has seen {short} yet: the request is stored and holds if it is opened within 24 hours"),
-        ),
-        _ => ("asked", format!("session {short} is asked to cancel: tarsy watch {short} shows its end")),
-    };
-    Ok(Asked { session, outcome, said, joined: None, database, broker, exit: Exit::Done })
+        (_, _, _) => Ok(request),
+    }
 }
 
 async fn is_queue_empty(nats: Result<&Nats, &anyhow::Error>) -> bool {
@@ -156,10 +203,11 @@ async fn is_queue_empty(nats: Result<&Nats, &anyhow::Error>) -> bool {
 async fn wait(
     nats: &Nats,
     database: Option<Database>,
-    asked: Asked,
+    request: &CancelRequest,
     args: &SessionsCancelArgs,
 ) -> anyhow::Result<Exit> {
-    let mut follower = Follower::start::<Store>(nats, asked.session, 0, database.map(|database| database.store));
+    let session = request.session;
+    let mut follower = Follower::start::<Store>(nats, session, 0, database.map(|database| database.store));
     let end = async {
         while let Some(item) = follower.next().await {
             if let TimelineUpdate::Event(event) = item
@@ -170,28 +218,24 @@ async fn wait(
         }
         None
     };
-    let timeout: Duration = args.timeout;
     let end = tokio::select! {
         () = interrupted() => {
-            note("Interrupted: the request stays.")?;
+            note("Interrupted: the request remains stored.")?;
             return Ok(Exit::Interrupted);
         }
-        end = tokio::time::timeout(timeout, end) => end,
+        end = tokio::time::timeout(args.timeout, end) => end,
     };
     let Ok(end) = end else {
-        note(&format!(
-            "session {} is not over after {} s: the request stays",
-            asked.session.short(),
-            timeout.as_secs()
-        ))?;
+        let seconds = args.timeout.as_secs();
+        note(&format!("session {} is not over after {seconds} s: the request remains stored", session.short()))?;
         return Ok(Exit::StillRunning);
     };
     let end = end.context("the timeline broke off before its end")?;
-    let status = end.as_str().trim_start_matches("session_").to_owned();
+    let status = end.as_str().trim_start_matches("session_");
     if args.json {
-        print_json(&asked.json(Some(&status)))?;
+        print_json(&request.json(Some(status)))?;
     } else {
-        print(&[format!("session {} is over: {}", asked.session.short(), status.replace('_', " "))])?;
+        print(&[over(session, status)])?;
     }
     Ok(if end == EventType::SessionCancelled { Exit::Done } else { Exit::Failed })
 }

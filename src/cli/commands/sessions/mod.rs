@@ -1,23 +1,23 @@
-//! `tarsy sessions`: what was investigated.
+//! `tarsy sessions`: lists, shows, reruns and cancels investigations.
 
 mod cancel;
 
 use anyhow::{bail, ensure};
 use chrono::Utc;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::reach::{Database, note, print, print_json};
-use super::watch::follow::Sources;
-use super::watch::waiting::QueueWatch;
+use super::database::Database;
+use super::output::{note, print, print_json};
+use super::publish::{Origin, PublishedSession};
 use super::{addresses, submit};
-use crate::bus::{self, NewAlert, Priority, Published};
+use crate::bus::{self, NewAlert, Priority};
 use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status};
 use crate::cli::exit::Exit;
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
-use crate::cli::view::Surroundings;
+use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
 use crate::store::{AlertReport, SessionFilter};
 
@@ -39,15 +39,15 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         since: args.since,
         search: args.search,
     };
-    let sessions = database.ask(database.store.list_sessions(filter)).await?;
+    let sessions = database.call(database.store.list_sessions(filter)).await?;
     if sessions.is_empty() {
-        note(if is_filtered { "no session fits" } else { "there is no session yet" })?;
+        note(if is_filtered { "no matching session" } else { "there is no session yet" })?;
     } else if args.json {
         for session in &sessions {
             print_json(session)?;
         }
     } else {
-        print(&list::sessions(&sessions, Utc::now(), &Surroundings::of_process().style()))?;
+        print(&list::sessions(&sessions, Utc::now(), &TerminalEnv::of_process().style()))?;
     }
     Ok(Exit::Done)
 }
@@ -60,14 +60,14 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
     } else if args.report {
         print(&report::report(&found, Utc::now()))?;
     } else {
-        print(&show::show(&found, Utc::now(), &Surroundings::of_process().style()))?;
+        print(&show::show(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
     }
     Ok(Exit::Done)
 }
 
 pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {
     let session = database.find(wanted).await?;
-    match database.ask(database.store.report(session)).await? {
+    match database.call(database.store.report(session)).await? {
         Some(report) => Ok((session, report)),
         None => bail!(
             "no worker has seen an alert or session {session}: it may be queued (tarsy watch {session}), or be deleted (tarsy prune)"
@@ -81,36 +81,26 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     may_rerun(&report)?;
     let nats = addresses(global).nats_for_command("rerun").await?;
     let session = SessionId(Uuid::now_v7());
-    let (priority, alert) = again(session, &report, args.chain.as_deref())?;
+    let (priority, alert) = rerun_alert(session, &report, args.chain.as_deref())?;
     let published = match report.parent_id {
         Some(_) => nats.publish_question(alert).await?,
         None => nats.publish_alert(alert).await?,
     };
-    let Published { subject, sequence } = &published;
-    note(&format!("{}; does {} again", crate::cli::messages::published(subject, *sequence, session), old.short()))?;
+    let origin = Some(Origin { key: "retry_of", session: old, words: "rerun of" });
+    let published = PublishedSession { session, published, priority, origin };
     if !args.watch {
-        if args.view.json {
-            print_json(&json!({
-                "session_id": session, "retry_of": old, "subject": subject, "stream_sequence": sequence,
-            }))?;
-        } else {
-            print(&[session.to_string()])?;
-            note(&format!("Watch: tarsy watch {}", session.short()))?;
-        }
-        return Ok(Exit::Done);
+        return published.print(&args.view);
     }
-    let queue = QueueWatch::of_alert(&nats, priority, *sequence);
-    let options = args.view.options(&Surroundings::of_process());
-    Sources { nats, store: Some(database.store) }.show_from_queue((session, queue), options).await
+    published.follow(nats, Some(database.store), &args.view).await
 }
 
 fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
     let short = report.alert_id.short();
     if let Some(joined) = report.joined_session_id {
         let joined = joined.short();
-        bail!("alert {short} joined session {joined}: tarsy sessions rerun {joined} does that one again");
+        bail!("alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}");
     }
-    ensure!(report.place != "dead", "alert {short} was given up: tarsy dead-letters retry {short} queues it again");
+    ensure!(report.place != "dead", "alert {short} was given up: to queue it again: tarsy dead-letters retry {short}");
     let is_open = report.session.as_ref().is_some_and(|session| session.finished_at.is_none());
     ensure!(
         report.place != "undecided" && !is_open,
@@ -119,10 +109,11 @@ fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same alert as a new one: what was investigated (cleaned and masked), with what was read from its first form.
-fn again(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::Result<(Priority, NewAlert)> {
+/// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its first
+/// form.
+fn rerun_alert(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::Result<(Priority, NewAlert)> {
     let Some(body) = old.body.as_deref().filter(|body| !body.trim().is_empty()) else {
-        bail!("the text of alert {} was not kept", old.alert_id.short());
+        bail!("the text of alert {} is no longer stored", old.alert_id.short());
     };
     let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
     let named = [
@@ -134,7 +125,7 @@ fn again(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::
     ];
     let mut headers = Map::new();
     for (name, value) in named {
-        // What is no header can still have been in a body.
+        // A value from a body may have line breaks, which a header may not.
         let value = value.map(|value| value.split_whitespace().collect::<Vec<_>>().join(" "));
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             headers.insert(name.to_owned(), value.into());
@@ -147,7 +138,7 @@ fn again(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::
     headers.insert(bus::RETRY_OF.to_owned(), old.alert_id.to_string().into());
     headers.insert(bus::FORCE.to_owned(), "true".into());
     let (queue, suffix) = submit::queue_of(&old.subject);
-    // The text that was kept does not say the severity any more: its queue does.
+    // The stored text may no longer contain the severity, so the priority carries it.
     let priority = old.severity.as_deref().and_then(Priority::parse).unwrap_or(queue);
     Ok((priority, NewAlert { priority, suffix, body: body.as_bytes().to_vec(), headers: Value::Object(headers) }))
 }

@@ -1,4 +1,4 @@
-//! Follows a session to its end, and whatever it joined.
+//! Follows a session to its end, then the session that it joined.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,25 +8,28 @@ use futures_util::{Stream, StreamExt as _, stream};
 use super::waiting::QueueWatch;
 use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
-use crate::cli::watch::{Followed, Options, Watch, Watched};
+use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
 use crate::investigation::ids::SessionId;
 use crate::store::Store;
 
-/// Where timelines come from: the stream, and the database when it is at hand.
+/// The sources of timelines: the stream, and the database if its address is known.
 pub(crate) struct Sources {
     pub(crate) nats: Nats,
     pub(crate) store: Option<Arc<Store>>,
 }
 
+/// A session to show.
+pub(crate) struct Target {
+    pub(crate) session: SessionId,
+    /// Reports the place in the queue until the first event.
+    pub(crate) queue: Option<QueueWatch>,
+}
+
 impl Sources {
-    /// The timeline of a session from its first event; before that, what the queue says.
-    fn follow(
-        &self,
-        session: SessionId,
-        queue: Option<QueueWatch>,
-    ) -> impl Stream<Item = anyhow::Result<Followed>> + use<> {
-        let follower = Follower::start(&self.nats, session, 0, self.store.clone());
-        stream::unfold((follower, queue), |(mut follower, mut queue)| async move {
+    /// The timeline of a session from its first event; before it, the session's place in the queue.
+    fn follow(&self, target: Target) -> impl Stream<Item = anyhow::Result<TimelineItem>> + use<> {
+        let follower = Follower::start(&self.nats, target.session, 0, self.store.clone());
+        stream::unfold((follower, target.queue), |(mut follower, mut queue)| async move {
             let waiting = async {
                 match &mut queue {
                     Some(queue) => queue.next().await,
@@ -38,65 +41,45 @@ impl Sources {
                 item = follower.next() => match item? {
                     bus::TimelineUpdate::Event(event) => {
                         queue = None;
-                        Followed::Event(event)
+                        TimelineItem::Event(event)
                     }
-                    bus::TimelineUpdate::Delta(delta) => Followed::Delta(delta),
+                    bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
                 },
-                waiting = waiting => Followed::Waiting(waiting),
+                waiting = waiting => TimelineItem::Waiting(waiting),
             };
             Some((Ok(item), (follower, queue)))
         })
     }
 
-    /// Shows a session until its end; until its beginning, what is before it.
-    ///
-    /// # Errors
-    /// When the timeline breaks off or cannot be printed.
-    pub(crate) async fn show_from_queue(
-        &self,
-        (session, queue): (SessionId, QueueWatch),
-        options: Options,
-    ) -> anyhow::Result<Exit> {
-        self.show_all((session, Some(queue)), options, |_| Ok(())).await
-    }
-
-    /// Shows a session until its end; `seen` sees every piece first.
+    /// Shows a session to its end, and the session that it joined; `inspect` gets every item first.
     ///
     /// # Errors
     /// When the timeline breaks off or cannot be printed.
     pub(crate) async fn show(
         &self,
-        session: SessionId,
+        target: Target,
         options: Options,
-        seen: impl FnMut(&Followed) -> anyhow::Result<()>,
+        inspect: impl FnMut(&TimelineItem) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
-        self.show_all((session, None), options, seen).await
+        self.show_with(&mut Watch::new(std::io::stdout(), std::io::stderr(), options), target, inspect).await
     }
 
-    async fn show_all(
-        &self,
-        first: (SessionId, Option<QueueWatch>),
-        options: Options,
-        seen: impl FnMut(&Followed) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Exit> {
-        self.show_one(&mut Watch::new(std::io::stdout(), std::io::stderr(), options), first, seen).await
-    }
-
-    /// Shows a session until its end, and whatever it joined, to a watcher that may have shown others before.
+    /// As [`Self::show`], with a watcher that may have shown other sessions before.
     ///
     /// # Errors
     /// When the timeline breaks off or cannot be printed.
-    pub(super) async fn show_one<W: Write, N: Write>(
+    pub(super) async fn show_with<W: Write, N: Write>(
         &self,
         watch: &mut Watch<W, N>,
-        (mut session, mut queue): (SessionId, Option<QueueWatch>),
-        mut seen: impl FnMut(&Followed) -> anyhow::Result<()>,
+        mut target: Target,
+        mut inspect: impl FnMut(&TimelineItem) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
         loop {
-            let feed = self.follow(session, queue.take()).map(|item| item.and_then(|item| seen(&item).map(|()| item)));
+            let session = target.session;
+            let feed = self.follow(target).map(|item| item.and_then(|item| inspect(&item).map(|()| item)));
             match watch.follow(session, feed, interrupted()).await? {
                 Watched::Over(exit) => return Ok(exit),
-                Watched::Follow(next) => session = next,
+                Watched::Follow(next) => target = Target { session: next, queue: None },
             }
         }
     }

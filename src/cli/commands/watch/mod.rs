@@ -1,4 +1,4 @@
-//! `tarsy watch`: a timeline from its first event, then live; or the news of every session.
+//! `tarsy watch`: a session from its first event, then live; or the events of every session.
 
 pub(crate) mod follow;
 mod thread;
@@ -9,70 +9,72 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use chrono::Utc;
 
-use self::follow::{Sources, interrupted};
+use self::follow::{Sources, Target, interrupted};
 use self::waiting::QueueWatch;
-use super::addresses;
-use super::reach::{Database, note, print, print_json, with_cause};
+use super::database::{Database, with_cause};
+use super::output::{note, print, print_json};
+use super::{addresses, one_line_error};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::list;
-use crate::cli::render::timeline::news;
+use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
-use crate::cli::view::Surroundings;
+use crate::cli::view::TerminalEnv;
 use crate::cli::watch::Options;
 use crate::investigation::ids::SessionId;
 use crate::store::SessionFilter;
 
-/// More running sessions than this are not listed before the news.
-const RUNNING: u32 = 200;
+/// How many running sessions are listed at the beginning.
+const MAX_RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {
     let addresses = addresses(global);
     let database = addresses.database_url.is_some().then(|| Database::of(global, "watch")).transpose()?;
-    let options = args.view.options(&Surroundings::of_process());
+    let options = args.view.options(&TerminalEnv::of_process());
     if args.all {
         return watch_all(global, database, options).await;
     }
     let session = find(database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
     if args.thread {
-        let database = database.context("a thread can be watched with a database only: set DATABASE_URL")?;
+        let database = database.context("a thread can be watched only with a database: set DATABASE_URL")?;
         let sources = Sources { nats, store: Some(Arc::clone(&database.store)) };
-        return thread::run((&sources, &database), session, options).await;
+        return thread::run(&sources, &database, session, options).await;
     }
     let queue = QueueWatch::of_session(&nats, session);
     let store = database.map(|database| database.store);
-    Sources { nats, store }.show_from_queue((session, queue), options).await
+    let target = Target { session, queue: Some(queue) };
+    Sources { nats, store }.show(target, options, |_| Ok(())).await
 }
 
-/// A whole id needs no database; a part of one does.
+/// The session to watch. Only a whole id can be found without a database.
 async fn find(database: Option<&Database>, wanted: Option<&SessionRef>) -> anyhow::Result<SessionId> {
     if let Some(session) = wanted.and_then(SessionRef::whole) {
         return Ok(session);
     }
-    let database = database.context("only a whole session id can be watched without a database: set DATABASE_URL")?;
+    let database = database.context("without a database only a whole session id can be watched: set DATABASE_URL")?;
     if let Some(wanted) = wanted {
         return database.find(wanted).await;
     }
     let newest = SessionFilter { limit: 1, ..SessionFilter::default() };
-    let newest = database.ask(database.store.list_sessions(newest)).await?.pop();
+    let newest = database.call(database.store.list_sessions(newest)).await?.pop();
     newest.map(|session| session.session_id).context("there is no session yet")
 }
 
-/// What runs now, then every event of every session, until Ctrl-C or the time limit.
+/// Prints the running sessions, then every event of every session, until Ctrl-C or the time limit.
 async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Options) -> anyhow::Result<Exit> {
     let nats = addresses(global).nats_for_command("watch").await?;
-    // Before the list: what begins while it is read must not be missed.
+    // Started before the list is read, so that no session is missed that begins meanwhile.
     let follower = AllFollower::start(&nats).await.map_err(anyhow::Error::from);
     let mut follower = with_cause(&nats, follower).await?;
     match database {
         Some(database) => {
             if let Err(error) = list_running(&database, &options).await {
-                note(&format!("what runs now is not known: {}", super::told(&error)))?;
+                note(&format!("cannot list running sessions: {}", one_line_error(&error)))?;
             }
         }
-        None => note("what runs now is not known: set DATABASE_URL")?,
+        None => note("cannot list running sessions: set DATABASE_URL")?,
     }
     let end = options.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
     let over = async {
@@ -87,16 +89,16 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
             biased;
             () = &mut interrupt => return Ok(Exit::Interrupted),
             () = &mut over => return Ok(Exit::StillRunning),
-            event = follower.next() => event.context("the timelines broke off")?,
+            event = follower.next() => event.context("the timeline stream broke off")?,
         };
-        if options.json { print_json(&event)? } else { print(&[news(&event, &options.style)])? }
+        if options.json { print_json(&event)? } else { print(&[event_line(&event, &options.style)])? }
     }
 }
 
 async fn list_running(database: &Database, options: &Options) -> anyhow::Result<()> {
-    let filter = SessionFilter { limit: RUNNING, status: Some("running".to_owned()), ..SessionFilter::default() };
-    let mut running = database.ask(database.store.list_sessions(filter)).await?;
-    // As the news that follow: the oldest first.
+    let filter = SessionFilter { limit: MAX_RUNNING, status: Some("running".to_owned()), ..SessionFilter::default() };
+    let mut running = database.call(database.store.list_sessions(filter)).await?;
+    // The oldest first, like the events that follow.
     running.reverse();
     for session in &running {
         if options.json {
@@ -106,7 +108,7 @@ async fn list_running(database: &Database, options: &Options) -> anyhow::Result<
         }
     }
     if running.is_empty() {
-        note("no session runs now")?;
+        note("no session is running")?;
     }
     Ok(())
 }

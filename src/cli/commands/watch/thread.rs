@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 
-use super::follow::Sources;
-use crate::cli::commands::reach::Database;
+use super::follow::{Sources, Target};
+use crate::cli::commands::database::Database;
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::watch::{Options, Watch};
 use crate::investigation::ids::SessionId;
 
-/// Shows each session of the thread to its end; ends when every one that a worker has begun is over, those that began
-/// meanwhile included. The exit code is that of the newest.
+/// Shows each session of the thread to its end, including sessions that begin meanwhile. The exit code is that of the
+/// newest session.
 pub(super) async fn run(
-    (sources, database): (&Sources, &Database),
+    sources: &Sources,
+    database: &Database,
     session: SessionId,
     options: Options,
 ) -> anyhow::Result<Exit> {
@@ -22,21 +23,21 @@ pub(super) async fn run(
     let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options).one_of_several();
     let (mut shown, mut exit) = (BTreeSet::new(), Exit::Done);
     loop {
-        let thread = database.ask(database.store.thread_sessions(session)).await?;
+        let thread = database.call(database.store.thread_sessions(session)).await?;
         let root = *thread.first().with_context(|| {
             let short = session.short();
-            format!("{short} has opened no session: tarsy sessions show {short} says where it is")
+            format!("{short} has opened no session; for its state: tarsy sessions show {short}")
         })?;
         let Some(next) = thread.into_iter().find(|session| !shown.contains(session)) else {
             if !json {
-                watch.note(&messages::thread_again(root))?;
+                watch.note(&messages::watch_thread_again(root))?;
             }
             return Ok(exit);
         };
         if !shown.is_empty() {
             watch.separate()?;
         }
-        exit = sources.show_one(&mut watch, (next, None), |_| Ok(())).await?;
+        exit = sources.show_with(&mut watch, Target { session: next, queue: None }, |_| Ok(())).await?;
         if matches!(exit, Exit::Interrupted | Exit::StillRunning) {
             return Ok(exit);
         }

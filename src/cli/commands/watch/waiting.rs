@@ -1,84 +1,86 @@
-//! What is before an alert that nobody has begun with, and who works: asked again and again while somebody waits.
+//! Reports the place of a queued alert and the number of busy workers until the session begins.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::bus::{Backlog, Nats, Priority, QueuePosition};
+use crate::bus::{Backlog, Nats, Priority};
 use crate::cli::messages::{self, Workers};
 use crate::cli::watch::Waiting;
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 
-/// Before the first look: whoever asks for what has begun already hears nothing of a queue.
-const FIRST: Duration = Duration::from_millis(300);
-/// Between two looks at the queue.
-const EVERY: Duration = Duration::from_secs(1);
-/// Workers speak every five seconds.
-const LISTEN: Duration = Duration::from_secs(6);
+/// The time before the first report: a session that has begun needs none.
+const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Long enough for a status of every worker, which are sent every five seconds.
+const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// News of the queue. Dropping it ends it.
+/// Reports on a queued alert. Dropping it ends the task behind it.
 pub(crate) struct QueueWatch {
-    news: mpsc::Receiver<Waiting>,
+    reports: mpsc::Receiver<Waiting>,
     _task: JoinSet<()>,
 }
 
-enum Wanted {
-    /// An alert that was just queued.
-    Alert(Priority, u64),
-    /// A session that may be anywhere.
+enum Subject {
+    /// An alert that was just queued with this sequence.
+    Alert { priority: Priority, sequence: u64 },
+    /// A session whose place in the queue is unknown.
     Session(SessionId),
 }
 
 impl QueueWatch {
-    /// Of the alert with this sequence.
+    /// Reports on the alert with this sequence.
     pub(crate) fn of_alert(nats: &Nats, priority: Priority, sequence: u64) -> Self {
-        Self::start(nats, Wanted::Alert(priority, sequence))
+        Self::start(nats, Subject::Alert { priority, sequence })
     }
 
-    /// Of everything, for one of whose place nothing is known.
+    /// Reports on all queues, for a session whose place is unknown.
     pub(super) fn of_session(nats: &Nats, session: SessionId) -> Self {
-        Self::start(nats, Wanted::Session(session))
+        Self::start(nats, Subject::Session(session))
     }
 
-    fn start(nats: &Nats, wanted: Wanted) -> Self {
-        let (sender, news) = mpsc::channel(1);
+    fn start(nats: &Nats, subject: Subject) -> Self {
+        let (sender, reports) = mpsc::channel(1);
         let mut task = JoinSet::new();
         let nats = nats.clone();
-        task.spawn(async move { look(&nats, wanted, sender).await });
-        Self { news, _task: task }
+        task.spawn(async move { report(&nats, subject, sender).await });
+        Self { reports, _task: task }
     }
 
-    /// What comes next; never returns when there is nothing more to tell. Cancel safe.
+    /// The next report; pending forever after the last one. Cancel safe.
     pub(super) async fn next(&mut self) -> Waiting {
-        match self.news.recv().await {
+        match self.reports.recv().await {
             Some(waiting) => waiting,
             None => std::future::pending().await,
         }
     }
 }
 
-async fn look(nats: &Nats, wanted: Wanted, sender: mpsc::Sender<Waiting>) {
+async fn report(nats: &Nats, subject: Subject, sender: mpsc::Sender<Waiting>) {
     let mut workers: Option<Workers> = None;
-    let mut listening = Box::pin(nats.workers(LISTEN));
-    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, EVERY);
+    let mut statuses = Box::pin(nats.workers(WORKER_STATUS_TIMEOUT));
+    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_POLL_DELAY, POLL_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            heard = &mut listening => match heard {
-                Ok(heard) => {
-                    workers = Some(count(&heard));
-                    listening = Box::pin(nats.workers(LISTEN));
+            received = &mut statuses => match received {
+                Ok(received) => {
+                    workers = Some(count(&received));
+                    statuses = Box::pin(nats.workers(WORKER_STATUS_TIMEOUT));
                 }
-                // The connection is closed for good.
+                // The connection is closed.
                 Err(_) => return,
             },
             _ = tick.tick() => {}
         }
-        let place = match &wanted {
-            Wanted::Alert(priority, sequence) => place_of(nats, *priority, *sequence).await,
-            Wanted::Session(session) => backlog(nats, *session).await,
+        let place = match &subject {
+            Subject::Alert { priority, sequence } => {
+                let position = nats.queue_position(*priority, *sequence).await.ok();
+                position.map(|position| messages::queue_position(&position, *priority))
+            }
+            Subject::Session(session) => backlog(nats, *session).await,
         };
         let Some(place) = place else { continue };
         let text = match workers {
@@ -91,21 +93,13 @@ async fn look(nats: &Nats, wanted: Wanted, sender: mpsc::Sender<Waiting>) {
     }
 }
 
-/// Totals of those that were heard of.
-pub(super) fn count(heard: &[WorkerStatus]) -> Workers {
+/// Totals over all workers.
+pub(super) fn count(statuses: &[WorkerStatus]) -> Workers {
     let of = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     Workers {
-        count: of(heard.len()),
-        slots: heard.iter().map(|worker| u64::from(worker.slots)).sum(),
-        busy: heard.iter().map(|worker| of(worker.sessions.len())).sum(),
-    }
-}
-
-async fn place_of(nats: &Nats, priority: Priority, sequence: u64) -> Option<String> {
-    match nats.queue_position(priority, sequence).await.ok()? {
-        QueuePosition::Waiting { ahead, exact } => Some(messages::queued(ahead, exact, priority.as_str())),
-        QueuePosition::Claimed => Some("taken from the queue: a worker reads it".to_owned()),
-        QueuePosition::Gone => Some("no longer queued: its first event is not published yet".to_owned()),
+        count: of(statuses.len()),
+        slots: statuses.iter().map(|worker| u64::from(worker.slots)).sum(),
+        busy: statuses.iter().map(|worker| of(worker.sessions.len())).sum(),
     }
 }
 

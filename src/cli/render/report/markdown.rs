@@ -1,14 +1,14 @@
-//! Text from outside in a Markdown document that people paste into tickets: it is shown, and cannot be more than text.
+//! Escapes text of models, tools and alerts for a Markdown document that people paste into tickets.
 //!
-//! No image, HTML, heading or fence, and no link that hides where it leads, comes out of what a model, a tool or an
-//! alert says.
+//! Such text adds no image, HTML, heading or fence to the document, and no link that hides its address.
 
+use crate::cli::render::style::Charset;
 use crate::cli::render::text;
 
-/// One line of plain text: every character that could mean something is escaped.
+/// One line of plain text: every character with a meaning in Markdown is escaped.
 pub(super) fn inline(outside: &str) -> String {
     let mut out = String::new();
-    for c in text::one_line(outside, false).chars() {
+    for c in text::one_line(outside, Charset::Unicode).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&' | '$' | '@') {
             out.push('\\');
         }
@@ -22,9 +22,9 @@ pub(super) fn inline(outside: &str) -> String {
     }
 }
 
-/// One line in the typewriter's face, cut at `columns`. Nothing for nothing.
+/// One line as a code span, cut at `columns`; an empty text stays empty.
 pub(super) fn code(outside: &str, columns: usize) -> String {
-    let text = text::cut(&text::one_line(outside, false), columns, false);
+    let text = text::cut(&text::one_line(outside, Charset::Unicode), columns, Charset::Unicode);
     if text.is_empty() {
         return String::new();
     }
@@ -34,9 +34,9 @@ pub(super) fn code(outside: &str, columns: usize) -> String {
     format!("{fence}{gap}{text}{gap}{fence}")
 }
 
-/// A block as it stands. Its fence is longer than any in it.
+/// A code block; its fence is longer than any fence in the text.
 pub(super) fn block(outside: &str) -> Vec<String> {
-    let text = text::clean(outside, false);
+    let text = text::clean(outside, Charset::Unicode);
     let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
     let mut lines = vec![format!("{fence}text")];
     lines.extend(text.trim_end().lines().map(|line| line.trim_end().to_owned()));
@@ -44,10 +44,10 @@ pub(super) fn block(outside: &str) -> Vec<String> {
     lines
 }
 
-/// Markdown of a model as a quotation: its lists, emphasis and code are seen as such, but no HTML and no image, and
-/// nothing leaves the quotation.
+/// Markdown of a model as a quotation: lists, emphasis and code are rendered, HTML and images are not, and no line
+/// leaves the quotation.
 pub(super) fn quote(outside: &str) -> Vec<String> {
-    let text = text::clean(outside, false);
+    let text = text::clean(outside, Charset::Unicode);
     let mut open: Option<Fence> = None;
     let mut lines = Vec::new();
     for line in text.trim_end().trim_start_matches('\n').lines() {
@@ -70,7 +70,7 @@ pub(super) fn quote(outside: &str) -> Vec<String> {
     lines
 }
 
-/// Without HTML, images and links with a text of their own: what they point at is still to be read.
+/// The line with HTML, images and links escaped; the addresses stay readable.
 fn harmless(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -82,8 +82,8 @@ fn harmless(line: &str) -> String {
     out
 }
 
-/// The fence of a code block at the beginning of a line. One further to the right may belong to a list and end with it,
-/// so what it holds does not count as code.
+/// The fence of a code block at the beginning of a line. An indented fence may belong to a list and end with it, so its
+/// content does not count as code.
 struct Fence {
     mark: char,
     length: usize,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_of_code_ends_where_ours_ends() {
+    fn a_code_span_is_not_ended_by_backticks_in_the_text() {
         assert_eq!(code("a", 9), "`a`");
         assert_eq!(code("a `b`` c", 20), "```a `b`` c```");
         assert_eq!(code("`a`", 9), "`` `a` ``");
@@ -140,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn a_block_cannot_be_left() {
+    fn text_cannot_leave_its_code_block() {
         let lines = block("before\n````\n# out\n\u{1b}]0;x\u{7}after\n");
         assert_eq!(lines, ["`````text", "before", "````", "# out", "after", "`````"]);
     }
 
     #[test]
-    fn a_quotation_shows_code_and_lists_and_neither_html_nor_images() {
+    fn a_quotation_renders_code_and_lists_but_neither_html_nor_images() {
         let analysis = "# Cause\n- *heap* <img src=x> ![p](http://x)\n```sh\nls <dir>\n```\n  ```\n<b>\n  ```\nend";
         let expected = "> # Cause\n> - *heap* \\<img src=x> !\\[p\\](http://x)\n> ```sh\n> ls <dir>\n> ```\n>   ```\n\
                         > \\<b>\n>   ```\n> end";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_closed_by_one_as_long_only() {
+    fn only_a_fence_of_the_same_length_closes_a_code_block() {
         let lines = quote("````\n```\n<a>\n````\n<b>");
         assert_eq!(lines.join("\n"), "> ````\n> ```\n> <a>\n> ````\n> \\<b>");
     }

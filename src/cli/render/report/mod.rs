@@ -1,10 +1,12 @@
 //! `sessions show --report`: an investigation as Markdown, for the ticket.
 
 mod markdown;
+
 use chrono::{DateTime, Utc};
 
 use self::markdown::{block, code, inline, quote};
 use super::format;
+use super::style::Charset;
 use super::tables::show::{model, retry_of, state};
 use super::tables::table::{millis, moment, status_word};
 use super::timeline::footnotes::{Source, footnotes};
@@ -12,21 +14,21 @@ use super::timeline::meta;
 use crate::cli::messages;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
-/// Lines of an alert that a ticket needs.
-const ALERT_LINES: usize = 60;
-/// Columns of a call's arguments.
-const ARGUMENTS: usize = 120;
+/// How many lines of the alert the report has.
+const MAX_ALERT_LINES: usize = 60;
+/// Columns of a call's arguments, a fingerprint or an address.
+const ARGUMENT_COLUMNS: usize = 120;
 /// Columns of a call's result.
-const RESULT: usize = 100;
+const RESULT_COLUMNS: usize = 100;
 
-/// The document, line by line. `now` is for a session that still runs.
+/// The lines of the document; the time that a running session took ends at `now`.
 pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     let title = report.title.as_deref().unwrap_or("Alert");
     let mut lines = vec![format!("# {}", inline(title)), String::new()];
     lines.extend(facts(report, now));
     if let Some(session) = &report.session {
         lines.extend(outcome(session));
-        lines.extend(analysis(session, report.parent_id.is_some()));
+        lines.extend(analysis(report, session));
         lines.extend(agents(session));
         lines.extend(timeline(session));
     }
@@ -58,15 +60,15 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
         facts.push(("About session", code(&parent.to_string(), 40)));
     }
     if let Some(of) = retry_of(report) {
-        facts.push(("Does again", code(&messages::short(of), 40)));
+        facts.push(("Rerun of", code(&messages::short(of), 40)));
     }
     if let Some(fingerprint) = &report.fingerprint {
-        facts.push(("Fingerprint", code(fingerprint, ARGUMENTS)));
+        facts.push(("Fingerprint", code(fingerprint, ARGUMENT_COLUMNS)));
     }
     facts.into_iter().map(|(name, value)| format!("- **{name}:** {value}")).collect()
 }
 
-/// The three lines for whoever reads only three lines.
+/// The executive summary, or the error if there is no analysis.
 fn outcome(session: &SessionReport) -> Vec<String> {
     let lines = match (&session.executive_summary, &session.error) {
         (Some(summary), _) => summary.lines().map(summary_line).collect(),
@@ -83,7 +85,7 @@ fn summary_line(line: &str) -> String {
     }
 }
 
-fn analysis(session: &SessionReport, is_answer: bool) -> Vec<String> {
+fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
     let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
     let notes = footnotes(analysis, Some(&session.citations));
     let mut lines = quote(&notes.text);
@@ -92,20 +94,20 @@ fn analysis(session: &SessionReport, is_answer: bool) -> Vec<String> {
         lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
         lines.extend(sources);
     }
-    section(if is_answer { "Answer" } else { "Analysis" }, lines)
+    section(if report.parent_id.is_some() { "Answer" } else { "Analysis" }, lines)
 }
 
-/// A page with its address to be seen, and to be followed where it is one of the web.
+/// A page with its visible address; the address is a link only if it is one of the web.
 fn source(mark: &str, source: &Source) -> String {
     let Source { title, uri } = source;
     let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '\\');
     let is_web = (uri.starts_with("https://") || uri.starts_with("http://")) && uri.chars().all(is_plain);
-    let address = if is_web { format!("<{uri}>") } else { code(uri, ARGUMENTS) };
+    let address = if is_web { format!("<{uri}>") } else { code(uri, ARGUMENT_COLUMNS) };
     let title = if title == uri { String::new() } else { format!(" {}", inline(title)) };
     format!("- {}{title} {address}", inline(mark)).trim_end().replace("  ", " ")
 }
 
-/// What was asked about it, with the answers.
+/// The questions about the investigation with their answers.
 fn questions(report: &AlertReport) -> Vec<String> {
     let one = |each: &QuestionReport| {
         let question = inline(each.question.as_deref().unwrap_or("(no text)"));
@@ -121,7 +123,7 @@ fn questions(report: &AlertReport) -> Vec<String> {
     if parts.is_empty() { Vec::new() } else { section("Questions", parts.join(&String::new())) }
 }
 
-/// What was put together, agent by agent.
+/// The analysis of each agent that a synthesis combined.
 fn agents(session: &SessionReport) -> Vec<String> {
     let several = session.stages.iter().filter(|stage| stage.executions.len() > 1);
     let parts: Vec<Vec<String>> = several.flat_map(|stage| &stage.executions).map(agent).collect();
@@ -142,28 +144,28 @@ fn timeline(session: &SessionReport) -> Vec<String> {
     if session.tool_calls.is_empty() {
         return Vec::new();
     }
-    let agents = session.stages.iter().map(|stage| stage.executions.len()).sum::<usize>();
-    let calls = session.tool_calls.iter().map(|each| call(each, session.created_at, agents > 1));
+    let calls = session.tool_calls.iter().map(|each| call(each, session));
     section("What was looked at", calls.collect())
 }
 
-fn call(call: &ToolCallReport, start: DateTime<Utc>, names_agent: bool) -> String {
-    let since = format::since_start(millis(start, call.at));
-    let agent = if names_agent { format!("{}: ", inline(&call.agent)) } else { String::new() };
-    let arguments = code(&meta::arguments(&call.arguments, false), ARGUMENTS);
+fn call(call: &ToolCallReport, session: &SessionReport) -> String {
+    let since = format::since_start(millis(session.created_at, call.at));
+    let executions: usize = session.stages.iter().map(|stage| stage.executions.len()).sum();
+    let agent = if executions > 1 { format!("{}: ", inline(&call.agent)) } else { String::new() };
+    let arguments = code(&meta::arguments(&call.arguments, Charset::Unicode), ARGUMENT_COLUMNS);
     let took = format::took(u64::try_from(call.duration_ms).unwrap_or_default());
     let bytes = call.result_bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(format::bytes);
     let result = match (call.state.as_str(), &call.result, &call.error) {
-        ("done", Some(result), _) => code(result, RESULT),
+        ("done", Some(result), _) => code(result, RESULT_COLUMNS),
         ("done", None, _) => "done".to_owned(),
         (state, result, error) => {
             let why = error.as_deref().or(result.as_deref()).unwrap_or_default();
-            format!("**{}** {}", inline(state), code(why, RESULT))
+            format!("**{}** {}", inline(state), code(why, RESULT_COLUMNS))
         }
     };
     let measured = [Some(took), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let number = call.event.map(|number| format!("[{number}] ")).unwrap_or_default();
-    format!("- {number}{since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENTS))
+    format!("- {number}{since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENT_COLUMNS))
         .replace("  ", " ")
 }
 
@@ -179,7 +181,7 @@ fn joined(report: &AlertReport) -> Vec<String> {
 fn alert(report: &AlertReport) -> Vec<String> {
     let Some(body) = report.body.as_deref() else { return Vec::new() };
     let total = body.lines().count();
-    let kept: Vec<&str> = body.lines().take(ALERT_LINES).collect();
+    let kept: Vec<&str> = body.lines().take(MAX_ALERT_LINES).collect();
     let mut lines = block(&kept.join("\n"));
     if total > kept.len() {
         lines.push(String::new());

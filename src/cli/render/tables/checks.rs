@@ -1,4 +1,4 @@
-//! `doctor` and `tools`: what was looked at.
+//! The checks of `tarsy doctor` and the list of `tarsy tools`.
 
 use super::table::{Cell, Column, table};
 use crate::cli::render::style::{Paint, Style};
@@ -7,21 +7,21 @@ use crate::mcp::Listed;
 use crate::roles::doctor::{Check, Verdict};
 
 /// Columns of a check's name.
-const NAME: usize = 11;
+const NAME_COLUMNS: usize = 11;
 
-/// One check, its detail wrapped under itself.
+/// One check with its detail wrapped under itself.
 pub fn check(check: &Check, style: &Style) -> Vec<String> {
     let (word, paint) = match check.verdict {
         Verdict::Ok => ("ok", Paint::Green),
         Verdict::Warn => ("warn", Paint::Yellow),
         Verdict::Fail => ("FAIL", Paint::Red),
     };
-    let name = text::one_line(&check.check, style.ascii);
+    let name = text::one_line(&check.check, style.charset);
     let stop = if check.detail.ends_with(['.', '?', '!']) { "" } else { "." };
     let fix = check.fix.as_deref().map(|fix| format!("{stop} Fix: {fix}"));
-    let detail = text::one_line(&format!("{}{}", check.detail, fix.unwrap_or_default()), style.ascii);
-    let indent = 6 + NAME.max(text::width(&name)) + 2;
-    let word = format!("{}{}", paint.over(word, style.color), " ".repeat(6 - word.len()));
+    let detail = text::one_line(&format!("{}{}", check.detail, fix.unwrap_or_default()), style.charset);
+    let indent = 6 + NAME_COLUMNS.max(text::width(&name)) + 2;
+    let word = format!("{}{}", paint.over(word, style), " ".repeat(6 - word.len()));
     let front = format!("{word}{name}{}", " ".repeat(indent.saturating_sub(6 + text::width(&name))));
     let lines = text::wrap(&detail, style.width.saturating_sub(indent).max(20));
     lines
@@ -33,7 +33,7 @@ pub fn check(check: &Check, style: &Style) -> Vec<String> {
         .collect()
 }
 
-/// The last line.
+/// The last line: how many checks failed or warned.
 pub fn sum(checks: &[Check]) -> String {
     let count = |verdict: Verdict| checks.iter().filter(|check| check.verdict == verdict).count();
     let of = |number: usize, thing: &str| format::count(u64::try_from(number).unwrap_or(u64::MAX), thing);
@@ -48,7 +48,7 @@ pub fn sum(checks: &[Check]) -> String {
 /// The tools of one server.
 pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
     let offered = tools.iter().filter(|tool| tool.offered).count();
-    let head = format!("{}: {} tools, {offered} offered to models", text::one_line(server, style.ascii), tools.len());
+    let head = format!("{}: {} tools, {offered} offered to models", text::one_line(server, style.charset), tools.len());
     let columns = [Column::Left("  tool"), Column::Left("may be called"), Column::Rest("what it does")];
     let row = |tool: &Listed| {
         let (may, paint) = match (tool.offered, tool.read_only) {
@@ -63,7 +63,7 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
         vec![
             Cell::indented(&tool.name, style),
             Cell::new(may, style).painted(paint),
-            Cell::new(&text::first_sentence(&text::clean(&what, style.ascii)), style),
+            Cell::new(&text::first_sentence(&text::clean(&what, style.charset)), style),
         ]
     };
     let rows: Vec<Vec<Cell>> = tools.iter().map(row).collect();

@@ -1,8 +1,8 @@
-//! `dead-letters list` and `show`.
+//! `dead-letters list` and `dead-letters show`.
 
 use super::table::{Cell, Column, moment, short_moment, table};
 use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
-use crate::cli::render::style::{Paint, Style};
+use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::{format, text};
 
 /// The table of dead letters.
@@ -27,13 +27,13 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
     table(&columns, &rows, style)
 }
 
-/// One dead letter. `defined` are the chains to choose from, as far as they are known.
+/// One dead letter with the commands to retry and drop it; `chains` are the chains to choose from.
 pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Vec<String> {
     let short = letter.alert_id.short();
-    let head = format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.ascii));
+    let head = format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
     let from = format!(
         "from {}, sequence {}, delivery {}",
-        text::one_line(&letter.subject, style.ascii),
+        text::one_line(&letter.subject, style.charset),
         letter.alert_sequence,
         letter.deliveries
     );
@@ -41,16 +41,16 @@ pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Ve
     let mut lines = if text::width(&both) <= style.width {
         vec![both]
     } else {
-        vec![text::cut(&head, style.width, style.ascii), text::cut(&format!("  {from}"), style.width, style.ascii)]
+        vec![text::cut(&head, style.width, style.charset), text::cut(&format!("  {from}"), style.width, style.charset)]
     };
     lines.extend(entry("why", &letter.detail, style));
     if let Some(headers) = letter.headers.as_object() {
-        let said = headers.iter().filter(|(name, _)| *name != SESSION_ID);
-        let shown = said.filter_map(|(name, value)| Some(format!("{name}: {}", value.as_str()?)));
+        let others = headers.iter().filter(|(name, _)| *name != SESSION_ID);
+        let shown = others.filter_map(|(name, value)| Some(format!("{name}: {}", value.as_str()?)));
         lines.extend(entry("with", &shown.collect::<Vec<_>>().join(", "), style));
     }
     lines.push(body(letter, style));
-    let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.ascii)));
+    let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
     let retry = format!("  then   tarsy dead-letters retry {short}{}", chain.unwrap_or_default());
     let drop = format!("tarsy dead-letters drop {short}");
     let both = format!("{retry}   or   {drop}");
@@ -62,21 +62,21 @@ pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Ve
     lines
 }
 
-/// What was dropped, or queued again, in a sentence.
+/// A dead letter within a sentence.
 pub fn named(letter: &StoredDeadLetter) -> String {
     let title = title(letter).map(|title| format!(", {title}")).unwrap_or_default();
     format!(
         "alert {} ({}, from {}{title}, {})",
         letter.alert_id.short(),
-        text::one_line(&letter.reason, false),
-        text::one_line(&letter.subject, false),
+        text::one_line(&letter.reason, Charset::Unicode),
+        text::one_line(&letter.subject, Charset::Unicode),
         format::bytes(bytes(letter))
     )
 }
 
-/// The alert's bytes for a terminal.
+/// The alert's body, cleaned for a terminal.
 pub fn body_text(letter: &StoredDeadLetter, style: &Style) -> String {
-    text::clean(&String::from_utf8_lossy(&letter.body), style.ascii)
+    text::clean(&String::from_utf8_lossy(&letter.body), style.charset)
 }
 
 fn what(letter: &StoredDeadLetter) -> String {
@@ -84,7 +84,7 @@ fn what(letter: &StoredDeadLetter) -> String {
 }
 
 fn title(letter: &StoredDeadLetter) -> Option<String> {
-    letter.headers.get(TITLE).and_then(serde_json::Value::as_str).map(|title| text::one_line(title, false))
+    letter.headers.get(TITLE).and_then(serde_json::Value::as_str).map(|title| text::one_line(title, Charset::Unicode))
 }
 
 fn bytes(letter: &StoredDeadLetter) -> u64 {
@@ -98,13 +98,13 @@ fn body(letter: &StoredDeadLetter, style: &Style) -> String {
     }
     let front = format!("  body   {}  ", format::bytes(bytes(letter)));
     let room = style.width.saturating_sub(text::width(&front) + HINT.len() + 3);
-    let shown = text::cut(&text::one_line(&String::from_utf8_lossy(&letter.body), style.ascii), room, style.ascii);
+    let shown = text::cut(&text::one_line(&String::from_utf8_lossy(&letter.body), style.charset), room, style.charset);
     let fill = " ".repeat(room.saturating_sub(text::width(&shown)) + 3);
     format!("{front}{shown}{fill}{HINT}")
 }
 
 fn entry(label: &str, value: &str, style: &Style) -> Vec<String> {
-    let value = text::one_line(value, style.ascii);
+    let value = text::one_line(value, style.charset);
     let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, style.width.saturating_sub(9)) };
     let label = |index: usize| if index == 0 { label } else { "" };
     lines.into_iter().enumerate().map(|(index, line)| format!("  {:<5}  {line}", label(index))).collect()

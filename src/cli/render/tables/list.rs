@@ -5,14 +5,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::table::{Cell, Column, millis, short_moment, status_paint, status_word, table};
-use crate::cli::render::style::Style;
+use crate::cli::render::style::{Charset, Style};
 use crate::cli::render::{format, text};
 use crate::store::SessionLine;
 
-/// Names of workers end with what tells them apart.
-const WORKER: usize = 10;
+/// Only the end of a worker's name is shown: it differs between workers.
+const WORKER_COLUMNS: usize = 10;
 
-/// The table of sessions. `now` is for those that still run.
+/// The table of sessions; the time that a running one took ends at `now`.
 pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> Vec<String> {
     let columns = [
         Column::Left("session"),
@@ -27,7 +27,7 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
     table(&columns, &rows, style)
 }
 
-/// One session in one line, as `watch --all` begins with.
+/// A running session in one line, for the beginning of `watch --all`.
 pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> String {
     let since = format::span(Duration::from_millis(millis(session.created_at, now)));
     let parts = [
@@ -35,18 +35,17 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.session_id.short(),
         format!("running for {since} on {}", session.worker),
         session.severity.clone().unwrap_or_else(|| "-".to_owned()),
-        title(session, style.ascii),
+        title(session, style.charset),
     ];
-    let line = parts.map(|part| text::one_line(&part, style.ascii)).join("  ");
-    text::cut(&line, style.width, style.ascii)
+    let line = parts.map(|part| text::one_line(&part, style.charset)).join("  ");
+    text::cut(&line, style.width, style.charset)
 }
 
-/// What it is about; of a question, whose.
-fn title(session: &SessionLine, ascii: bool) -> String {
+/// The title; of a question also the investigation that it asks about.
+fn title(session: &SessionLine, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
-    let arrow = if ascii { "->" } else { "↳" };
     match session.parent_id {
-        Some(parent) => format!("{arrow} question about {}: {title}", parent.short()),
+        Some(parent) => format!("{} question about {}: {title}", charset.pick("↳", "->"), parent.short()),
         None => title.to_owned(),
     }
 }
@@ -58,8 +57,8 @@ fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
         Cell::new(&short_moment(session.created_at), style),
         Cell::new(&status_word(&session.status), style).painted(status_paint(&session.status)),
         Cell::new(session.severity.as_deref().unwrap_or("-"), style),
-        Cell::new(&title(session, style.ascii), style),
+        Cell::new(&title(session, style.charset), style),
         Cell::new(&format::span(took), style),
-        Cell::new(&session.worker, style).tail(WORKER, style),
+        Cell::new(&session.worker, style).tail(WORKER_COLUMNS, style),
     ]
 }

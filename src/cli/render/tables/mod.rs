@@ -1,4 +1,4 @@
-//! Tables and lists for a terminal.
+//! Tables for a terminal, built from [`table`]: lists of sessions, one session, dead letters, checks.
 
 pub(crate) mod table;
 pub mod list;

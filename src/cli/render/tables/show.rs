@@ -1,4 +1,4 @@
-//! `sessions show`.
+//! `sessions show`: one session with its stages, joined alerts and questions.
 
 use chrono::{DateTime, Utc};
 
@@ -9,12 +9,12 @@ use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::store::{AlertReport, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
 
-/// More joined alerts than this are only counted.
-const JOINED: usize = 5;
-/// More questions than this are only counted.
-const QUESTIONS: usize = 10;
+/// How many joined alerts are listed; further ones are counted.
+const MAX_JOINED: usize = 5;
+/// How many questions are listed; earlier ones are counted.
+const MAX_QUESTIONS: usize = 10;
 
-/// What is known of an alert and its session. `now` is for one that still runs.
+/// An alert and its session; the time that a running session took ends at `now`.
 pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
     let short = report.alert_id.short();
     let title = report.title.as_deref().unwrap_or("(not read yet)");
@@ -24,14 +24,14 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(fact("asks about", &about.unwrap_or_default(), style));
     lines.extend(fact("state", &state(report, now), style));
     lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
-    lines.extend(fact("came on", &came_on(report), style));
-    lines.extend(fact("same as", report.fingerprint.as_deref().unwrap_or_default(), style));
+    lines.extend(fact("subject", &subject(report), style));
+    lines.extend(fact("fingerprint", report.fingerprint.as_deref().unwrap_or_default(), style));
     if let Some(session) = &report.session {
         lines.extend(of_session(session, now, style));
     }
     lines.extend(joined(report, style));
     if let Some(session) = &report.session {
-        lines.extend(outcome(session, report.parent_id.is_some(), style));
+        lines.extend(outcome(report, session, style));
     }
     lines.extend(questions(report, style));
     lines.push(String::new());
@@ -39,7 +39,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines
 }
 
-/// Where the alert is, in words: `completed (final answer) in 6.1 s`.
+/// The state of the alert in words: `completed (final answer) after 6.1 s`.
 pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     if let Some(session) = &report.session {
         let took = format::span(std::time::Duration::from_millis(millis(
@@ -75,18 +75,18 @@ fn alert(report: &AlertReport) -> String {
     [severity, of_type, source].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn came_on(report: &AlertReport) -> String {
-    let again = retry_of(report).map(|of| format!("; does {} again", messages::short(of)));
+fn subject(report: &AlertReport) -> String {
+    let rerun = retry_of(report).map(|of| format!("; rerun of {}", messages::short(of)));
     format!(
         "{}, sequence {}, delivered {}{}",
         report.subject,
         report.stream_sequence,
         format::count(u64::try_from(report.deliveries).unwrap_or_default(), "time"),
-        again.unwrap_or_default()
+        rerun.unwrap_or_default()
     )
 }
 
-/// The session that this one does again.
+/// The session or dead letter that this session repeats.
 pub(crate) fn retry_of(report: &AlertReport) -> Option<&str> {
     report.headers.get(crate::bus::RETRY_OF).and_then(serde_json::Value::as_str)
 }
@@ -109,7 +109,7 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
     lines
 }
 
-/// Who answered, how often and at what cost.
+/// A model with its calls and tokens.
 pub(crate) fn model(model: &ModelReport) -> String {
     let calls = format::count(u64::try_from(model.calls).unwrap_or_default(), "call");
     let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
@@ -141,14 +141,14 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
         Column::Rest("tokens"),
     ];
     let mut rows = Vec::new();
-    let mut before = "";
+    let mut previous = "";
     for stage in stages {
-        // A synthesis is called after the stage above it.
-        let own = stage.name.strip_prefix(before).and_then(|name| name.strip_prefix(' ')).unwrap_or(&stage.name);
+        // The name of a synthesis begins with the name of the stage above it.
+        let own = stage.name.strip_prefix(previous).and_then(|name| name.strip_prefix(' ')).unwrap_or(&stage.name);
         for (index, execution) in stage.executions.iter().enumerate() {
             rows.push(row(if index == 0 { own } else { "" }, execution, now, style));
         }
-        before = &stage.name;
+        previous = &stage.name;
     }
     let mut lines = table(&columns, &rows, style);
     let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
@@ -161,10 +161,10 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
 
 fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
     let took = format::took(millis(execution.started_at, execution.finished_at.unwrap_or(now)));
-    let name = text::cut(&text::one_line(stage, style.ascii), 16, style.ascii);
+    let name = text::cut(&text::one_line(stage, style.charset), 16, style.charset);
     vec![
         Cell::indented(&name, style),
-        Cell::new(&text::cut(&text::one_line(&execution.agent, style.ascii), 14, style.ascii), style),
+        Cell::new(&text::cut(&text::one_line(&execution.agent, style.charset), 14, style.charset), style),
         Cell::new(&status_word(&execution.status), style).painted(status_paint(&execution.status)),
         Cell::new(&execution.iteration.to_string(), style),
         Cell::new(&execution.tool_calls.to_string(), style),
@@ -179,56 +179,56 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     }
     let count = u64::try_from(report.joined.len()).unwrap_or(u64::MAX);
     let mut lines = vec![String::new(), format!("  {} joined:", format::count(count, "other alert"))];
-    for alert in report.joined.iter().take(JOINED) {
+    for alert in report.joined.iter().take(MAX_JOINED) {
         let title = alert.title.as_deref().unwrap_or("(no title)");
         let severity = alert.severity.as_deref().unwrap_or("-");
         let line = format!("{}  {}  {severity}  {title}", alert.alert_id.short(), moment(alert.received_at));
-        let line = text::clean(&line, style.ascii).replace('\n', " ");
-        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.ascii)));
+        let line = text::clean(&line, style.charset).replace('\n', " ");
+        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
     }
-    let more = report.joined.len().saturating_sub(JOINED);
+    let more = report.joined.len().saturating_sub(MAX_JOINED);
     if more > 0 {
         lines.push(format!("    and {more} more (--json lists them)"));
     }
     lines
 }
 
-/// What was asked about it, each with the first sentence of the answer.
+/// The questions about the investigation, each with the first sentence of its answer.
 fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
     if report.questions.is_empty() {
         return Vec::new();
     }
     let count = u64::try_from(report.questions.len()).unwrap_or(u64::MAX);
     let mut lines = vec![String::new(), format!("  {}:", format::count(count, "question"))];
-    let skipped = report.questions.len().saturating_sub(QUESTIONS);
+    let skipped = report.questions.len().saturating_sub(MAX_QUESTIONS);
     if skipped > 0 {
         lines.push(format!("    {skipped} earlier (--json lists them)"));
     }
     for each in report.questions.iter().skip(skipped) {
-        let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.ascii));
+        let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.charset));
         let answer = match (&each.answer, &each.error) {
-            (Some(answer), _) => text::first_sentence(&text::clean(answer, style.ascii)),
+            (Some(answer), _) => text::first_sentence(&text::clean(answer, style.charset)),
             (None, Some(error)) => format!("{}: {error}", status_word(&each.status)),
             (None, None) => status_word(&each.status),
         };
         for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
             let room = style.width.saturating_sub(front.len());
-            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.ascii), room, style.ascii)));
+            lines.push(format!("{front}{}", text::cut(&text::one_line(&line, style.charset), room, style.charset)));
         }
     }
     lines
 }
 
-/// The executive summary, or what there is instead; an answer is short and shown whole.
-fn outcome(session: &SessionReport, is_answer: bool, style: &Style) -> Vec<String> {
+/// The executive summary, else the first sentence of the analysis, else the error; an answer is shown whole.
+fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<String> {
     let text = match (&session.executive_summary, &session.final_analysis, &session.error) {
-        (_, Some(answer), _) if is_answer => answer.clone(),
+        (_, Some(answer), _) if report.parent_id.is_some() => answer.clone(),
         (Some(summary), _, _) => summary.clone(),
-        (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.ascii)),
+        (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.charset)),
         (None, None, Some(error)) => format!("No analysis: {error}"),
         (None, None, None) => return Vec::new(),
     };
-    let wrapped = text::wrap(&text::clean(&text, style.ascii), style.width.saturating_sub(2));
+    let wrapped = text::wrap(&text::clean(&text, style.charset), style.width.saturating_sub(2));
     std::iter::once(String::new()).chain(wrapped.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
@@ -239,7 +239,7 @@ fn next(report: &AlertReport, short: &str) -> Vec<String> {
         }
         (Some(_), _, _) => vec![
             format!("Report: tarsy sessions show {short} --report"),
-            format!("Timeline: tarsy watch {short}      Again: tarsy sessions rerun {short}"),
+            format!("Timeline: tarsy watch {short}      Rerun: tarsy sessions rerun {short}"),
             format!("Ask about it: tarsy ask {short} 'your question'"),
         ],
         (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],

@@ -1,4 +1,4 @@
-//! Tables and lists of facts: columns that fit the terminal, text from outside cleaned on its way in.
+//! Tables and lists of facts that fit the terminal; every cell is cleaned.
 
 use chrono::{DateTime, Utc};
 
@@ -6,10 +6,10 @@ use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
 
 const GAP: &str = "  ";
-/// Less than this says nothing.
-const LEAST: usize = 8;
+/// A narrower last column is not readable.
+const MIN_REST_COLUMNS: usize = 8;
 
-/// One cell, cleaned.
+/// One cell with cleaned text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     text: String,
@@ -18,32 +18,32 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn new(text: &str, style: &Style) -> Self {
-        Self { text: text::one_line(text, style.ascii), paint: Paint::Plain }
+        Self { text: text::one_line(text, style.charset), paint: Paint::Plain }
     }
 
-    /// Two columns to the right.
+    /// A cell whose text is indented by two columns.
     pub(super) fn indented(text: &str, style: &Style) -> Self {
-        Self { text: format!("  {}", text::one_line(text, style.ascii)), paint: Paint::Plain }
+        Self { text: format!("  {}", text::one_line(text, style.charset)), paint: Paint::Plain }
     }
 
     pub(super) fn painted(self, paint: Paint) -> Self {
         Self { paint, ..self }
     }
 
-    /// At most so many columns; the end of the text stays.
+    /// Keeps the end of the text, at most `columns` wide.
     pub(super) fn tail(self, columns: usize, style: &Style) -> Self {
-        Self { text: text::cut_front(&self.text, columns, style.ascii), ..self }
+        Self { text: text::cut_front(&self.text, columns, style.charset), ..self }
     }
 }
 
-/// What a column is like.
+/// A column: its head, its width and its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// As wide as its widest cell.
+    /// As wide as its widest cell, aligned to the left.
     Left(&'static str),
-    /// The same, on the right.
+    /// As wide as its widest cell, aligned to the right.
     Right(&'static str),
-    /// What is left; cut with an ellipsis. One a table.
+    /// As wide as the remaining room; longer text is cut with an ellipsis. At most one in a table.
     Rest(&'static str),
 }
 
@@ -66,7 +66,7 @@ pub(super) fn table(columns: &[Column], rows: &[Vec<Cell>], style: &Style) -> Ve
     let gaps = GAP.len() * columns.len().saturating_sub(1);
     let is_rest = |index: usize| matches!(columns.get(index), Some(Column::Rest(_)));
     let others: usize = widths.iter().enumerate().filter(|(index, _)| !is_rest(*index)).map(|(_, width)| width).sum();
-    let room = style.width.saturating_sub(others + gaps).max(LEAST);
+    let room = style.width.saturating_sub(others + gaps).max(MIN_REST_COLUMNS);
     for (index, width) in widths.iter_mut().enumerate() {
         if is_rest(index) {
             *width = room.min(*width);
@@ -83,9 +83,9 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
     let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or_default();
     for (index, ((cell, column), width)) in row.iter().zip(columns).zip(widths).enumerate().take(last + 1) {
         let gap = if index == 0 { "" } else { GAP };
-        let shown = text::cut(&cell.text, (*width).min(room.saturating_sub(gap.len())), style.ascii);
+        let shown = text::cut(&cell.text, (*width).min(room.saturating_sub(gap.len())), style.charset);
         let fill = " ".repeat(width.saturating_sub(text::width(&shown)));
-        let painted = cell.paint.over(&shown, style.color);
+        let painted = cell.paint.over(&shown, style);
         let cell = match column {
             Column::Right(_) => format!("{fill}{painted}"),
             Column::Left(_) | Column::Rest(_) if index == last => painted,
@@ -98,10 +98,10 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
     out
 }
 
-/// `  label  value`, the value wrapped under itself; nothing for a value that says nothing.
+/// `  label  value` with the value wrapped under itself; no line for an empty value.
 pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
-    const LABEL: usize = 10;
-    let value = text::one_line(value, style.ascii);
+    const LABEL: usize = 11;
+    let value = text::one_line(value, style.charset);
     let room = style.width.saturating_sub(LABEL + 4).max(20);
     let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, room) };
     lines
@@ -109,15 +109,15 @@ pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
         .enumerate()
         .map(|(index, line)| {
             let label = if index == 0 { label } else { "" };
-            format!("  {}  {line}", Paint::Dim.over(&format!("{label:<LABEL$}"), style.color))
+            format!("  {}  {line}", Paint::Dim.over(&format!("{label:<LABEL$}"), style))
         })
         .collect()
 }
 
-/// `left` and `right` at the two edges of a line; `left` is cut.
+/// `left` and `right` at the two edges of a line; `left` is cut if both do not fit.
 pub(super) fn edges(left: &str, right: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(text::width(right) + GAP.len());
-    let left = text::cut(&text::one_line(left, style.ascii), room, style.ascii);
+    let left = text::cut(&text::one_line(left, style.charset), room, style.charset);
     let fill = " ".repeat(room.saturating_sub(text::width(&left)) + GAP.len());
     format!("{left}{fill}{right}")
 }
@@ -132,7 +132,7 @@ pub(super) fn short_moment(at: DateTime<Utc>) -> String {
     at.format("%m-%d %H:%M").to_string()
 }
 
-/// Milliseconds from `begin` to `end`, none when the clocks disagree.
+/// Milliseconds from `begin` to `end`; 0 if `end` is earlier, as with two clocks.
 pub(crate) fn millis(begin: DateTime<Utc>, end: DateTime<Utc>) -> u64 {
     u64::try_from((end - begin).num_milliseconds()).unwrap_or_default()
 }
@@ -146,7 +146,7 @@ pub(super) fn status_paint(status: &str) -> Paint {
     }
 }
 
-/// `timed_out` as people write it.
+/// `timed out` for `timed_out`.
 pub(crate) fn status_word(status: &str) -> String {
     status.replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! Which call a result belongs to: parallel calls stay readable only when each result names its own.
+//! Matches tool results with their calls, so that the results of parallel calls stay readable.
 
 use std::collections::HashMap;
 
@@ -6,6 +6,7 @@ use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 use super::meta::Meta;
+use crate::cli::render::style::Charset;
 
 /// The calls of a session so far.
 #[derive(Debug, Default)]
@@ -19,10 +20,10 @@ struct Call {
 }
 
 impl Calls {
-    /// The name of the tool that an event is about. A result whose name does not tell which call it answers, because
-    /// the iteration called the tool more than once, names the number of the call's event, too.
-    pub(super) fn name(&mut self, event: &TimelineEvent, ascii: bool) -> Option<String> {
-        let meta = Meta::new(&event.metadata, ascii);
+    /// The name of the event's tool. If the iteration called the tool more than once, a result is also named after the
+    /// number of its call's event.
+    pub(super) fn name(&mut self, event: &TimelineEvent, charset: Charset) -> Option<String> {
+        let meta = Meta::new(&event.metadata, charset);
         let tool = meta.text("tool_name");
         let key = event.execution_id.zip(meta.text("call_id"));
         match (&event.event_type, key) {

@@ -1,4 +1,4 @@
-//! Code that a provider ran, in one line: how the program begins, and what came of it.
+//! The row of code that a provider ran: the first line of the program and its output.
 
 use crate::investigation::timeline::{EventStatus, TimelineEvent};
 
@@ -7,15 +7,14 @@ use super::row::{Body, Mark, Row};
 use crate::cli::render::style::{Paint, Style, Symbol};
 use crate::cli::render::{format, text};
 
-/// The row of a run. `content` is cleaned.
+/// The row of one run; the caller has cleaned `content`.
 pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
-    let has_failed = event.status == EventStatus::Failed;
     let mut row = if style.thinking {
         Row::new(Symbol::Code, "code", Body::Whole(content.trim().to_owned(), None))
     } else {
-        folded(content, has_failed, style)
+        folded(content, &event.status, style)
     };
-    if has_failed {
+    if event.status == EventStatus::Failed {
         row = row.painted(Paint::Red);
         let outcome = meta.text("outcome").map(|outcome| outcome.trim_start_matches("OUTCOME_").to_lowercase());
         row.marks.extend(outcome.map(|outcome| Mark::new(outcome.replace('_', " "), Paint::Red)));
@@ -23,15 +22,16 @@ pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str, style: 
     row
 }
 
-fn folded(content: &str, has_failed: bool, style: &Style) -> Row {
+fn folded(content: &str, status: &EventStatus, style: &Style) -> Row {
+    let has_failed = *status == EventStatus::Failed;
     let Blocks { program, output, others } = blocks(content);
     if program.is_empty() && output.is_empty() {
         return Row::new(Symbol::Code, "code", Body::Line(others.join(" ")));
     }
-    // The beginning of a program says less than what came of it, and of an error the end says most.
-    let begin = text::cut(program.first().copied().unwrap_or_default(), style.width / 5, style.ascii);
+    // The output matters more than the program, and the end of an error matters most.
+    let begin = text::cut(program.first().copied().unwrap_or_default(), style.width / 5, style.charset);
     let output = if has_failed { output.last().copied().unwrap_or_default().to_owned() } else { output.join(" ") };
-    let arrow = if style.ascii { "->" } else { "→" };
+    let arrow = style.charset.arrow();
     let shown = match (begin.is_empty(), output.is_empty()) {
         (false, true) => begin,
         (true, _) => format!("{arrow} {output}"),
@@ -39,7 +39,7 @@ fn folded(content: &str, has_failed: bool, style: &Style) -> Row {
     };
     let mut row = Row::new(Symbol::Code, "code", Body::Line(shown.split_whitespace().collect::<Vec<_>>().join(" ")));
     let hidden = program.len().saturating_sub(1);
-    // The mark of a failure says enough.
+    // A failed run has a mark of its own.
     if hidden > 0 && !has_failed {
         let lines = format::count(u64::try_from(hidden).unwrap_or(u64::MAX), "line");
         row.marks.push(Mark { long: format!("(+{lines}, -t)"), short: format!("(+{hidden}, -t)"), paint: Paint::Dim });
@@ -47,7 +47,7 @@ fn folded(content: &str, has_failed: bool, style: &Style) -> Row {
     row
 }
 
-/// What stands between the fences, line by line, and what stands outside of them.
+/// The lines between the fences of program and output, and the lines outside of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Blocks<'a> {
     program: Vec<&'a str>,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_and_output_are_told_apart_whatever_they_hold() {
+    fn program_and_output_are_separated_whatever_they_contain() {
         let of = |content| {
             let Blocks { program, output, .. } = blocks(content);
             (program.join("|"), output.join("|"))
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(of("```python\na\n\nb\n```\n\nOutput:\n```\n1\n2\n```"), pair("a|b", "1|2"));
         assert_eq!(of("````python\n```\nOutput:\n````\n\nOutput:\n```\n1\n```"), pair("```|Output:", "1"));
         assert_eq!(of("\nOutput:\n```\n1\n```"), pair("", "1"));
-        // Cut on its way.
+        // Truncated content.
         assert_eq!(of("```python\na\n[cut here"), pair("a|[cut here", ""));
         assert_eq!(of("```python\na\n```\n"), pair("a", ""));
         assert_eq!(blocks("OUTCOME_FAILED").others, ["OUTCOME_FAILED"]);

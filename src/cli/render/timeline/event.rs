@@ -1,4 +1,4 @@
-//! What each event says in its row.
+//! The row of each event.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ use super::footnotes::footnotes;
 use super::meta::{self, Meta};
 use super::row::{Body, Mark, Row};
 use super::{code, session};
-use crate::cli::render::style::{Paint, Style, Symbol};
+use crate::cli::render::style::{Charset, Paint, Style, Symbol};
 use crate::cli::render::{format, text};
 
 /// Lines of an error that are shown without `-v`.
-const ERROR_LINES: usize = 10;
+const MAX_ERROR_LINES: usize = 10;
 /// Lines of a question that are shown without `-v`.
-const QUESTION_LINES: usize = 10;
+const MAX_QUESTION_LINES: usize = 10;
 
-/// The row of an event. `tool` is the name of the call that it belongs to.
+/// The row of an event; `tool` is the name of the call that the event belongs to.
 pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
-    let meta = Meta::new(&event.metadata, style.ascii);
-    let content = text::clean(&event.content, style.ascii);
+    let meta = Meta::new(&event.metadata, style.charset);
+    let content = text::clean(&event.content, style.charset);
     let mut row = match &event.event_type {
         EventType::LlmThinking => Row::new(Symbol::Thinking, "thinking", Body::Folded(content)).painted(Paint::Dim),
         EventType::LlmResponse => Row::new(Symbol::Thinking, "response", Body::Folded(content)),
@@ -27,12 +27,12 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::ToolResult | EventType::McpToolSummary => result(event, tool, style),
         EventType::Error => error(event, &meta, content, style),
         EventType::UserQuestion => {
-            let limit = (!style.verbose).then_some(QUESTION_LINES);
+            let limit = (!style.verbose).then_some(MAX_QUESTION_LINES);
             Row { name_paint: Paint::Bold, ..Row::new(Symbol::Start, "question", Body::Whole(content, limit)) }
         }
         EventType::ExecutiveSummary => line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
         EventType::FinalAnalysis => {
-            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.ascii);
+            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.charset);
             let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
             Row { name_paint: Paint::Green, ..row }
         }
@@ -52,7 +52,7 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::SessionTimedOut => session::end(&meta, content, "timed out", Paint::Red),
         EventType::Joined => line(Symbol::Joined, "joined", &content),
         EventType::Unknown(word) => {
-            line(Symbol::Unknown, &text::one_line(word, style.ascii), &content).painted(Paint::Yellow)
+            line(Symbol::Unknown, &text::one_line(word, style.charset), &content).painted(Paint::Yellow)
         }
     };
     row.took_ms = meta.number("took_ms").or(row.took_ms);
@@ -65,20 +65,20 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
     row
 }
 
-/// A row whose text is cut to one line.
+/// A row with one line of text.
 pub(super) fn line(symbol: Symbol, name: &str, content: &str) -> Row {
     Row::new(symbol, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 fn call(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
-    let arguments = meta::arguments(&event.content, style.ascii);
+    let arguments = meta::arguments(&event.content, style.charset);
     let row = Row::new(Symbol::Call, tool.unwrap_or_else(|| "tool call".to_owned()), Body::Line(arguments));
     Row { name_paint: Paint::Bold, ..row }
 }
 
 fn result(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
-    let meta = Meta::new(&event.metadata, style.ascii);
-    let content = text::one_line(&event.content, style.ascii);
+    let meta = Meta::new(&event.metadata, style.charset);
+    let content = text::one_line(&event.content, style.charset);
     let mut row = Row::new(Symbol::Result, tool.unwrap_or_else(|| "tool result".to_owned()), Body::Line(content));
     row.name_paint = Paint::Bold;
     if meta.is_set("is_error") || event.status == EventStatus::Failed {
@@ -96,7 +96,7 @@ fn result(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
 fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String, style: &Style) -> Row {
     let kind = meta.text("kind").map(|kind| format!("{kind} ")).unwrap_or_default();
     let name = if meta.is_set("timeout") { "timeout" } else { "error" };
-    let limit = (!style.verbose).then_some(ERROR_LINES);
+    let limit = (!style.verbose).then_some(MAX_ERROR_LINES);
     let tool = meta.text("tool_name").filter(|tool| !event.content.contains(tool.as_str()));
     let content = tool.map(|tool| format!("{tool}: {content}")).unwrap_or(content);
     Row::new(Symbol::Error, format!("{kind}{name}"), Body::Whole(content, limit)).painted(Paint::Red)
@@ -110,25 +110,25 @@ fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
         return line(Symbol::Search, name, content);
     }
     let queries: Vec<_> = meta.list("queries").iter().filter_map(Value::as_str).map(|q| format!("'{q}' ")).collect();
-    let arrow = if style.ascii { "->" } else { "→" };
+    let arrow = style.charset.arrow();
     let found = format::count(u64::try_from(sources.len()).unwrap_or(u64::MAX), "source");
-    let queries = text::one_line(&queries.join(", "), style.ascii);
+    let queries = text::one_line(&queries.join(", "), style.charset);
     let mut row = line(Symbol::Search, name, &format!("{queries} {arrow} {found}"));
     if style.sources {
-        row.below = sources.iter().map(|source| self::source(source, style.ascii)).collect();
+        row.below = sources.iter().map(|source| self::source(source, style.charset)).collect();
     } else {
         row.marks.push(Mark { long: "(-s lists them)".to_owned(), short: "(-s)".to_owned(), paint: Paint::Dim });
     }
     row
 }
 
-fn source(source: &Value, ascii: bool) -> String {
-    let meta = Meta::new(source, ascii);
+fn source(source: &Value, charset: Charset) -> String {
+    let meta = Meta::new(source, charset);
     let uri = meta.text("uri").or_else(|| meta.text("url"));
     [meta.text("title"), uri].into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// What a model call cost.
+/// A model call's tokens.
 fn tokens(meta: &Meta<'_>) -> Option<Mark> {
     let usage = session::usage(meta);
     if !usage.is_empty() {

@@ -1,48 +1,49 @@
-//! Citations of an analysis as footnotes: marks behind the words, and the sources in a list.
+//! Citations of an analysis as footnotes: marks behind the cited words, and a list of the sources.
 //!
-//! Citations are metadata of an event, so anything may stand in them: a place that is none in this text is passed over.
+//! Citations are metadata of an event and may be malformed: a citation whose offsets do not fit the text is ignored.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::cli::render::style::Charset;
 use crate::cli::render::text;
 
-/// More sources than these are a list that nobody reads.
+/// A longer list of sources is not readable.
 const MAX_SOURCES: usize = 99;
 
-/// A text with marks, and what they stand for.
+/// A text with marks, and the sources of the marks.
 #[derive(Debug)]
 pub(crate) struct Footnotes {
-    /// With `[^1]` behind the words that rest on the first source; not cleaned.
+    /// Has `[^1]` behind the words that cite the first source; not cleaned.
     pub(crate) text: String,
     sources: Vec<Source>,
 }
 
-/// A page that a mark stands for, cleaned.
+/// A cited page, cleaned.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) title: String,
     pub(crate) uri: String,
 }
 
-/// The footnotes of `content`. `citations` is what stands under that name in the metadata of its event.
+/// The footnotes of `content`; `citations` is the value of that key in the event's metadata.
 pub(crate) fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
     let citations = citations.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut cited: BTreeMap<usize, Vec<Source>> = BTreeMap::new();
     for citation in citations {
-        if let Some(place) = place(content, citation) {
-            cited.entry(place).or_default().extend(sources(citation));
+        if let Some(offset) = mark_offset(content, citation) {
+            cited.entry(offset).or_default().extend(sources(citation));
         }
     }
     let mut notes = Footnotes { text: String::with_capacity(content.len()), sources: Vec::new() };
     let mut done = 0;
-    for (place, sources) in cited {
-        let before = content.get(done..place).unwrap_or_default();
+    for (offset, sources) in cited {
+        let before = content.get(done..offset).unwrap_or_default();
         notes.text.push_str(before);
-        done = place;
+        done = offset;
         let numbers = notes.numbers(sources);
-        // A mark behind the fence of a code block would make it no fence.
+        // A mark on the line of a fence would break the code block.
         let line = notes.text.rsplit('\n').next().unwrap_or_default().trim_start();
         if !numbers.is_empty() && (line.starts_with("```") || line.starts_with("~~~")) {
             notes.text.push('\n');
@@ -53,13 +54,13 @@ pub(crate) fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
     notes
 }
 
-/// `[^1]`: in brackets as the numbers of events are, and not to be taken for one.
+/// `[^1]`, which differs from `[1]`, the number of an event.
 fn mark(number: usize) -> String {
     format!("[^{number}]")
 }
 
-/// Where the mark of a citation belongs: behind the last word of what it cites.
-fn place(content: &str, citation: &Value) -> Option<usize> {
+/// The byte offset of a citation's mark, behind the last cited word; `None` if the citation does not fit the text.
+fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
     let byte = |key| usize::try_from(citation.get(key)?.as_u64()?).ok();
     let start = byte("start")?;
     let words = content.get(start..byte("end")?)?;
@@ -73,14 +74,14 @@ fn place(content: &str, citation: &Value) -> Option<usize> {
 fn sources(citation: &Value) -> impl Iterator<Item = Source> {
     let sources = citation.get("sources").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let text = |source: &Value, key| {
-        source.get(key).and_then(Value::as_str).map(|text| text::one_line(text, false)).unwrap_or_default()
+        source.get(key).and_then(Value::as_str).map(|text| text::one_line(text, Charset::Unicode)).unwrap_or_default()
     };
     let sources = sources.iter().map(move |source| Source { title: text(source, "title"), uri: text(source, "uri") });
     sources.filter(|source| !(source.title.is_empty() && source.uri.is_empty()))
 }
 
 impl Footnotes {
-    /// Numbers from 1, one for each page however often it is cited.
+    /// The numbers of the sources, from 1; each page has one number however often it is cited.
     fn numbers(&mut self, sources: Vec<Source>) -> Vec<usize> {
         let mut numbers = Vec::new();
         for source in sources {
@@ -101,14 +102,14 @@ impl Footnotes {
         numbers
     }
 
-    /// The list of sources, each with its mark.
+    /// Each source with its mark.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (String, &Source)> {
         (1..).zip(&self.sources).map(|(number, source)| (mark(number), source))
     }
 
-    /// The text and, below it, its sources; cleaned.
-    pub(super) fn whole(&self, ascii: bool) -> String {
-        let mut whole = text::clean(&self.text, ascii);
+    /// The text with its sources below it, cleaned.
+    pub(super) fn whole(&self, charset: Charset) -> String {
+        let mut whole = text::clean(&self.text, charset);
         if !self.sources.is_empty() {
             whole.truncate(whole.trim_end().len());
             whole.push_str("\n\nSources:");
@@ -117,7 +118,7 @@ impl Footnotes {
             let title = if title == uri { "" } else { title };
             let line = [mark.as_str(), title, uri].join(" ");
             whole.push('\n');
-            whole.push_str(&text::one_line(&line, ascii));
+            whole.push_str(&text::one_line(&line, charset));
         }
         whole
     }
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     fn shown(content: &str, citations: &Value) -> String {
-        footnotes(content, Some(citations)).whole(false)
+        footnotes(content, Some(citations)).whole(Charset::Unicode)
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_citation_of_this_text_is_passed_over() {
+    fn a_citation_that_does_not_fit_the_text_is_ignored() {
         let sources = json!([{"uri": "https://a"}]);
         for citations in [
             json!(null),
@@ -170,7 +171,7 @@ mod tests {
         ] {
             assert_eq!(shown("abc é\n", &citations), "abc é\n", "{citations}");
         }
-        assert_eq!(footnotes("abc", None).whole(false), "abc");
+        assert_eq!(footnotes("abc", None).whole(Charset::Unicode), "abc");
     }
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_place_panics_and_nothing_of_the_text_is_lost(
+        fn no_offset_panics_and_no_text_is_lost(
             content in "[ab é\n`]{0,20}",
             places in prop::collection::vec((0_u64..30, 0_u64..30), 0..6),
         ) {

@@ -1,6 +1,6 @@
-//! Answers that are being written: deltas in, one status line out.
+//! The answers that models are writing now: turns deltas into one status line.
 //!
-//! Deltas are hints: they may be lost, come twice or come from a worker that lost its lease. What is durable wins.
+//! Deltas may be lost, arrive twice or come from a worker that lost its lease; a durable event replaces them.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,40 @@ use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{Delta, DeltaKind, TimelineEvent};
 
 use super::meta::Meta;
+use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
 
-/// Bytes of a stream that are kept: more than any terminal is wide.
-const KEPT_BYTES: usize = 2048;
-/// What a token is taken for while nobody has counted.
+/// How many bytes of a stream are kept: more than any terminal is wide.
+const MAX_KEPT_BYTES: usize = 2048;
+/// The estimated size of a token, until the provider reports its count.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// All answers of a session that are being written.
+/// The unfinished answers of a session.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     epoch: u32,
-    /// The last iteration and attempt of each execution that is durable.
-    durable: HashMap<ExecutionId, (u32, u32)>,
-    /// In order of their last delta.
+    /// The last model call of each execution whose events are durable.
+    durable: HashMap<ExecutionId, ModelCall>,
+    /// Sorted by the time of the last delta.
     answers: Vec<Answer>,
+}
+
+/// Orders the model calls of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ModelCall {
+    iteration: u32,
+    attempt: u32,
 }
 
 #[derive(Debug)]
 struct Answer {
     execution: ExecutionId,
-    place: (u32, u32),
+    call: ModelCall,
     kind: DeltaKind,
     streams: [Stream; 3],
 }
 
-/// The end of one stream: `text` begins at byte `base`.
+/// The end of one stream; `text` begins at byte `base` of the stream.
 #[derive(Debug, Default)]
 struct Stream {
     base: u64,
@@ -41,23 +49,23 @@ struct Stream {
 }
 
 impl Live {
-    /// Takes a delta in; `false` when it is old.
+    /// Adds a delta; returns `false` for an outdated one.
     pub(super) fn delta(&mut self, delta: &Delta) -> bool {
-        let place = (delta.iteration, delta.attempt);
-        let is_durable = self.durable.get(&delta.execution_id).is_some_and(|durable| place <= *durable);
+        let call = ModelCall { iteration: delta.iteration, attempt: delta.attempt };
+        let is_durable = self.durable.get(&delta.execution_id).is_some_and(|durable| call <= *durable);
         if delta.epoch < self.epoch || is_durable {
             return false;
         }
         self.enter(delta.epoch);
         let found = self.answers.iter().position(|answer| answer.execution == delta.execution_id);
         let mut answer = match found.map(|at| self.answers.remove(at)) {
-            Some(answer) if place < answer.place => {
+            Some(answer) if call < answer.call => {
                 self.answers.push(answer);
                 return false;
             }
-            Some(answer) if place == answer.place => answer,
+            Some(answer) if call == answer.call => answer,
             Some(_) | None => {
-                Answer { execution: delta.execution_id, place, kind: delta.kind, streams: <[Stream; 3]>::default() }
+                Answer { execution: delta.execution_id, call, kind: delta.kind, streams: <[Stream; 3]>::default() }
             }
         };
         answer.kind = delta.kind;
@@ -66,32 +74,31 @@ impl Live {
         true
     }
 
-    /// Whether nothing is being written.
     pub(super) fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
 
-    /// Forgets what an event makes durable.
+    /// Removes the answer that an event makes durable.
     pub(super) fn event(&mut self, event: &TimelineEvent) {
         if event.event_type.is_end() {
             self.answers.clear();
         }
-        if let Some(epoch) = Meta::new(&event.metadata, false).number("epoch") {
+        if let Some(epoch) = Meta::new(&event.metadata, Charset::Unicode).number("epoch") {
             self.enter(u32::try_from(epoch).unwrap_or(u32::MAX));
         }
         if let (Some(execution), Some(iteration)) = (event.execution_id, event.iteration) {
-            let place = (iteration, event.attempt.unwrap_or(u32::MAX));
+            let call = ModelCall { iteration, attempt: event.attempt.unwrap_or(u32::MAX) };
             let durable = self.durable.entry(execution).or_default();
-            *durable = place.max(*durable);
-            self.answers.retain(|answer| answer.execution != execution || answer.place > place);
+            *durable = call.max(*durable);
+            self.answers.retain(|answer| answer.execution != execution || answer.call > call);
         }
     }
 
-    /// Whose answer was written to last, and what to say about it in at most `columns`.
-    pub(super) fn status(&self, columns: usize, ascii: bool) -> Option<(ExecutionId, String)> {
+    /// The execution that received the last delta, and its status in at most `columns`.
+    pub(super) fn status(&self, columns: usize, charset: Charset) -> Option<(ExecutionId, String)> {
         let answer = self.answers.last()?;
         let stream = answer.stream();
-        let dots = if ascii { "..." } else { "…" };
+        let dots = charset.ellipsis();
         let status = match answer.kind {
             DeltaKind::Thinking => {
                 let tokens = (stream.end() / BYTES_PER_TOKEN).max(1);
@@ -100,15 +107,15 @@ impl Live {
             DeltaKind::Text => {
                 let head = format!("writing{dots} ");
                 let room = columns.saturating_sub(text::width(&head));
-                let tail = text::cut_front(&text::one_line(&stream.text, ascii), room, ascii);
+                let tail = text::cut_front(&text::one_line(&stream.text, charset), room, charset);
                 format!("{head}{tail}")
             }
             DeltaKind::Raw => format!("writing{dots}"),
         };
-        Some((answer.execution, text::cut(status.trim_end(), columns, ascii)))
+        Some((answer.execution, text::cut(status.trim_end(), columns, charset)))
     }
 
-    /// A higher epoch is another worker: whatever the last one was writing is being written again.
+    /// A higher epoch means that another worker owns the session and requests the unfinished answers again.
     fn enter(&mut self, epoch: u32) {
         if epoch > self.epoch {
             self.epoch = epoch;
@@ -146,12 +153,12 @@ impl Stream {
         let keep = offset.checked_sub(self.base).and_then(|keep| usize::try_from(keep).ok());
         match keep {
             Some(keep) if keep <= self.text.len() => self.text.truncate(self.text.floor_char_boundary(keep)),
-            // A delta was lost, or the stream begins again before what is kept: go on with what there is.
+            // A delta was lost, or the stream starts again before the kept part: continue with this delta.
             Some(_) | None => *self = Self { base: offset, text: String::new() },
         }
         self.text.push_str(delta);
-        if self.text.len() > 2 * KEPT_BYTES {
-            let gone = self.text.ceil_char_boundary(self.text.len() - KEPT_BYTES);
+        if self.text.len() > 2 * MAX_KEPT_BYTES {
+            let gone = self.text.ceil_char_boundary(self.text.len() - MAX_KEPT_BYTES);
             self.text.drain(..gone);
             self.base += u64::try_from(gone).unwrap_or(u64::MAX);
         }

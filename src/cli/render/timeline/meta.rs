@@ -1,28 +1,25 @@
-//! An event's metadata: for programs, written by another version perhaps, so every key may be absent.
+//! Reads an event's metadata, which another version may have written: every key may be absent.
 
 use serde_json::Value;
 
+use crate::cli::render::style::Charset;
 use crate::cli::render::text;
 
-/// The metadata of one event, its texts cleaned.
+/// The metadata of one event; texts are cleaned when they are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meta<'a> {
     value: &'a Value,
-    ascii: bool,
+    pub(super) charset: Charset,
 }
 
 impl<'a> Meta<'a> {
-    pub(super) fn new(value: &'a Value, ascii: bool) -> Self {
-        Self { value, ascii }
+    pub(super) fn new(value: &'a Value, charset: Charset) -> Self {
+        Self { value, charset }
     }
 
-    pub(super) fn is_ascii(&self) -> bool {
-        self.ascii
-    }
-
-    /// A text that says something.
+    /// A text that is not empty.
     pub(super) fn text(&self, key: &str) -> Option<String> {
-        let text = text::one_line(self.value.get(key)?.as_str()?, self.ascii);
+        let text = text::one_line(self.value.get(key)?.as_str()?, self.charset);
         (!text.is_empty()).then_some(text)
     }
 
@@ -44,13 +41,14 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// A tool call's arguments in one line: `namespace=checkout pod=checkout-7d9f`; what is no object as it stands.
-pub(crate) fn arguments(content: &str, ascii: bool) -> String {
+/// A tool call's arguments in one line: `namespace=checkout pod=checkout-7d9f`. Arguments that are not an object are
+/// shown unchanged.
+pub(crate) fn arguments(content: &str, charset: Charset) -> String {
     let Ok(Value::Object(object)) = serde_json::from_str::<Value>(content) else {
-        return text::one_line(content, ascii);
+        return text::one_line(content, charset);
     };
     let pairs: Vec<_> = object.iter().map(|(key, value)| format!("{key}={}", argument(value))).collect();
-    text::one_line(&pairs.join(" "), ascii)
+    text::one_line(&pairs.join(" "), charset)
 }
 
 fn argument(value: &Value) -> String {
@@ -74,7 +72,7 @@ mod tests {
             ("not json\n at all", "not json at all"),
         ] {
             let mut words: Vec<_> = line.split(' ').collect();
-            let arguments = arguments(json, false);
+            let arguments = arguments(json, Charset::Unicode);
             let mut found: Vec<_> = arguments.split(' ').collect();
             words.sort_unstable();
             found.sort_unstable();

@@ -1,75 +1,65 @@
-//! The timeline in a terminal: events and deltas in, printed lines and a status line out.
+//! Renders the timeline of one session: turns events and deltas into printed lines and a status line.
 //!
-//! Pure: knows nothing of terminals, streams or clocks. Text of models and tools is cleaned here, once, on its way in.
+//! Each event becomes a row (`event`, `session`, `code` and `footnotes` know the kinds), which is laid out in columns.
+//! Deltas become the status line (`live`). Text of models and tools is cleaned here, once.
 
-mod calls;
-mod code;
-mod event;
-pub(crate) mod footnotes;
-mod live;
 pub(crate) mod meta;
-mod row;
+mod calls;
+mod roster;
+mod event;
 mod session;
-pub(crate) mod status_line;
+mod code;
+pub(crate) mod footnotes;
+mod row;
+mod live;
+mod event_line;
 
 use chrono::{DateTime, Utc};
 
 use crate::cli::messages;
 use crate::cli::render::{format, text};
-use crate::config::builtin;
-use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
-pub use super::style::Style;
-pub use status_line::news;
+pub use super::style::{Charset, Style};
+pub use event_line::event_line;
 
 use calls::Calls;
 use live::Live;
 use meta::Meta;
-use row::{Body, Columns, Place};
+use roster::Roster;
+use row::{Body, Columns, Front};
 
-/// Lines of one agent's analysis while others work beside it; a synthesis follows.
-const PART_LINES: usize = 14;
+/// How many lines of an analysis are shown if a synthesis follows it.
+const MAX_PART_LINES: usize = 14;
 
-/// The rendering of one session.
+/// Renders one session, event by event.
 #[derive(Debug)]
 pub struct Timeline {
     style: Style,
     session: SessionId,
     started_at: Option<DateTime<Utc>>,
     ended: bool,
-    /// In order of appearance.
-    agents: Vec<(ExecutionId, String)>,
-    /// Columns of the agents' names, once more than one has run.
-    agent_column: Option<usize>,
-    stages: Vec<String>,
-    /// Several agents run in the present stage: what each of them finds is not the last word.
-    team: bool,
-    /// A stage with several agents has begun.
-    had_team: bool,
+    roster: Roster,
     calls: Calls,
     live: Live,
 }
 
 impl Timeline {
-    /// A timeline that has shown nothing yet.
+    /// A timeline without events.
     pub fn new(style: Style, session: SessionId) -> Self {
         Self {
+            roster: Roster::new(style.charset),
             style,
             session,
             started_at: None,
             ended: false,
-            agents: Vec::new(),
-            agent_column: None,
-            stages: Vec::new(),
-            team: false,
-            had_team: false,
             calls: Calls::default(),
             live: Live::default(),
         }
     }
 
-    /// The printed lines of an event, in `session_seq` order; none for one that is not for people.
+    /// The printed lines of an event; expects events in the order of `session_seq`. Hidden events have no lines.
     pub fn event(&mut self, event: &TimelineEvent) -> Vec<String> {
         self.live.event(event);
         if event.event_type == EventType::Joined {
@@ -82,23 +72,23 @@ impl Timeline {
         if is_first {
             lines.push(self.title(event));
         }
-        // A second agent brings its column, so the names of the columns are said again.
-        if self.staff(event) || self.meet(event) || is_first {
-            lines.push(Columns::new(&self.style, self.agent_column).head());
+        // The second agent adds a column, so the head is printed again.
+        if self.roster.add(event) || is_first {
+            lines.push(Columns::new(&self.style, self.roster.column()).head());
         }
-        let tool = self.calls.name(event, self.style.ascii);
+        let tool = self.calls.name(event, self.style.charset);
         if self.is_hidden(event) {
             return lines;
         }
         let mut row = event::row(event, tool, &self.style);
-        if self.team && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
+        if self.roster.is_team() && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
             "analysis".clone_into(&mut row.name);
             if let Body::Whole(_, limit) = &mut row.body {
-                *limit = Some(PART_LINES);
+                *limit = Some(MAX_PART_LINES);
             }
         }
-        let columns = Columns::new(&self.style, self.agent_column).numbered(event.session_seq);
-        lines.extend(columns.lines(&self.place(event, started_at), row));
+        let columns = Columns::new(&self.style, self.roster.column()).numbered(event.session_seq);
+        lines.extend(columns.lines(&self.front(event, started_at), row));
         self.ended |= event.event_type.is_end();
         lines
     }
@@ -109,82 +99,36 @@ impl Timeline {
         (is_ours && self.live.delta(delta)).then(|| self.status()).flatten()
     }
 
-    /// What is being written now, in one line that fits; `None` for nothing.
+    /// The status line of the answer that is being written, if there is one.
     pub fn status(&self) -> Option<String> {
         // The last column stays free: a terminal wraps when it is filled.
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
-        let agents: Vec<_> = self.agents.iter().filter(|_| self.agent_column.is_some()).collect();
-        let (execution, _) = self.live.status(room, self.style.ascii)?;
-        let agent = agents.iter().find(|(id, _)| *id == execution).map(|(_, agent)| format!("{agent}  "));
+        let (execution, _) = self.live.status(room, self.style.charset)?;
+        let agent = self.roster.agent(execution).map(|agent| format!("{agent}  "));
         let head = format!("{indent}{}", agent.unwrap_or_default());
-        let (_, status) = self.live.status(room.saturating_sub(text::width(&head)), self.style.ascii)?;
-        Some(text::cut(&format!("{head}{status}"), room, self.style.ascii))
+        let (_, status) = self.live.status(room.saturating_sub(text::width(&head)), self.style.charset)?;
+        Some(text::cut(&format!("{head}{status}"), room, self.style.charset))
     }
 
-    /// What to say when nothing more is shown: where the whole of it is, or how to go on watching.
-    pub fn finish(&self) -> Vec<String> {
+    /// The hint after the last line: how to watch the session again, or how to continue watching.
+    pub fn finish(&self) -> String {
         let short = self.session.short();
         if self.ended {
-            return vec![format!("Again: tarsy watch {short}      all thinking: -t      for programs: --json")];
+            return format!("To watch again: tarsy watch {short}   all thinking: -t   for programs: --json");
         }
         if self.started_at.is_none() && self.live.is_empty() {
-            return vec![messages::once_more(self.session)];
+            return messages::watch_again(self.session);
         }
-        vec![messages::go_on(self.session)]
+        messages::continues(self.session)
     }
 
-    /// Takes the agents of a stage in; `true` when they bring their column.
-    fn staff(&mut self, event: &TimelineEvent) -> bool {
-        if event.event_type != EventType::StageStarted {
-            return false;
-        }
-        let agents = Meta::new(&event.metadata, self.style.ascii).list("agents");
-        let names = agents.iter().filter_map(|agent| agent.as_str()).map(|name| text::one_line(name, self.style.ascii));
-        let longest = names.map(|name| text::width(&name)).max().unwrap_or_default();
-        self.team = agents.len() > 1;
-        self.had_team |= self.team;
-        if !self.team || self.agent_column.is_some() {
-            return false;
-        }
-        // The synthesis that follows is in this column, too.
-        self.agent_column = Some(agent_columns(longest.max(builtin::SYNTHESIS.len())));
-        true
-    }
-
-    /// Takes the agent of an event in; `true` when it is the second one.
-    fn meet(&mut self, event: &TimelineEvent) -> bool {
-        let Some((execution, agent)) = event.execution_id.zip(event.agent.as_deref()) else {
-            return false;
-        };
-        if self.agents.iter().any(|(known, _)| *known == execution) {
-            return false;
-        }
-        self.agents.push((execution, text::one_line(agent, self.style.ascii)));
-        if self.agents.len() < 2 || self.agent_column.is_some() {
-            return false;
-        }
-        let longest = self.agents.iter().map(|(_, agent)| text::width(agent)).max().unwrap_or_default();
-        self.agent_column = Some(agent_columns(longest));
-        true
-    }
-
-    fn is_hidden(&mut self, event: &TimelineEvent) -> bool {
+    fn is_hidden(&self, event: &TimelineEvent) -> bool {
         let is_stage = matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted);
-        if !is_stage {
-            return false;
-        }
-        let meta = Meta::new(&event.metadata, false);
-        let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
-        if !self.stages.contains(&name) {
-            self.stages.push(name);
-        }
-        // Whether a chain has more than one stage shows when the second one begins; one with several agents is followed
-        // by a synthesis.
-        self.stages.len() < 2 && !self.had_team && !self.style.verbose
+        is_stage && !self.roster.shows_stages() && !self.style.verbose
     }
 
-    fn place(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Place {
+    fn front(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Front {
         let since = (event.created_at - started_at).num_milliseconds().max(0);
         let time = if self.style.utc {
             let tenths = event.created_at.timestamp_subsec_millis() / 100;
@@ -192,30 +136,30 @@ impl Timeline {
         } else {
             format::since_start(u64::try_from(since).unwrap_or_default())
         };
-        let agent = event.agent.as_deref().map_or_else(|| "-".to_owned(), |a| text::one_line(a, self.style.ascii));
-        Place { time, seq: event.session_seq, agent }
+        let agent = event.agent.as_deref().map_or_else(|| "-".to_owned(), |a| text::one_line(a, self.style.charset));
+        Front { time, seq: event.session_seq, agent }
     }
 
     fn title(&self, event: &TimelineEvent) -> String {
-        let meta = Meta::new(&event.metadata, self.style.ascii);
-        // What it asks is the next event.
+        let meta = Meta::new(&event.metadata, self.style.charset);
+        // The next event has the question itself.
         let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
         let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
         let facts = [title, meta.text("severity")];
         let facts: Vec<_> = facts.into_iter().flatten().collect();
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);
-        let title = text::cut(&facts.join("  "), room, self.style.ascii);
+        let title = text::cut(&facts.join("  "), room, self.style.charset);
         let gap = " ".repeat(room.saturating_sub(text::width(&title)) + 2);
         format!(" {title}{gap}{session}")
     }
 
     fn joined(&self, event: &TimelineEvent) -> String {
-        let meta = Meta::new(&event.metadata, self.style.ascii);
+        let meta = Meta::new(&event.metadata, self.style.charset);
         let session = meta.text("joined_session_id").unwrap_or_default();
         if meta.text("reason").as_deref() == Some("cooldown") {
             let finished = meta.text("finished_at").and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
-            return messages::cooled(&session, finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()));
+            return messages::covered_by_cooldown(&session, finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()));
         }
         messages::joined(
             &session,
@@ -223,9 +167,4 @@ impl Timeline {
             meta.number("running_ms").map(std::time::Duration::from_millis),
         )
     }
-}
-
-/// Columns for names of which the longest takes so many.
-fn agent_columns(longest: usize) -> usize {
-    longest.clamp(8, 12)
 }

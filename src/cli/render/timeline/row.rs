@@ -1,16 +1,16 @@
-//! One event as printed lines: columns, marks at the right edge, blocks of text below.
+//! Lays out one event: columns, marks at the right edge, blocks of text below.
 
 use crate::cli::render::style::{Paint, Style, Symbol};
 use crate::cli::render::{format, text};
 
-/// Columns of the time and number in front of what an event is about, with their gaps.
-const SEQ: usize = 3;
-const TOOK: usize = 5;
+/// Columns of an event's number, unless it is longer.
+const SEQ_COLUMNS: usize = 3;
+const TOOK_COLUMNS: usize = 5;
 const GAP: &str = "  ";
-/// From here on there is room for the long form of a mark.
-const WIDE: usize = 60;
+/// A detail of so many columns has room for the long form of a mark.
+const WIDE_COLUMNS: usize = 60;
 
-/// What an event says, before it is laid out.
+/// The content of an event before it is laid out.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) symbol: Symbol,
@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) marks: Vec<Mark>,
     /// Further lines below, each cut to the width.
     pub(super) below: Vec<String>,
-    /// The sums of an end: in the row when there is room, else on a line of its own.
+    /// The totals of a session at its end: in the row if there is room, else on a line of its own.
     pub(super) totals: String,
 }
 
@@ -52,9 +52,9 @@ impl Row {
 pub(super) enum Body {
     /// Cut to what fits.
     Line(String),
-    /// The first sentence, and a mark that says how much there is.
+    /// The first sentence, and a mark with the number of hidden lines.
     Folded(String),
-    /// All of it, wrapped below the row when it does not fit; at most so many lines.
+    /// The whole text, wrapped below the row if it does not fit; at most so many lines.
     Whole(String, Option<usize>),
 }
 
@@ -73,15 +73,15 @@ impl Mark {
     }
 }
 
-/// When, which and who.
+/// What stands in front of a row: time, number and agent of the event.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Front {
     pub(super) time: String,
     pub(super) seq: u32,
     pub(super) agent: String,
 }
 
-/// Where each column begins and ends.
+/// The width of each column.
 #[derive(Debug)]
 pub(super) struct Columns<'a> {
     style: &'a Style,
@@ -95,14 +95,14 @@ impl<'a> Columns<'a> {
     pub(super) fn new(style: &'a Style, agent: Option<usize>) -> Self {
         let time = if style.utc { 10 } else { 6 };
         let what = (style.width * 11 / 40).clamp(12, 26);
-        let others = time + 1 + SEQ + GAP.len() + agent.map_or(0, |columns| columns + GAP.len()) + what;
-        let detail = style.width.saturating_sub(others + 1 + TOOK + GAP.len());
+        let others = time + 1 + SEQ_COLUMNS + GAP.len() + agent.map_or(0, |columns| columns + GAP.len()) + what;
+        let detail = style.width.saturating_sub(others + 1 + TOOK_COLUMNS + GAP.len());
         Self { style, time, agent, what, detail }
     }
 
-    /// The columns of a row with this number: what a long one takes more than its own, the detail has less.
+    /// The columns of a row with this number: a long number takes its room from the detail.
     pub(super) fn numbered(mut self, seq: u32) -> Self {
-        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ));
+        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS));
         self
     }
 
@@ -110,19 +110,19 @@ impl<'a> Columns<'a> {
     pub(super) fn head(&self) -> String {
         let mut line = Line::default();
         line.push(&pad_left(if self.style.utc { "utc" } else { "time" }, self.time), Paint::Dim);
-        line.push(&format!(" {}", pad_left("#", SEQ)), Paint::Dim);
+        line.push(&format!(" {}", pad_left("#", SEQ_COLUMNS)), Paint::Dim);
         line.push(GAP, Paint::Plain);
         if let Some(columns) = self.agent {
             line.push(&pad("agent", columns), Paint::Dim);
             line.push(GAP, Paint::Plain);
         }
         line.push(&pad("what", self.what), Paint::Dim);
-        line.push(&format!(" {}{GAP}detail", pad_left("took", TOOK)), Paint::Dim);
+        line.push(&format!(" {}{GAP}detail", pad_left("took", TOOK_COLUMNS)), Paint::Dim);
         line.finish(self.style)
     }
 
     /// The printed lines of a row.
-    pub(super) fn lines(&self, place: &Place, row: Row) -> Vec<String> {
+    pub(super) fn lines(&self, front: &Front, row: Row) -> Vec<String> {
         let mut marks = row.marks;
         let mut block = Vec::new();
         let detail = match row.body {
@@ -138,12 +138,12 @@ impl<'a> Columns<'a> {
         };
         let totals_below = !row.totals.is_empty() && detail != row.totals;
 
-        let mut line = self.front(place);
+        let mut line = self.front(front);
         let what =
-            text::cut(&format!("{} {}", row.symbol.glyph(self.style.ascii), row.name), self.what, self.style.ascii);
+            text::cut(&format!("{} {}", row.symbol.glyph(self.style.charset), row.name), self.what, self.style.charset);
         line.push(&pad(&what, self.what), row.name_paint);
         let took = row.took_ms.map(format::took).unwrap_or_default();
-        line.push(&format!(" {}", pad_left(&took, TOOK)), Paint::Dim);
+        line.push(&format!(" {}", pad_left(&took, TOOK_COLUMNS)), Paint::Dim);
         line.push(GAP, Paint::Plain);
         self.push_detail(&mut line, &detail, row.body_paint, &marks);
 
@@ -157,12 +157,12 @@ impl<'a> Columns<'a> {
         lines
     }
 
-    fn front(&self, place: &Place) -> Line {
+    fn front(&self, front: &Front) -> Line {
         let mut line = Line::default();
-        line.push(&pad_left(&place.time, self.time), Paint::Dim);
-        line.push(&format!(" {}{GAP}", pad_left(&place.seq.to_string(), SEQ)), Paint::Plain);
+        line.push(&pad_left(&front.time, self.time), Paint::Dim);
+        line.push(&format!(" {}{GAP}", pad_left(&front.seq.to_string(), SEQ_COLUMNS)), Paint::Plain);
         if let Some(columns) = self.agent {
-            line.push(&pad(&text::cut(&place.agent, columns, self.style.ascii), columns), Paint::Plain);
+            line.push(&pad(&text::cut(&front.agent, columns, self.style.charset), columns), Paint::Plain);
             line.push(GAP, Paint::Plain);
         }
         line
@@ -171,7 +171,7 @@ impl<'a> Columns<'a> {
     fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
         let marks_width = self.marks_width(marks);
         let room = self.detail.saturating_sub(marks_width);
-        let cut = text::cut(detail, room, self.style.ascii);
+        let cut = text::cut(detail, room, self.style.charset);
         if marks.is_empty() {
             return line.push(&cut, paint);
         }
@@ -187,10 +187,10 @@ impl<'a> Columns<'a> {
     }
 
     fn form<'m>(&self, mark: &'m Mark) -> &'m str {
-        if self.detail >= WIDE { &mark.long } else { &mark.short }
+        if self.detail >= WIDE_COLUMNS { &mark.long } else { &mark.short }
     }
 
-    /// The first sentence, and what `-t` would add.
+    /// The first sentence, and a mark if `-t` would show more.
     fn fold(&self, whole: &str) -> (String, Option<Mark>) {
         let line = text::first_sentence(whole);
         let hidden = text::wrap(whole, self.block_width()).len().saturating_sub(1);
@@ -202,7 +202,7 @@ impl<'a> Columns<'a> {
         (line, mark)
     }
 
-    /// A text of one line that fits goes into the row, any other below it.
+    /// Returns a text of one line that fits, and puts any other into `block`.
     fn fit_or_block(&self, whole: String, limit: Option<usize>, marks: &[Mark], block: &mut Vec<String>) -> String {
         let one_line = !whole.trim().contains('\n');
         if one_line && text::width(whole.trim()) <= self.detail.saturating_sub(self.marks_width(marks)) {
@@ -219,7 +219,7 @@ impl<'a> Columns<'a> {
     }
 
     fn block_indent(&self) -> usize {
-        self.time + 1 + SEQ + 2 * GAP.len()
+        self.time + 1 + SEQ_COLUMNS + 2 * GAP.len()
     }
 
     fn block_width(&self) -> usize {
@@ -229,12 +229,12 @@ impl<'a> Columns<'a> {
     fn indented(&self, text: &str, paint: Paint) -> String {
         let mut line = Line::default();
         line.push(&" ".repeat(self.block_indent()), Paint::Plain);
-        line.push(&text::cut(text, self.block_width(), self.style.ascii), paint);
+        line.push(&text::cut(text, self.block_width(), self.style.charset), paint);
         line.finish(self.style)
     }
 }
 
-/// A printed line, painted last so that colours take no room.
+/// A printed line. It is painted last, because colours take no room.
 #[derive(Debug, Default)]
 struct Line(Vec<(String, Paint)>);
 
@@ -247,7 +247,7 @@ impl Line {
         let mut room = style.width;
         let mut parts = Vec::new();
         for (part, paint) in self.0 {
-            let part = text::cut(&part, room, style.ascii);
+            let part = text::cut(&part, room, style.charset);
             room = room.saturating_sub(text::width(&part));
             parts.push((part, paint));
         }
@@ -258,7 +258,7 @@ impl Line {
             }
             parts.pop();
         }
-        parts.iter().map(|(part, paint)| paint.over(part, style.color)).collect()
+        parts.iter().map(|(part, paint)| paint.over(part, style)).collect()
     }
 }
 
@@ -275,13 +275,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
+    fn a_long_event_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
         let style = Style { width: 80, ..Style::default() };
         for seq in [7, 1481, 123_456] {
             let mut row = Row::new(Symbol::Result, "k8s.get_logs", Body::Line("line ".repeat(40)));
             row.marks.push(Mark::new("3.7 kB", Paint::Dim));
-            let place = Place { time: "+1.0".to_owned(), seq, agent: String::new() };
-            let lines = Columns::new(&style, None).numbered(seq).lines(&place, row);
+            let front = Front { time: "+1.0".to_owned(), seq, agent: String::new() };
+            let lines = Columns::new(&style, None).numbered(seq).lines(&front, row);
             assert!(lines.iter().all(|line| line.ends_with("…  3.7 kB") && text::width(line) == 80), "{lines:#?}");
         }
     }

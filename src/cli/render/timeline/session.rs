@@ -1,4 +1,4 @@
-//! What the session's own events say in their rows.
+//! The rows of the events about the session itself: start, resume, stages, joined alerts, end.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::row::{Body, Row};
 use crate::cli::render::style::{Paint, Symbol};
 use crate::cli::render::{format, text};
 
-/// Tokens in, cached, out and thinking, as far as they are known.
+/// Input, cached, output and thinking tokens, as far as the event has them.
 pub(super) fn usage(meta: &Meta<'_>) -> String {
     let tokens = |key: &str| meta.number(key).filter(|n| *n > 0).map(format::tokens);
     let input = meta.number("input_tokens").map(|n| format!("{} in", format::tokens(n)));
@@ -23,7 +23,7 @@ pub(super) fn usage(meta: &Meta<'_>) -> String {
     [input, cached, output, thinking].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// The first event: who investigates, and how.
+/// The first event: chain, strategy, provider and worker of the investigation.
 pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     let chain = meta.text("chain").map(|chain| format!("chain {chain}"));
     let provider = match (meta.text("provider"), meta.text("model")) {
@@ -38,18 +38,18 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     if missing.is_empty() {
         return line(Symbol::Start, "started", &detail);
     }
-    // First, where no narrow terminal cuts it off.
-    let missing = text::one_line(&missing.join(", "), meta.is_ascii());
+    // At the beginning, because a narrow terminal cuts the end off.
+    let missing = text::one_line(&missing.join(", "), meta.charset);
     line(Symbol::Start, "started", &format!("without tools of {missing}, {detail}")).painted(Paint::Yellow)
 }
 
-/// Another worker goes on, and what it has to repeat.
+/// Another worker continues the session; the row says what it has to repeat.
 pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     let name = meta.text("worker").map_or_else(|| "resumed".to_owned(), |worker| format!("resumed on {worker}"));
     let previous = meta.text("previous_worker").unwrap_or_else(|| "its worker".to_owned());
     let reason = meta.text("reason").map(|reason| match reason.as_str() {
         "lease_expired" => format!("lease of {previous} expired"),
-        // The words of versions before this one follow after the bar.
+        // Older versions wrote the words behind the bar; stored timelines still have them.
         "store_unavailable" | "store_away" => format!("lease of {previous} expired while the database was unavailable"),
         "released" | "handed_back" => format!("released by {previous}"),
         other => format!("{other} ({previous})"),
@@ -75,9 +75,9 @@ pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, symbol: Symbol, fall
     line(symbol, "stage", &format!("{name} {status}{}", who(meta)))
 }
 
-/// Of a stage with several agents: who begins, or who did not complete.
+/// For a stage with several agents: the agents that start, or those that did not complete.
 fn who(meta: &Meta<'_>) -> String {
-    let word = |value: &Value| value.as_str().map(|word| text::one_line(word, meta.is_ascii()));
+    let word = |value: &Value| value.as_str().map(|word| text::one_line(word, meta.charset));
     let agents: Vec<String> = meta.list("agents").iter().filter_map(word).collect();
     if agents.len() > 1 {
         let all = if meta.text("success_policy").as_deref() == Some("all") { "; all have to complete" } else { "" };
@@ -88,10 +88,10 @@ fn who(meta: &Meta<'_>) -> String {
     let others = outcomes.iter().filter(|(_, status)| outcomes.len() > 1 && status != "completed");
     let others = others.map(|(agent, status)| format!("{agent} {}", status.replace('_', " ")));
     let others = others.collect::<Vec<_>>().join(", ");
-    if others.is_empty() { others } else { format!(": {}", text::one_line(&others, meta.is_ascii())) }
+    if others.is_empty() { others } else { format!(": {}", text::one_line(&others, meta.charset)) }
 }
 
-/// Another alert of the same fingerprint was linked.
+/// Another alert of the same fingerprint joined the session.
 pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
     let count = meta.number("count").map(|count| format!(", the {count}th so far; not every one is shown"));
     let count = count.unwrap_or_default();
@@ -99,9 +99,9 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
     line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
 }
 
-/// The last event. `error` says why there is no analysis.
+/// The last event; `error` is the reason for a missing analysis.
 pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, paint: Paint) -> Row {
-    // An answer is how a session should end; any other reason has to be seen.
+    // A final answer is the normal end of a session; every other reason is shown.
     let reason = meta.text("stop_reason").filter(|reason| reason != "final_answer").map(|r| r.replace('_', " "));
     let error = Some(error).filter(|error| !error.trim().is_empty());
     let why = [reason, error].into_iter().flatten().collect::<Vec<_>>().join(": ");
@@ -115,6 +115,6 @@ fn totals(meta: &Meta<'_>) -> String {
     let iterations = meta.number("iterations").map(|n| format::count(n, "iteration"));
     let calls = meta.number("tool_calls").map(|n| format::count(n, "call"));
     let usage = Some(usage(meta)).filter(|usage| !usage.is_empty());
-    let separator = if meta.is_ascii() { ", " } else { " · " };
+    let separator = meta.charset.pick(" · ", ", ");
     [iterations, calls, usage].into_iter().flatten().collect::<Vec<_>>().join(separator)
 }

@@ -12,6 +12,7 @@ mod queue;
 mod search;
 mod sessions;
 mod stream;
+mod usage;
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

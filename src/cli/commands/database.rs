@@ -1,0 +1,88 @@
+//! The database as commands use it: short time limits, and errors that name the remedy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+
+use super::addresses;
+use crate::bus::Nats;
+use crate::cli::args::GlobalArgs;
+use crate::cli::session_ref::SessionRef;
+use crate::investigation::ids::SessionId;
+use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
+
+/// How long a person waits for the database.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection pool whose calls end within seconds.
+pub(super) struct Database {
+    pub(super) store: Arc<Store>,
+    options: ConnectOptions,
+    /// The address without secrets.
+    redacted: String,
+}
+
+impl Database {
+    /// Reads the address; the first call connects.
+    pub(super) fn of(global: &GlobalArgs, command: &str) -> anyhow::Result<Self> {
+        let addresses = addresses(global);
+        let options = addresses.database_for_command(command)?;
+        Ok(Self { store: Arc::new(Store::new(&options)?), options, redacted: addresses.redacted_database() })
+    }
+
+    /// Runs a call of the store; an error names the variable with the address.
+    pub(super) async fn call<T>(&self, call: impl Future<Output = Result<T, store::Error>>) -> anyhow::Result<T> {
+        let no_answer = || format!("no answer from {} within {} s", self.redacted, CALL_TIMEOUT.as_secs());
+        let answer = tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| anyhow!(no_answer()));
+        let error = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => self.cause(error).await,
+            Err(timeout) => timeout,
+        };
+        Err(error.context("the database cannot be used (DATABASE_URL or --database-url says where it is)"))
+    }
+
+    /// The reason for a failed call: most statements fail because the schema is of another version.
+    async fn cause(&self, error: store::Error) -> anyhow::Error {
+        if !matches!(error, store::Error::Statement(_)) {
+            return error.into();
+        }
+        match tokio::time::timeout(CALL_TIMEOUT, check_schema(&self.options)).await {
+            Ok(Err(fault @ (store::Error::SchemaBehind(_) | store::Error::SchemaTooNew(_)))) => fault.into(),
+            Ok(_) | Err(_) => error.into(),
+        }
+    }
+
+    /// The alert or session that a reference names. A whole id is not looked up.
+    pub(super) async fn find(&self, wanted: &SessionRef) -> anyhow::Result<SessionId> {
+        if let Some(session) = wanted.whole() {
+            return Ok(session);
+        }
+        match self.call(self.store.resolve(wanted.digits())).await? {
+            IdMatch::One(session) => Ok(session),
+            IdMatch::Invalid => bail!("a part of an id has at least six hexadecimal digits"),
+            IdMatch::None => bail!(
+                "no session has {} at either end of its id; old ones may be deleted (tarsy prune)",
+                wanted.digits()
+            ),
+            IdMatch::Many(sessions) => bail!(ambiguous("sessions", wanted.digits(), &sessions)),
+        }
+    }
+}
+
+/// Adds the remedy if a call has failed because the streams do not exist.
+pub(super) async fn with_cause<T>(nats: &Nats, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+    let error = match outcome {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let is_empty = nats.has_topology().await.is_ok_and(|found| !found);
+    Err(if is_empty { error.context("the streams do not exist: run tarsy migrate") } else { error })
+}
+
+/// The message for a reference that matches several ids.
+pub(super) fn ambiguous(what: &str, digits: &str, ids: &[SessionId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    format!("several {what} have {digits} at one end of their ids:\n  {}", ids.join("\n  "))
+}

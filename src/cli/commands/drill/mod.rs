@@ -1,0 +1,185 @@
+//! `tarsy drill`: runs the whole system against recorded evidence; `--kill` kills the owner of the session.
+//!
+//! The LLM service, two workers and their MCP server are processes of their own ([`processes`]).
+
+mod processes;
+
+use std::time::Instant;
+
+use anyhow::bail;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use self::processes::{DrillProcesses, Logging};
+use super::output::{note, print, print_json};
+use super::watch::follow::{Sources, Target};
+use super::{addresses, write_error};
+use crate::bus::{FINGERPRINT, NewAlert, PARENT_ID, Priority, SESSION_ID};
+use crate::cli::args::{DrillArgs, GlobalArgs};
+use crate::cli::exit::Exit;
+use crate::cli::view::{TerminalEnv, ViewArgs};
+use crate::cli::watch::{Options, TimelineItem};
+use crate::config::Config;
+use crate::drill::{BUILTIN, Drill};
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::{EventType, TimelineEvent};
+use crate::roles::connect::{Addresses, topology};
+use crate::roles::{drill, migrate};
+use crate::store::{MIGRATION_TIMEOUT, Store};
+
+/// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
+const KILL_IN_ITERATION: u32 = 2;
+
+pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {
+    if args.list {
+        return list(&args.view);
+    }
+    let drill = drill::find(&args.name)?;
+    let program = std::env::current_exe()?;
+    let config = drill::config(drill.name, &program)?;
+    let mut addresses = addresses(global);
+    set_up(&addresses, &config, drill.name).await?;
+
+    let logging = if global.log_level.is_none() { Logging::Errors } else { Logging::Inherited };
+    let mut processes = DrillProcesses::new(&program, logging);
+    let result = perform(&mut processes, &mut addresses, &drill, &config, &args).await;
+    processes.stop().await;
+    result
+}
+
+fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
+    for drill in BUILTIN {
+        let (name, title) = (drill.name, drill.title()?);
+        if view.json {
+            print_json(&json!({"name": name, "title": title}))?;
+        } else {
+            print(&[format!("{name:<16} {title}")])?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Migrates, unless the servers are in use with other settings.
+async fn set_up(addresses: &Addresses, config: &Config, name: &str) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let nats = addresses.nats_for_command("drill").await?;
+    // Migrating would change the streams of the system that uses these servers.
+    if nats.has_topology().await? && nats.verify_topology(&topology(config)).await.is_err() {
+        bail!("these servers are in use with other settings, and a drill needs its own: ./dev demo {name} starts them");
+    }
+    let done = migrate::run(addresses, config, MIGRATION_TIMEOUT).await?;
+    let ensured = done.ensured;
+    let fresh = ensured.created + ensured.updated;
+    let detail = format!("{} migrations, {fresh} streams and consumers changed", done.database.applied.len());
+    ok("migrate", &detail, Some(began))
+}
+
+async fn perform(
+    processes: &mut DrillProcesses<'_>,
+    addresses: &mut Addresses,
+    drill: &Drill,
+    config: &Config,
+    args: &DrillArgs,
+) -> anyhow::Result<Exit> {
+    addresses.llm_addr = processes.start_llm_service().await?;
+    ok("llm-service", &format!("{}, SCRIPTED: replays a recording, no model is called", addresses.llm_addr), None)?;
+    for name in ["w1", "w2"] {
+        processes.start_worker(name, drill.name, addresses).await?;
+    }
+    let read_only = drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();
+    let (slots, lease) = (config.worker.slots, config.worker.lease.as_secs());
+    let detail =
+        format!("{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill");
+    ok("workers w1, w2", &detail, None)?;
+
+    let session = SessionId(Uuid::now_v7());
+    let nats = addresses.nats_for_command("drill").await?;
+    let store = Store::new(&addresses.database("tarsy drill")?)?;
+    let alert = NewAlert {
+        priority: Priority::Critical,
+        suffix: "drill".parse().ok(),
+        body: drill.alert.as_bytes().to_vec(),
+        headers: headers(session),
+    };
+    let published = nats.publish_alert(alert).await?;
+    let short = session.short();
+    let subject = &published.subject;
+    note(&format!("Alert {} → {subject}        follow elsewhere: tarsy watch {short}\n", drill.name))?;
+
+    let mut seen = Vec::new();
+    let mut kill = args.kill;
+    let options = Options { ends_with_us: true, ..args.view.options(&TerminalEnv::of_process()) };
+    let sources = Sources { nats, store: Some(store.into()) };
+    let target = Target { session, queue: None };
+    let exit = sources.show(target, options.clone(), |item| {
+        if let TimelineItem::Event(event) = item {
+            seen.push(event.clone());
+            if kill && is_time_to_kill(event) {
+                kill = false;
+                return processes.kill_owner(&seen);
+            }
+        }
+        Ok(())
+    });
+    let exit = exit.await?;
+    let exit = if exit == Exit::Done { judge(drill, &seen, args)? } else { exit };
+    match &args.ask {
+        Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
+        Some(_) | None => Ok(exit),
+    }
+}
+
+/// Asks a question about the investigation, shows the session that answers it, and checks that it has an answer.
+async fn ask(sources: &Sources, parent: SessionId, question: &str, options: Options) -> anyhow::Result<Exit> {
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string()});
+    let (priority, suffix) = (Priority::Critical, "drill".parse().ok());
+    let body = question.as_bytes().to_vec();
+    sources.nats.publish_question(NewAlert { priority, suffix, body, headers }).await?;
+    note(&format!("\nA question: {question}\n"))?;
+    let mut seen = Vec::new();
+    let target = Target { session, queue: None };
+    let exit = sources.show(target, options, |item| {
+        if let TimelineItem::Event(event) = item {
+            seen.push(event.event_type.clone());
+        }
+        Ok(())
+    });
+    let exit = exit.await?;
+    let wanted = [EventType::UserQuestion, EventType::FinalAnalysis];
+    let missing: Vec<_> = wanted.iter().filter(|wanted| !seen.contains(wanted)).collect();
+    for event in &missing {
+        write_error(&format!("the question: no event {event}"));
+    }
+    Ok(if exit == Exit::Done && !missing.is_empty() { Exit::Failed } else { exit })
+}
+
+/// Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
+fn headers(session: SessionId) -> Value {
+    json!({SESSION_ID: session.to_string(), FINGERPRINT: format!("drill {session}")})
+}
+
+/// Whether a tool call of the second iteration is durable: its tools are running.
+fn is_time_to_kill(event: &TimelineEvent) -> bool {
+    event.event_type == EventType::LlmToolCall && event.iteration.is_some_and(|n| n >= KILL_IN_ITERATION)
+}
+
+/// Whether the timeline is as the drill expects, and was resumed if its owner was killed.
+fn judge(drill: &Drill, seen: &[TimelineEvent], args: &DrillArgs) -> anyhow::Result<Exit> {
+    let expected = drill.expected().map_err(|error| anyhow::anyhow!("{error}"))?;
+    let mut faults = expected.check(seen);
+    if args.kill && !seen.iter().any(|event| event.event_type == EventType::SessionResumed) {
+        faults.push("the owner was killed, but no worker resumed the session".to_owned());
+    }
+    for fault in &faults {
+        write_error(&format!("drill {}: {fault}", drill.name));
+    }
+    Ok(if faults.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Prints progress on standard error; standard output is for the timeline.
+fn ok(what: &str, detail: &str, since: Option<Instant>) -> anyhow::Result<()> {
+    let took = since.map(|since| format!("{:.1} s", since.elapsed().as_secs_f64())).unwrap_or_default();
+    let line = format!("  ok  {what:<19}  {detail:<50}  {took:>6}");
+    note(line.trim_end())
+}

@@ -1,0 +1,128 @@
+//! The processes of a drill: the LLM service and the workers.
+//!
+//! Each ends with this process, even if this process is killed: its standard input is a pipe that only this process
+//! holds.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::cli::commands::output::note;
+use crate::investigation::timeline::TimelineEvent;
+use crate::roles::connect::Addresses;
+
+/// How long a process may take to become ready.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a process may take to end after SIGTERM.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much the processes of a drill log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Logging {
+    /// Errors only: the warnings about a killed worker are expected.
+    Errors,
+    /// What the environment of this process asks for.
+    Inherited,
+}
+
+pub(super) struct DrillProcesses<'p> {
+    program: &'p Path,
+    logging: Logging,
+    llm: Option<Child>,
+    workers: Vec<(&'static str, Child)>,
+}
+
+impl<'p> DrillProcesses<'p> {
+    /// No process is started yet; `program` is this binary.
+    pub(super) fn new(program: &'p Path, logging: Logging) -> Self {
+        Self { program, logging, llm: None, workers: Vec::new() }
+    }
+
+    /// Starts the LLM service and returns its address.
+    pub(super) async fn start_llm_service(&mut self) -> anyhow::Result<String> {
+        let mut command = self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0"]);
+        let mut child = command.spawn().context("llm-service")?;
+        let address = ready(&mut child).await.context("llm-service")?;
+        self.llm = Some(child);
+        Ok(address)
+    }
+
+    pub(super) async fn start_worker(
+        &mut self,
+        name: &'static str,
+        drill: &str,
+        addresses: &Addresses,
+    ) -> anyhow::Result<()> {
+        let mut command =
+            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", drill]);
+        command.env("NATS_URL", &addresses.nats_url).env("TARSY_LLM_ADDR", &addresses.llm_addr);
+        command.env("DATABASE_URL", addresses.database_url.as_deref().unwrap_or_default());
+        let mut child = command.spawn().with_context(|| format!("worker {name}"))?;
+        ready(&mut child).await.with_context(|| format!("worker {name}"))?;
+        self.workers.push((name, child));
+        Ok(())
+    }
+
+    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command
+            .env_remove("TARSY_CONFIG")
+            .env_remove("TARSY_LISTEN")
+            .env_remove("TARSY_METRICS_LISTEN")
+            .env_remove("TARSY_WORKER_NAME");
+        if self.logging == Logging::Errors {
+            command.args(["--log-level", "error"]);
+        }
+        command
+    }
+
+    /// Kills the worker of the last start or resume with SIGKILL.
+    pub(super) fn kill_owner(&mut self, events: &[TimelineEvent]) -> anyhow::Result<()> {
+        let owner = events.iter().rev().find_map(|event| event.metadata.get("worker")?.as_str()).context("no owner")?;
+        let found = self.workers.iter_mut().find(|(name, _)| *name == owner);
+        let Some((name, child)) = found else {
+            bail!("the session is owned by {owner}, which is not a worker of this drill");
+        };
+        let pid = child.id().context("the owner has ended already")?;
+        child.start_kill()?;
+        let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "" };
+        note(&format!("{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"))
+    }
+
+    /// Ends every process, the workers first.
+    pub(super) async fn stop(&mut self) {
+        let children = self.workers.drain(..).map(|(_, child)| child).chain(self.llm.take());
+        for mut child in children.collect::<Vec<_>>() {
+            terminate(&child);
+            if tokio::time::timeout(STOP_TIMEOUT, child.wait()).await.is_err() {
+                child.kill().await.ok();
+            }
+        }
+    }
+}
+
+fn terminate(child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // The process may have ended at this moment.
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+    }
+}
+
+/// The address that a role prints when it is ready.
+async fn ready(child: &mut Child) -> anyhow::Result<String> {
+    let out = child.stdout.take().context("no standard output")?;
+    let mut line = String::new();
+    let read = tokio::time::timeout(START_TIMEOUT, BufReader::new(out).read_line(&mut line)).await;
+    read.with_context(|| format!("not ready after {} s", START_TIMEOUT.as_secs()))??;
+    ensure!(!line.is_empty(), "ended before it was ready");
+    let address =
+        line.trim().strip_prefix("ready ").with_context(|| format!("printed \"{}\" instead of ready", line.trim()))?;
+    Ok(address.to_owned())
+}

@@ -1,0 +1,52 @@
+//! What `doctor` and `tools` show.
+
+use super::narrow;
+use crate::cli::render::tables::checks;
+use crate::mcp::Listed;
+use crate::roles::doctor::{Check, Verdict};
+
+fn check(name: &str, verdict: Verdict, detail: &str, fix: Option<&str>) -> Check {
+    Check { check: name.to_owned(), verdict, detail: detail.to_owned(), fix: fix.map(ToOwned::to_owned) }
+}
+
+#[test]
+fn a_check_is_one_line_that_says_what_to_do() {
+    let found = [
+        check("config", Verdict::Ok, "tarsy.yaml: 3 chains, 4 agents, 2 providers, 1 MCP server", None),
+        check("nats", Verdict::Ok, "2.15.1 at nats://127.0.0.1:41871, rtt 0.2 ms, max_payload 8192 KiB", None),
+        check(
+            "stream",
+            Verdict::Fail,
+            "TARSY_ALERTS: discard is \"old\", must be \"new\" (a full queue would forget alerts)",
+            Some("tarsy migrate"),
+        ),
+        check("workers", Verdict::Warn, "none was heard of in 6 s\u{1b}[2J", Some("tarsy worker")),
+        check("mcp a-very-long-name", Verdict::Fail, "does not start", None),
+    ];
+    let mut lines: Vec<String> = found.iter().flat_map(|check| checks::check(check, &narrow())).collect();
+    lines.push(checks::sum(&found));
+    for line in &lines {
+        assert!(line.len() <= 80 && !line.contains('\u{1b}'), "{line}");
+    }
+    insta::assert_snapshot!("doctor_80", lines.join("\n"));
+    assert_eq!(checks::sum(&found[..2]), "2 checks, nothing is wrong");
+    assert_eq!(checks::sum(&found[3..4]), "1 check, 1 warning");
+}
+
+#[test]
+fn tools_say_whether_a_model_may_call_them() {
+    let tool = |name: &str, read_only: bool, offered: bool, withheld: Option<&str>| Listed {
+        name: name.to_owned(),
+        description: "Describes one pod with its events.\nNot more.\u{1b}[31m".to_owned(),
+        read_only,
+        offered,
+        withheld: withheld.map(ToOwned::to_owned),
+    };
+    let tools = [
+        tool("k8s.describe_pod", true, true, None),
+        tool("k8s.restart", false, false, Some("it may change something")),
+        tool("k8s.scale", false, true, None),
+    ];
+    insta::assert_snapshot!("tools_80", checks::tools("k8s", &tools, &narrow()).join("\n"));
+    assert_eq!(checks::tools("none", &[], &narrow()), ["none: 0 tools, 0 offered to models"]);
+}

@@ -1,0 +1,314 @@
+//! Sessions in lists, on a screen and in a ticket.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{fits, narrow, story};
+use crate::cli::render::report;
+use crate::cli::render::tables::{list, show};
+use crate::cli::render::timeline::{Charset, Style, event_line};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::store::{
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine, SessionReport, StageReport,
+    Tokens, ToolCallReport,
+};
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    "2026-11-21T14:02:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::milliseconds(seconds * 1000 + 250)
+}
+
+fn id(last: &str) -> SessionId {
+    SessionId::parse(&format!("0198b2c4-5d6e-7f80-9a1b-2c3d{last}")).unwrap()
+}
+
+fn line(last: &str, status: &str, title: &str) -> SessionLine {
+    SessionLine {
+        session_id: id(last),
+        created_at: at(0),
+        finished_at: (status != "running").then(|| at(734)),
+        status: status.to_owned(),
+        stop_reason: None,
+        severity: Some("critical".to_owned()),
+        title: Some(title.to_owned()),
+        alert_type: None,
+        chain: "kubernetes".to_owned(),
+        worker: "tarsy-worker-7c9f8d-4711".to_owned(),
+        parent_id: None,
+    }
+}
+
+fn lines() -> Vec<SessionLine> {
+    vec![
+        line("a41c9e02", "running", "KubePodOOMKilled checkout/checkout-7d9f in production, zone b"),
+        line("77d0b3aa", "timed_out", "\u{1b}[2JDisk 盘 full\non db-3\u{202e}"),
+        SessionLine { title: None, severity: None, worker: "w1".to_owned(), ..line("5e19c7f0", "completed", "") },
+    ]
+}
+
+#[test]
+fn a_list_of_sessions_fits_the_terminal() {
+    insta::assert_snapshot!("sessions_80", fits(&list::sessions(&lines(), at(95), &narrow()), 80));
+    let ascii = list::sessions(&lines(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
+    assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
+    fits(&list::sessions(&lines(), at(95), &Style { width: 40, ..narrow() }), 80);
+    let running = list::running(&lines()[0], at(95), &narrow());
+    assert_eq!(
+        fits(std::slice::from_ref(&running), 80),
+        "14:02:00  a41c9e02  running for 1m35s on tarsy-worker-7c9f8d-4711  critical  Ku…"
+    );
+}
+
+#[test]
+fn colours_take_no_room_in_a_table() {
+    let coloured = list::sessions(&lines(), at(95), &Style { color: true, ..narrow() }).join("\n");
+    let mut plain = coloured.clone();
+    for code in ["0", "2", "31", "32"] {
+        plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert!(coloured.len() > plain.len());
+    assert_eq!(plain, list::sessions(&lines(), at(95), &narrow()).join("\n"));
+}
+
+fn execution(agent: &str, status: &str, error: Option<&str>) -> ExecutionReport {
+    ExecutionReport {
+        execution_id: ExecutionId(Uuid::from_u128(1)),
+        agent: agent.to_owned(),
+        strategy: "native-thinking".to_owned(),
+        status: status.to_owned(),
+        iteration: 2,
+        started_at: at(0),
+        finished_at: Some(at(6)),
+        analysis: (status == "completed").then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
+        error: error.map(ToOwned::to_owned),
+        tool_calls: 2,
+        usage: Tokens { input: 4_101, cached: 1_920, output: 612, thinking: 300 },
+    }
+}
+
+fn stage(name: &str, executions: Vec<ExecutionReport>) -> StageReport {
+    StageReport {
+        stage_no: 1,
+        name: name.to_owned(),
+        status: "completed".to_owned(),
+        started_at: at(0),
+        finished_at: Some(at(6)),
+        executions,
+    }
+}
+
+fn call(tool: &str, arguments: &str, state: &str, result: Option<&str>) -> ToolCallReport {
+    ToolCallReport {
+        agent: "sre".to_owned(),
+        at: at(1),
+        tool: tool.to_owned(),
+        arguments: arguments.to_owned(),
+        state: state.to_owned(),
+        duration_ms: 84,
+        result: result.map(ToOwned::to_owned),
+        result_bytes: result.map(|_| 2_148),
+        error: result.is_none().then(|| "no answer within 60000 ms".to_owned()),
+        event: result.map(|_| 5),
+    }
+}
+
+const ANALYSIS: &str = "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit\n\n\
+    ## Details\n```\nlimits: 512Mi\n```\n<img src=\"http://evil/x\"> ![pixel](http://evil/y)\n```\nunclosed\n";
+
+fn completed() -> AlertReport {
+    AlertReport {
+        alert_id: id("a41c9e02"),
+        received_at: at(0),
+        place: "opened".to_owned(),
+        joined_session_id: None,
+        subject: "tarsy.alerts.critical.drill".to_owned(),
+        stream_sequence: 18,
+        deliveries: 2,
+        headers: json!({"Tarsy-Retry-Of": id("77d0b3aa").to_string()}),
+        dead_reason: None,
+        dead_detail: None,
+        fingerprint: Some("{}:{alertname=\"KubePodOOMKilled\"}".to_owned()),
+        alert_type: Some("KubePodOOMKilled".to_owned()),
+        title: Some("KubePodOOMKilled checkout/checkout-7d9f".to_owned()),
+        severity: Some("critical".to_owned()),
+        source: Some("alertmanager".to_owned()),
+        body: Some("status: firing\n```\n# not a heading of the report\n````\nmore".to_owned()),
+        joined: vec![JoinedAlert {
+            alert_id: id("5e19c7f0"),
+            received_at: at(3),
+            title: Some("the same *again*".to_owned()),
+            severity: Some("high".to_owned()),
+        }],
+        parent_id: None,
+        questions: Vec::new(),
+        session: Some(SessionReport {
+            created_at: at(0),
+            deadline_at: at(2_400),
+            finished_at: Some(at(6)),
+            cancel_requested_at: None,
+            status: "completed".to_owned(),
+            stop_reason: Some("final_answer".to_owned()),
+            chain: "kubernetes".to_owned(),
+            worker: "w2".to_owned(),
+            epoch: 2,
+            last_seq: 19,
+            executive_summary: Some(
+                "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
+            ),
+            final_analysis: Some(ANALYSIS.to_owned()),
+            citations: json!([{
+                "start": 7, "end": 36, "text": "the heap limit leaves no room",
+                "sources": [
+                    {"uri": "https://docs.example.com/jvm_memory?a=1&b=2", "title": "JVM *memory*\n# now"},
+                    {"uri": "javascript:alert(1)", "title": "<b>"},
+                ],
+            }]),
+            error: None,
+            stages: vec![
+                stage(
+                    "investigation",
+                    vec![
+                        execution("sre", "completed", None),
+                        execution("database", "timed_out", Some("two model calls in a row took longer than 2m00s")),
+                    ],
+                ),
+                stage("investigation synthesis", vec![execution("synthesis", "completed", None)]),
+            ],
+            models: vec![ModelReport {
+                provider: "gemini".to_owned(),
+                backend: "google-native".to_owned(),
+                model: "gemini-2.5-flash".to_owned(),
+                calls: 4,
+                failed: 1,
+                usage: Tokens { input: 8_202, cached: 3_840, output: 1_224, thinking: 600 },
+            }],
+            model_calls: vec![],
+            tool_calls: vec![
+                call(
+                    "k8s.describe_pod",
+                    r#"{"pod":"checkout-7d9f"}"#,
+                    "done",
+                    Some("Last State: `OOMKilled`\nexit 137"),
+                ),
+                call("k8s.restart", "{}", "lost", None),
+            ],
+        }),
+    }
+}
+
+fn running() -> AlertReport {
+    let mut report = completed();
+    let session = report.session.as_mut().unwrap();
+    (session.finished_at, session.status, session.stop_reason) = (None, "running".to_owned(), None);
+    (session.executive_summary, session.final_analysis) = (None, None);
+    session.cancel_requested_at = Some(at(5));
+    report.joined.clear();
+    report
+}
+
+fn elsewhere(place: &str) -> AlertReport {
+    AlertReport { place: place.to_owned(), session: None, joined: Vec::new(), headers: json!({}), ..completed() }
+}
+
+#[test]
+fn a_session_is_shown_on_one_screen() {
+    insta::assert_snapshot!("show_completed", fits(&show::show(&completed(), at(95), &narrow()), 80));
+    insta::assert_snapshot!("show_running", fits(&show::show(&running(), at(95), &narrow()), 80));
+    let ascii = show::show(&completed(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
+    assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
+}
+
+#[test]
+fn an_alert_without_a_session_says_where_it_is() {
+    let state = |report: AlertReport| {
+        let lines = show::show(&report, at(95), &narrow());
+        [&lines[2], lines.last().unwrap()].map(|line| line.trim().to_owned())
+    };
+    let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere("joined") };
+    assert_eq!(
+        state(joined),
+        ["state       joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
+    );
+    let dead = AlertReport {
+        dead_reason: Some("unknown_chain".to_owned()),
+        dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),
+        ..elsewhere("dead")
+    };
+    assert_eq!(
+        state(dead),
+        [
+            "state       given up: unknown_chain: header Tarsy-Chain names \"x\"",
+            "Dead letter: tarsy dead-letters show a41c9e02"
+        ]
+    );
+    assert_eq!(state(elsewhere("undecided"))[1], "Watch: tarsy watch a41c9e02");
+    assert!(state(elsewhere("ended"))[0].contains("resolved before one began"));
+}
+
+#[test]
+fn a_report_is_markdown_that_nothing_from_outside_can_leave() {
+    let markdown = report::report(&completed(), at(95)).join("\n");
+    insta::assert_snapshot!("report", markdown);
+    insta::assert_snapshot!("report_running", report::report(&running(), at(95)).join("\n"));
+}
+
+#[test]
+fn every_event_of_every_session_is_one_line() {
+    let lines: Vec<String> = story().iter().map(|event| event_line(event, &narrow())).collect();
+    insta::assert_snapshot!("event_lines_80", fits(&lines, 80));
+}
+
+fn asked() -> AlertReport {
+    let question = |last: &str, question: &str, answer: Option<&str>| QuestionReport {
+        session_id: id(last),
+        created_at: at(60),
+        status: if answer.is_some() { "completed" } else { "timed_out" }.to_owned(),
+        question: Some(question.to_owned()),
+        answer: answer.map(ToOwned::to_owned),
+        error: answer.is_none().then(|| "past its deadline".to_owned()),
+    };
+    let answer = "For some hours, but not for good. The leak stays.\n```\n512Mi\n```\n<img src=x>";
+    let questions = vec![
+        question("5e19c7f0", "Would 768Mi be *enough*?\nAnd for how long?\u{1b}[2J", Some(answer)),
+        question("77d0b3aa", "Who deployed it?", None),
+    ];
+    AlertReport { questions, headers: json!({}), joined: Vec::new(), ..completed() }
+}
+
+fn question() -> AlertReport {
+    let mut report = AlertReport {
+        alert_id: id("5e19c7f0"),
+        parent_id: Some(id("a41c9e02")),
+        title: Some("Would 768Mi be *enough*?".to_owned()),
+        body: Some("Would 768Mi be *enough*?\nAnd for how long?".to_owned()),
+        source: Some("question".to_owned()),
+        fingerprint: None,
+        questions: Vec::new(),
+        ..asked()
+    };
+    let session = report.session.as_mut().unwrap();
+    session.executive_summary = None;
+    session.final_analysis = Some("For some hours, but not for good. The leak stays.".to_owned());
+    report
+}
+
+#[test]
+fn an_investigation_shows_what_was_asked_about_it_and_a_question_what_it_is_about() {
+    insta::assert_snapshot!("show_asked", fits(&show::show(&asked(), at(95), &narrow()), 80));
+    insta::assert_snapshot!("show_question", fits(&show::show(&question(), at(95), &narrow()), 80));
+    insta::assert_snapshot!("report_asked", report::report(&asked(), at(95)).join("\n"));
+    insta::assert_snapshot!("report_question", report::report(&question(), at(95)).join("\n"));
+    for ascii in [asked(), question()].map(|each| show::show(&each, at(95), &Style { charset: Charset::Ascii, ..narrow() })) {
+        assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
+    }
+}
+
+#[test]
+fn a_question_is_seen_as_one_in_a_list() {
+    let question =
+        SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", "running", "Is it\u{1b}[2J over?") };
+    let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
+    assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
+    let ascii = list::running(&question, at(95), &Style { charset: Charset::Ascii, ..Style::default() });
+    assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
+}

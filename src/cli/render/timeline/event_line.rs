@@ -1,0 +1,45 @@
+//! `watch --all`: one line for each event of every session.
+
+use super::event;
+use super::meta::Meta;
+use super::row::Body;
+use crate::cli::messages;
+use crate::cli::render::style::Style;
+use crate::cli::render::text;
+use crate::investigation::timeline::{EventType, TimelineEvent};
+
+/// Columns of the symbol and name of an event.
+const NAME_COLUMNS: usize = 24;
+
+/// `21:04:11  a41c9e02  → k8s.describe_pod  namespace=checkout`
+pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
+    let meta = Meta::new(&event.metadata, style.charset);
+    let row = event::row(event, meta.text("tool_name"), style);
+    let detail = match &row.body {
+        Body::Line(line) if line.is_empty() => row.totals.clone(),
+        Body::Line(line) => line.clone(),
+        Body::Folded(whole) | Body::Whole(whole, _) => text::first_sentence(whole),
+    };
+    // The first line of a session has its title; the timeline has its strategy and provider.
+    let detail = if event.event_type == EventType::SessionStarted {
+        let title = meta.text("title").or_else(|| meta.text("alert_type"));
+        // The same words as in the list of sessions.
+        let title = match meta.text("parent_id") {
+            Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
+            None => title,
+        };
+        let facts = [title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))];
+        facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+    } else if event.event_type == EventType::Joined {
+        messages::short(&meta.text("joined_session_id").unwrap_or_default())
+    } else {
+        detail
+    };
+    let what = text::cut(&format!("{} {}", row.symbol.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
+    let front = format!("{}  {}", event.created_at.format("%H:%M:%S"), event.session_id.short());
+    let room = style.width.saturating_sub(text::width(&front) + 4 + NAME_COLUMNS);
+    let detail = text::cut(&text::one_line(&detail, style.charset), room, style.charset);
+    let fill = " ".repeat(NAME_COLUMNS.saturating_sub(text::width(&what)));
+    let painted = row.name_paint.over(&what, style);
+    format!("{front}  {painted}{fill}  {}", row.body_paint.over(&detail, style)).trim_end().to_owned()
+}

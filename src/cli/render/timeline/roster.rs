@@ -1,0 +1,93 @@
+//! The agents and stages of a session: decides when the column of agents appears and which stages are shown.
+
+use crate::cli::render::style::Charset;
+use crate::cli::render::text;
+use crate::config::builtin;
+use crate::investigation::ids::ExecutionId;
+use crate::investigation::timeline::{EventType, TimelineEvent};
+
+use super::meta::Meta;
+
+/// The agents and stages that have appeared so far.
+#[derive(Debug)]
+pub(super) struct Roster {
+    charset: Charset,
+    /// In order of appearance.
+    agents: Vec<(ExecutionId, String)>,
+    /// Columns of the agents' names, once more than one agent has run.
+    column: Option<usize>,
+    stages: Vec<String>,
+    /// Several agents run in the present stage, so a synthesis follows their analyses.
+    is_team: bool,
+    /// A stage with several agents has begun.
+    had_team: bool,
+}
+
+impl Roster {
+    pub(super) fn new(charset: Charset) -> Self {
+        Self { charset, agents: Vec::new(), column: None, stages: Vec::new(), is_team: false, had_team: false }
+    }
+
+    pub(super) fn column(&self) -> Option<usize> {
+        self.column
+    }
+
+    pub(super) fn is_team(&self) -> bool {
+        self.is_team
+    }
+
+    /// The name of an execution's agent, once there is a column for it.
+    pub(super) fn agent(&self, execution: ExecutionId) -> Option<&str> {
+        self.column?;
+        self.agents.iter().find(|(known, _)| *known == execution).map(|(_, agent)| agent.as_str())
+    }
+
+    /// Adds the stage or agent of an event; returns whether this adds the column of agents.
+    pub(super) fn add(&mut self, event: &TimelineEvent) -> bool {
+        self.add_stage(event) || self.add_agent(event)
+    }
+
+    /// Whether the timeline shows the stages: more than one has begun, or one with several agents.
+    pub(super) fn shows_stages(&self) -> bool {
+        self.stages.len() > 1 || self.had_team
+    }
+
+    fn add_stage(&mut self, event: &TimelineEvent) -> bool {
+        let meta = Meta::new(&event.metadata, self.charset);
+        if matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted) {
+            let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
+            if !self.stages.contains(&name) {
+                self.stages.push(name);
+            }
+        }
+        if event.event_type != EventType::StageStarted {
+            return false;
+        }
+        let agents = meta.list("agents");
+        let names = agents.iter().filter_map(|agent| agent.as_str()).map(|name| text::one_line(name, self.charset));
+        let longest = names.map(|name| text::width(&name)).max().unwrap_or_default();
+        self.is_team = agents.len() > 1;
+        self.had_team |= self.is_team;
+        // The synthesis that follows has the same column.
+        self.is_team && self.add_column(longest.max(builtin::SYNTHESIS.len()))
+    }
+
+    fn add_agent(&mut self, event: &TimelineEvent) -> bool {
+        let Some((execution, agent)) = event.execution_id.zip(event.agent.as_deref()) else {
+            return false;
+        };
+        if self.agents.iter().any(|(known, _)| *known == execution) {
+            return false;
+        }
+        self.agents.push((execution, text::one_line(agent, self.charset)));
+        let longest = self.agents.iter().map(|(_, agent)| text::width(agent)).max().unwrap_or_default();
+        self.agents.len() > 1 && self.add_column(longest)
+    }
+
+    /// Adds the column unless it is there.
+    fn add_column(&mut self, longest: usize) -> bool {
+        let is_new = self.column.is_none();
+        self.column.get_or_insert(longest.clamp(8, 12));
+        is_new
+    }
+}
