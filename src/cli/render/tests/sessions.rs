@@ -227,7 +227,7 @@ fn an_alert_without_a_session_says_where_it_is() {
     let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere("joined") };
     assert_eq!(
         state(joined),
-        ["state       joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
+        ["state        joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
     );
     let dead = AlertReport {
         dead_reason: Some("unknown_chain".to_owned()),
@@ -237,7 +237,7 @@ fn an_alert_without_a_session_says_where_it_is() {
     assert_eq!(
         state(dead),
         [
-            "state       given up: unknown_chain: header Tarsy-Chain names \"x\"",
+            "state        given up: unknown_chain: header Tarsy-Chain names \"x\"",
             "Dead letter: tarsy dead-letters show a41c9e02"
         ]
     );

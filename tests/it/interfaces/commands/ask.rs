@@ -102,7 +102,7 @@ async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, s
     let places = [&format!("session {}", session.short()), ENOUGH, "before the weekend?"]
         .map(|part| shown.out.find(part).unwrap_or_else(|| panic!("{part}: {shown:?}")));
     assert!(places.is_sorted(), "{shown:?}");
-    let again = format!("Again: tarsy watch {} --thread", session.short());
+    let again = format!("To watch again: tarsy watch {} --thread", session.short());
     assert!(shown.err.starts_with(&again) && shown.err.lines().count() == 1, "one hint, at the end: {shown:?}");
     let alone = run(system, &["watch", &question.short(), "--json"]).await.exits(0);
     assert_eq!(alone.out.lines().count(), stored(system, question).await.len());
@@ -113,7 +113,7 @@ async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, s
     let shown = run(system, &["sessions", "show", &session.short()]).await.exits(0).out;
     assert!(shown.contains("2 questions:") && shown.contains("For some hours, but not for good."), "{shown}");
     let shown = run(system, &["sessions", "show", &question.short()]).await.exits(0).out;
-    assert!(shown.contains(&format!("asks about  session {}", session.short())), "{shown}");
+    assert!(shown.contains(&format!("asks about   session {}", session.short())), "{shown}");
     let report = run(system, &["sessions", "show", &session.short(), "--report"]).await.exits(0).out;
     assert!(report.contains("## Questions") && report.contains("Yes: revision 42"), "{report}");
     let again = run(system, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
@@ -183,7 +183,7 @@ async fn what_cannot_be_asked_is_said_before_anything_is_published() {
     for (id, question, why) in [
         (session.as_str(), "why?", "is not over yet: tarsy watch"),
         (&joined, "why?", "asks about that one"),
-        (&dead.to_string(), "why?", "was given up, nobody investigated it: tarsy dead-letters show"),
+        (&dead.to_string(), "why?", "was given up and not investigated: tarsy dead-letters show"),
         (&over.to_string(), "why?", "was not investigated"),
         (&Uuid::now_v7().to_string(), "why?", "no worker has seen"),
         ("ffffffff", "why?", "no session has ffffffff"),

@@ -55,7 +55,7 @@ async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
     assert_eq!(body.out, "{\"alertname\": \"NodeNotReady\"}");
 
     let again = run(&system, &["dead-letters", "retry", &first, "--chain", "default", "--watch"]).await.exits(0);
-    assert!(again.err.contains(&format!("does {first} again")) && again.out.contains("completed"), "{again:?}");
+    assert!(again.err.contains(&format!("retry of {first}")) && again.out.contains("completed"), "{again:?}");
     let gone = run(&system, &["dead-letters", "retry", &first]).await.exits(1);
     assert!(gone.err.contains("no dead letter's alert has"), "{gone:?}");
 
@@ -63,7 +63,7 @@ async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
     assert_eq!(dropped.out, format!("dropped alert {second} (undecodable, from tarsy.alerts.high.ci, 2 B)\n"));
     run(&system, &["dead-letters", "show", &second]).await.exits(1);
     let gone = run(&system, &["dead-letters", "drop", &broken.to_string()]).await.exits(1);
-    let words = format!("alert {second} has no dead letter: it was never one, or is retried or dropped");
+    let words = format!("alert {second} has no dead letter: it was never given up, or has been retried or dropped");
     assert!(gone.err.contains(&words), "{gone:?}");
     run(&system, &["dead-letters", "drop", "@999"]).await.exits(1);
     let empty = run(&system, &["dead-letters", "list", "--json"]).await.exits(0);

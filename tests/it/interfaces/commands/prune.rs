@@ -20,7 +20,7 @@ async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle()
     system.assert_whole(session, &timeline.seen).await;
 
     let nothing_said = run(&system, &["prune"]).await.exits(2);
-    assert!(nothing_said.err.contains("say --older-than, or configure `retention`"), "{nothing_said:?}");
+    assert!(nothing_said.err.contains("set --older-than, or configure `retention`"), "{nothing_said:?}");
     let young = run(&system, &["prune", "--older-than", "9d"]).await.exits(0);
     assert_eq!((young.out.as_str(), young.err.as_str()), ("", "nothing is old enough: no row deleted\n"));
 

@@ -45,7 +45,7 @@ async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works
     assert_eq!((&published["subject"], &published["stream_sequence"]), (&json!("tarsy.alerts.normal.disk"), &json!(1)));
 
     let alone = run(&system, &["submit", &file, "--watch", "--timeout", "8s"]).await.exits(3);
-    let waiting = "queued: 1 alert of priority normal before it; no worker is there: tarsy worker starts one\n";
+    let waiting = "queued: 1 alert of priority normal before it; no worker is running: tarsy worker starts one\n";
     assert!(alone.err.contains(waiting), "{}", alone.err);
     let unbegun = published["session_id"].as_str().unwrap().to_owned();
     let submit = ["submit", &file, "--watch", "--timeout", "8s", "--priority", "low"];

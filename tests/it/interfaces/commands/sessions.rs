@@ -125,11 +125,11 @@ async fn either_way_of_cancelling_suffices_and_the_other_ones_fault_is_told() {
     let id = session.to_string();
     let args = ["sessions", "cancel", &id, "--database-url", "postgres://u:hidden-word@127.0.0.1:1/none"];
     let by_broker = run(&system, &args).await.exits(0);
-    assert!(by_broker.err.starts_with("the database did not take the request: "), "{by_broker:?}");
+    assert!(by_broker.err.starts_with("the database did not store the request: "), "{by_broker:?}");
     let by_database =
         run(&system, &["sessions", "cancel", &id, "--nats-url", "nats://u:hidden-word@127.0.0.1:1"]).await;
     let by_database = by_database.exits(0);
-    assert!(by_database.err.starts_with("the broker did not take the request: "), "{by_database:?}");
+    assert!(by_database.err.starts_with("the broker did not store the request: "), "{by_database:?}");
     for said in [&by_broker, &by_database] {
         assert!(!format!("{said:?}").contains("hidden-word"), "{said:?}");
     }
