@@ -90,7 +90,8 @@ mod tests {
             assert_eq!(end(open), None, "{open}");
         }
         assert_eq!(
-            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::OutputClosed].map(Exit::code),
+            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::OutputClosed]
+                .map(Exit::code),
             [2, 3, 78, 130, 141]
         );
     }

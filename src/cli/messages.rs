@@ -22,7 +22,9 @@ pub fn nothing_yet(session: SessionId) -> String {
 
 /// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let fingerprint = fingerprint.map(|f| format!(" ({})", text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii)));
+    let fingerprint = fingerprint.map(|f| {
+        format!(" ({})", text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii))
+    });
     let running = running.map(|running| format!(", running for {}", format::span(running)));
     format!(
         "joined session {}: same fingerprint{}{}. Following that one.",

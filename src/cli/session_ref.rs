@@ -35,7 +35,9 @@ impl FromStr for SessionRef {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits: String = text.trim().chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
         if !digits.chars().all(|c| c.is_ascii_hexdigit()) || digits.len() > 32 {
-            return Err(format!("accepted: an id, or at least {MIN_CHARACTERS} characters of its beginning or end (0-9, a-f)"));
+            return Err(format!(
+                "accepted: an id, or at least {MIN_CHARACTERS} characters of its beginning or end (0-9, a-f)"
+            ));
         }
         if digits.len() < MIN_CHARACTERS {
             return Err(format!("at least {MIN_CHARACTERS} characters of the id's beginning or end"));

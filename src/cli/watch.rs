@@ -92,7 +92,14 @@ impl<W: Write, N: Write> Watch<W, N> {
     /// A watcher whose time limit begins now.
     pub fn new(out: W, notes: N, options: Options) -> Self {
         let deadline = options.timeout.map(|timeout| Instant::now() + timeout);
-        Self { printer: Printer::new(out, options.live), notes, options, deadline, hints: Hints::Printed, has_noted_waiting: false }
+        Self {
+            printer: Printer::new(out, options.live),
+            notes,
+            options,
+            deadline,
+            hints: Hints::Printed,
+            has_noted_waiting: false,
+        }
     }
 
     /// For one of several timelines: does not print the closing hint; the caller prints one for all of them.

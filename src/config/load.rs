@@ -1,4 +1,4 @@
-//! From a file to a [`Config`]: all faults or none.
+//! Loads a file into a [`Config`], or reports all its faults.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,32 +15,24 @@ use super::{
 };
 use crate::investigation::plan::{Limits, Strategy};
 
-/// A variable of this process.
+/// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The file that is used when nobody names one, if it is there.
+/// The default file in the working directory.
 pub const FILE: &str = "tarsy.yaml";
 
-/// The file to load: the one that is named, else [`FILE`] in the working directory, else none.
+/// The file to load: the named one, else [`FILE`] if it exists.
 pub fn find(named: Option<PathBuf>) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(FILE)).filter(|path| path.exists()))
 }
 
-/// Loads a file with the variables of this process.
-///
-/// # Errors
-/// All faults of the file.
-pub fn check(path: &Path) -> Result<Config, Faults> {
-    Config::load(Some(path), &process_env)
-}
-
 impl Config {
-    /// Loads a file; without one, what works out of the box: a recording and one agent.
+    /// Loads a file. Without a file, the configuration has one agent and a provider that replays a recording.
     ///
     /// # Errors
-    /// All faults of the file; an unreadable file is one.
+    /// All faults of the file; an unreadable file has one fault.
     pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
         let Some(path) = path else {
             return Self::parse("built-in", "", env);
@@ -52,7 +44,7 @@ impl Config {
         }
     }
 
-    /// Reads the text of a file. `file` is its name in faults.
+    /// Parses the text of a file; `file` is its name in faults.
     ///
     /// # Errors
     /// All faults of the text.
@@ -69,7 +61,7 @@ fn single(file: &str, line: usize, problem: String) -> Faults {
     Faults { file: file.to_owned(), faults: vec![Fault { key: String::new(), line, problem }] }
 }
 
-/// What the file defines, built-in things included, known before anything refers to it.
+/// The names that the file defines, with the built-in ones. They are read first, because sections refer to each other.
 fn names(root: &Node) -> Names {
     let or = |section: &str, built_in: &str| {
         let names = keys(root, section);
@@ -148,7 +140,7 @@ fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &F
         .collect()
 }
 
-/// `marked` is the chain that calls itself the default.
+/// `marked` is the chain that is marked as the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
     let mut settings = Settings::default();
     let (mut policy, mut synthesis) = (None, Synthesis::default());
@@ -163,7 +155,7 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
             if let (Some(named), Some(marked)) = (&chain, &marked)
                 && named != marked
             {
-                field.fault(format!("{named:?}, but the chain {marked} says that it is the default"));
+                field.fault(format!("{named:?}, but the chain {marked} is marked as the default"));
             }
         }
         map.finish();
@@ -180,7 +172,7 @@ fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> D
     }
 }
 
-/// Where there is but one, it is the default.
+/// The only name; reports a missing key if there are several.
 fn only(names: &[String], root: &Map<'_>, key: &str) -> Option<String> {
     match names {
         [name] => Some(name.clone()),

@@ -1,7 +1,8 @@
-//! Configuration: plain values, parsed once, passed down.
+//! The configuration: values that are parsed once and passed down.
 //!
-//! A file is read into a tree with lines ([`yaml`]), the tree into values by a reader that collects every fault
-//! before it gives up. Secrets stay references: a [`Template`] or the name of an environment variable.
+//! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so that all
+//! faults are reported at once. `sections` knows the keys of each section, and `show` writes a configuration as YAML.
+//! Secrets stay references: a [`Template`] or the name of an environment variable.
 
 mod load;
 pub mod read;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::investigation::plan::SuccessPolicy;
 
-pub use load::{FILE, check, find, process_env};
+pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Template, TemplateError};
 pub use sections::agents::Agent;
@@ -29,64 +30,51 @@ pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive, Runbooks};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show};
 
-/// The commented example that `config example` prints. Free of faults whatever variables are set.
+/// The commented example that `config example` prints. It has no faults, whichever variables are set.
 pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");
 
-/// Name of the provider, agent and chain that exist when no file defines any.
+/// The names of the provider, agent and chain that exist if the file defines none.
 pub mod builtin {
-    /// Replays a recording: needs no key.
+    /// Replays a recording, so it needs no key.
     pub const PROVIDER: &str = "scripted";
-    /// Investigates whatever comes.
+    /// Investigates every alert.
     pub const AGENT: &str = "sre";
-    /// Takes every alert type.
+    /// Accepts every alert type.
     pub const CHAIN: &str = "default";
-    /// Puts together what several agents found.
+    /// Combines the analyses of several agents.
     pub const SYNTHESIS: &str = "synthesis";
 }
 
 /// Looks up an environment variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Everything that can be configured, complete: what the file leaves out has its default.
+/// The complete configuration; absent keys of the file have their defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// By name; never empty.
+    /// Never empty.
     pub llm_providers: BTreeMap<String, LlmProvider>,
-    /// By name; may be empty.
     pub mcp_servers: BTreeMap<String, McpServer>,
-    /// By name; never empty.
+    /// Never empty.
     pub agents: BTreeMap<String, Agent>,
-    /// By name; never empty.
+    /// Never empty.
     pub agent_chains: BTreeMap<String, AgentChain>,
-    /// What holds when agent, chain and stage say nothing.
     pub defaults: Defaults,
-    /// How a worker works.
     pub worker: Worker,
-    /// Copies, ages and sizes of the streams.
     pub streams: Streams,
-    /// When an alert is taken for one that was investigated before.
     pub dedupe: Dedupe,
-    /// What `tarsy receive` takes over from a request, and how many clients it has.
     pub receive: Receive,
-    /// Whose runbooks an agent is pointed at.
     pub runbooks: Runbooks,
-    /// What nobody may see.
     pub masking: Masking,
-    /// The database, as a worker uses it.
     pub database: Database,
-    /// How long rows are kept.
     pub retention: Retention,
 }
 
-/// What holds when nothing else is said.
+/// The lowest layer of all settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Defaults {
-    /// The chain of an alert type that no chain names; always defined.
+    /// The chain for alert types that no chain lists; always a defined chain.
     pub chain: String,
-    /// When a stage counts as completed.
     pub success_policy: SuccessPolicy,
-    /// The lowest layer of every synthesis.
     pub synthesis: Synthesis,
-    /// The lowest layer of every agent's settings.
     pub settings: Settings,
 }

@@ -1,4 +1,4 @@
-//! The effective configuration as YAML: defaults filled in, references left as they are written.
+//! Writes the effective configuration as YAML: with defaults, and with references instead of their values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::investigation::plan::{Strategy, SuccessPolicy};
 
-/// The configuration as a file that loads to the same configuration. No secret is in it.
+/// The configuration as a file that loads to the same configuration. It contains no secret.
 pub fn show(config: &Config) -> String {
     let worker = &config.worker;
     let hosts: Vec<String> = config.runbooks.hosts.iter().map(ToString::to_string).collect();
@@ -59,7 +59,7 @@ pub fn show(config: &Config) -> String {
     emit(&root.yaml())
 }
 
-/// Only what was said: what is left out may be larger than its default.
+/// The configured limits only: an existing stream may exceed the default of an absent limit.
 fn streams(streams: &Streams) -> Yaml<'static> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| text(&show_bytes(bytes)));
     let kept = |kept: &Kept| {
@@ -168,7 +168,7 @@ fn chain(chain: &AgentChain) -> Yaml<'static> {
     settings(section, &chain.settings)
 }
 
-/// Nothing for the default.
+/// `None` for the default.
 fn questions(questions: Questions) -> Option<Yaml<'static>> {
     let Questions { changes } = questions;
     changes.then(|| Section::default().put("changes", Yaml::Value(Scalar::Boolean(true))).yaml())
@@ -188,7 +188,7 @@ fn policy(policy: Option<SuccessPolicy>) -> Option<Yaml<'static>> {
     policy.map(SuccessPolicy::as_str).map(text)
 }
 
-/// Nothing for a layer that says nothing.
+/// `None` for an empty layer.
 fn synthesis(synthesis: &Synthesis) -> Option<Yaml<'static>> {
     let section = Section::default()
         .put_if("agent", synthesis.agent.as_deref().map(text))
@@ -218,7 +218,7 @@ fn each<T>(items: &BTreeMap<String, T>, show: impl Fn(&T) -> Yaml<'static>) -> Y
     Yaml::Mapping(items.iter().map(|(name, item)| (literal(name), show(item))).collect())
 }
 
-/// A value. A `${` in it was written as `$${` and must not become a reference now.
+/// A text value. A `${` in it was written as `$${` and must not become a reference.
 fn text(value: &str) -> Yaml<'static> {
     literal(&value.replace("${", "$${"))
 }
@@ -239,7 +239,7 @@ fn duration(value: Duration) -> Yaml<'static> {
     text(&show_duration(value))
 }
 
-/// Keys in the order in which they are put.
+/// A mapping that keeps the order of its keys.
 #[derive(Default)]
 struct Section(Mapping<'static>);
 
@@ -260,7 +260,7 @@ impl Section {
         if value.is_empty() { self } else { self.put(key, text(value)) }
     }
 
-    /// `None` without any key.
+    /// `None` if there is no key.
     fn some(self) -> Option<Yaml<'static>> {
         (!self.0.is_empty()).then(|| self.yaml())
     }

@@ -1,4 +1,4 @@
-//! Whole files: what loads, what is shown, what is refused.
+//! Tests of whole files: values, defaults, output of `show`, faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
 }
 
 #[test]
-fn the_example_is_free_of_faults_and_says_nothing_twice() {
+fn the_example_has_no_faults_and_only_default_worker_settings() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
     assert_eq!(config.llm_providers["gemini"].backend, Backend::GoogleNative);
     assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
@@ -59,7 +59,7 @@ fn the_example_names_every_key_that_is_shown() {
 }
 
 #[test]
-fn what_is_shown_loads_to_the_same_configuration() {
+fn a_shown_configuration_loads_to_the_same_configuration() {
     for text in [
         "",
         EXAMPLE,
@@ -78,7 +78,7 @@ fn what_is_shown_loads_to_the_same_configuration() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_shown_so_that_it_loads_again(text in "(\\PC|[\n\t$\\{}:#'\"-]){0,40}", name in "[a-zA-Z0-9 _.:-]{1,8}") {
+    fn any_text_in_a_shown_configuration_loads_again(text in "(\\PC|[\n\t$\\{}:#'\"-]){0,40}", name in "[a-zA-Z0-9 _.:-]{1,8}") {
         let mut config = Config::load(None, &env).unwrap();
         let server = McpServer {
             command: Template::new("c"),
@@ -101,7 +101,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn what_is_defined_is_told_in_one_line() {
+fn a_configuration_is_described_in_one_line() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
     assert_eq!(describe(&config), "1 chain, 1 agent, 3 providers, 1 MCP server");
     assert_eq!(describe(&Config::load(None, &env).unwrap()), "1 chain, 1 agent, 1 provider, 0 MCP servers");
@@ -117,7 +117,7 @@ fn a_secret_is_neither_kept_nor_shown() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let text = "\
 llm_providers:
   gemini: {provider: google, model: m, api_key_env: GEMINI_API_KEY}
@@ -145,7 +145,7 @@ worker: {slots: lots, lease: 30}
 }
 
 #[test]
-fn each_section_says_what_it_accepts() {
+fn each_section_reports_what_it_accepts() {
     let cases = [
         "a: [1\n",
         "agents:\n\tsre: {}\n",
@@ -178,8 +178,8 @@ fn each_section_says_what_it_accepts() {
         "runbooks: {hosts: ['https://a.example/', 'a.example/x', 'u@a.example', '*']}",
         "agent_chains: {a: {questions: {changes: often, change: true}, stages: [{agents: [{name: sre}]}]}}",
     ];
-    let told: Vec<String> = cases.iter().map(|text| faults(text)).collect();
-    insta::assert_snapshot!(told.join("\n"));
+    let reports: Vec<String> = cases.iter().map(|text| faults(text)).collect();
+    insta::assert_snapshot!(reports.join("\n"));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn the_cooldown_can_be_off_or_last_for_a_month() {
 }
 
 #[test]
-fn what_is_said_of_the_streams_is_kept_apart_from_what_is_not() {
+fn configured_limits_of_streams_differ_from_absent_ones() {
     let text =
         "streams: {replicas: 3, alerts: {max_bytes: 2GiB}, timeline: {max_age: 48h}, dead_letters: {max_bytes: 1GiB}}";
     let expected = Streams {
@@ -218,7 +218,7 @@ fn what_is_said_of_the_streams_is_kept_apart_from_what_is_not() {
 }
 
 #[test]
-fn a_webhook_brings_along_what_describes_its_alert_unless_more_is_listed() {
+fn a_webhook_may_set_descriptive_headers_unless_others_are_listed() {
     let headers = |text: &str| Config::parse("f", text, &env).unwrap().receive.headers;
     let describing = ["Tarsy-Alert-Type", "Tarsy-Title", "Tarsy-Runbook-Url", "Tarsy-Fingerprint", "traceparent"];
     assert_eq!(headers(""), describing);
@@ -228,7 +228,7 @@ fn a_webhook_brings_along_what_describes_its_alert_unless_more_is_listed() {
 }
 
 #[test]
-fn a_list_of_tools_that_is_empty_is_not_the_same_as_none() {
+fn an_empty_list_of_tools_differs_from_no_list() {
     let server = |keys: &str| {
         let text = format!("mcp_servers: {{a: {{command: c{keys}}}}}");
         let server = Config::parse("f", &text, &env).unwrap().mcp_servers["a"].clone();
@@ -242,7 +242,7 @@ fn a_list_of_tools_that_is_empty_is_not_the_same_as_none() {
 }
 
 #[test]
-fn a_chain_is_read_with_all_its_layers() {
+fn every_key_of_a_chain_is_read() {
     let text = "\
 agent_chains:
   db:
@@ -300,13 +300,13 @@ agent_chains:
 fn an_unreadable_file_is_one_fault() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("none.yaml");
-    let told = check(&path).unwrap_err();
-    assert_eq!(told.faults.len(), 1);
-    assert!(told.to_string().contains("none.yaml: 1 fault\n  cannot be read: "), "{told}");
+    let error = Config::load(Some(&path), &env).unwrap_err();
+    assert_eq!(error.faults.len(), 1);
+    assert!(error.to_string().contains("none.yaml: 1 fault\n  cannot be read: "), "{error}");
 }
 
 #[test]
-fn ages_and_the_size_of_the_pool_are_read_shown_and_refused() {
+fn ages_and_pool_size_are_read_shown_and_validated() {
     let config = Config::load(None, &env).unwrap();
     assert_eq!((config.database.pool_size, config.retention), (8, Retention::default()));
     let text = "database: {pool_size: 3}\nretention: {sessions: 90d, llm_interactions: 36h}\n";
@@ -318,7 +318,7 @@ fn ages_and_the_size_of_the_pool_are_read_shown_and_refused() {
     assert!(shown.contains("pool_size: 3") && shown.contains("sessions: 90d"), "{shown}");
     assert_eq!(Config::parse("shown", &shown, &env).unwrap(), config);
     let faults = faults("database: {pool_size: 0}\nretention: {session: 90d, alerts: 5m}\n");
-    for told in ["database.pool_size", "did you mean sessions?", "retention.alerts", "(1h to 3650d)"] {
-        assert!(faults.contains(told), "no {told} in\n{faults}");
+    for part in ["database.pool_size", "did you mean sessions?", "retention.alerts", "(1h to 3650d)"] {
+        assert!(faults.contains(part), "no {part} in\n{faults}");
     }
 }

@@ -73,10 +73,7 @@ pub enum EvidenceError {
     },
     /// A delay is not a duration.
     #[error("{INDEX}: tool {tool:?}: delay {seen:?} is not a duration such as 300ms, 2s")]
-    Delay {
-        tool: String,
-        seen: String,
-    },
+    Delay { tool: String, seen: String },
 }
 
 impl Evidence {
@@ -197,9 +194,8 @@ impl AnswerIndex {
             None => String::new(),
         };
         let delay = match self.delay {
-            Some(seen) => {
-                parse_duration(&seen).ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?
-            }
+            Some(seen) => parse_duration(&seen)
+                .ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?,
             None => Duration::ZERO,
         };
         Ok(Recorded {

@@ -116,8 +116,7 @@ impl Expected {
             events.iter().any(|event| event.session_seq == *number && event.event_type == EventType::ToolResult)
         };
         let wrong = cited.iter().filter(|number| !is_result(number));
-        let mut faults: Vec<String> =
-            wrong.map(|number| format!("[{number}] is not the result of a tool")).collect();
+        let mut faults: Vec<String> = wrong.map(|number| format!("[{number}] is not the result of a tool")).collect();
         if cited.len() < self.min_citations {
             faults.push(format!("{} events are cited, expected at least {}", cited.len(), self.min_citations));
         }

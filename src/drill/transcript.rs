@@ -220,7 +220,8 @@ fn answers(path: &str, values: Vec<Value>) -> Result<Vec<Answer>, TranscriptErro
     if values.is_empty() {
         return Err(invalid(path, "needs at least one answer"));
     }
-    let values = repeat::expanded(values).map_err(|error| invalid(&format!("{path}[{}]", error.index), &error.message))?;
+    let values =
+        repeat::expanded(values).map_err(|error| invalid(&format!("{path}[{}]", error.index), &error.message))?;
     values.into_iter().enumerate().map(|(i, value)| answer(&format!("{path}[{i}]"), value)).collect()
 }
 

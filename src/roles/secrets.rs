@@ -105,7 +105,9 @@ fn is_harmless(value: &str) -> bool {
         let (host, port) = value.rsplit_once(':').unwrap_or((value, "0"));
         port.chars().all(|c| c.is_ascii_digit()) && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
     };
-    is_place || value.chars().all(|c| c.is_ascii_digit() || c == '.') || (value.len() < MIN_TOKEN_BYTES && is_host(value))
+    is_place
+        || value.chars().all(|c| c.is_ascii_digit() || c == '.')
+        || (value.len() < MIN_TOKEN_BYTES && is_host(value))
 }
 
 /// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the user,

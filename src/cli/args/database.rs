@@ -11,8 +11,8 @@ use crate::config::Retention;
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MigrateArgs {
     /// How long a migration waits for tables that are in use
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
-    pub patience: Duration,
+    #[arg(long = "patience", value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub lock_timeout: Duration,
     /// For programs: one JSON object
     #[arg(long)]
     pub json: bool,

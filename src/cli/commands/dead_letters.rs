@@ -130,13 +130,17 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
         }
         LetterRef::Alert(wanted) => wanted,
     };
-    let mut matching: Vec<StoredDeadLetter> = all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
+    let mut matching: Vec<StoredDeadLetter> =
+        all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
     let mut ids: Vec<SessionId> = matching.iter().map(|letter| letter.alert_id).collect();
     ids.dedup();
     match (matching.pop(), matching.is_empty(), ids.len()) {
         (None, ..) => match wanted.whole() {
             Some(alert) => {
-                bail!("alert {} has no dead letter: it was never given up, or has been retried or dropped", alert.short())
+                bail!(
+                    "alert {} has no dead letter: it was never given up, or has been retried or dropped",
+                    alert.short()
+                )
             }
             None => bail!("no dead letter's alert has {} at either end of its id", wanted.digits()),
         },

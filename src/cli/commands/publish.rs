@@ -52,12 +52,7 @@ impl PublishedSession {
     ///
     /// # Errors
     /// When the output cannot be written, or the timeline breaks off.
-    pub(super) async fn follow(
-        self,
-        nats: Nats,
-        store: Option<Arc<Store>>,
-        view: &ViewArgs,
-    ) -> anyhow::Result<Exit> {
+    pub(super) async fn follow(self, nats: Nats, store: Option<Arc<Store>>, view: &ViewArgs) -> anyhow::Result<Exit> {
         note(&self.remark())?;
         let queue = QueueWatch::of_alert(&nats, self.priority, self.published.sequence);
         let target = Target { session: self.session, queue: Some(queue) };

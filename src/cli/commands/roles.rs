@@ -71,7 +71,7 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
 }
 
 pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::Result<Exit> {
-    let done = migrate::run(&addresses(global), &load_config(global)?, args.patience).await?;
+    let done = migrate::run(&addresses(global), &load_config(global)?, args.lock_timeout).await?;
     let (database, ensured) = (done.database, done.ensured);
     let newer = match database.schema {
         Schema::Current => None,

@@ -10,7 +10,6 @@ use super::*;
 use crate::cli::render::tests::story;
 use crate::investigation::timeline::DeltaKind;
 
-
 /// A writer that the test can read at any time.
 #[derive(Clone, Debug, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);

@@ -1,7 +1,10 @@
-//! From YAML text to checked values: every fault at once, each with its line.
+//! Reads YAML into typed values and reports all faults at once, each with its line.
+//!
+//! `yaml` parses text into a tree with lines. `reader` reads values from the tree with `units` (durations, sizes, tokens) and
+//! `template` (`${VAR}`), and collects each `fault`.
 
 pub mod yaml;
-pub(crate) mod template;
-pub(crate) mod units;
-pub(crate) mod fault;
 pub(crate) mod reader;
+pub(crate) mod units;
+pub(crate) mod template;
+pub(crate) mod fault;

@@ -1,7 +1,8 @@
-//! Walks a tree of nodes and collects every fault on the way: a reader never gives up at the first one.
+//! Reads typed values from a YAML tree and collects all faults instead of stopping at the first one.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::fault::{Fault, did_you_mean};
@@ -10,7 +11,7 @@ use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_d
 use super::yaml::{Data, Node};
 use crate::config::Env;
 
-/// What all readers of one file share.
+/// The environment and the collected faults of one file.
 pub(crate) struct Context<'e> {
     env: Env<'e>,
     faults: RefCell<Vec<Fault>>,
@@ -21,7 +22,7 @@ impl<'e> Context<'e> {
         Self { env, faults: RefCell::default() }
     }
 
-    /// In order of their lines.
+    /// The faults, sorted by line.
     pub(crate) fn into_faults(self) -> Vec<Fault> {
         let mut faults = self.faults.into_inner();
         faults.sort_by_key(|fault| fault.line);
@@ -39,7 +40,7 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// A node with its path. Each method returns `None` after it has reported why.
+/// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'c> {
     context: &'c Context<'c>,
@@ -57,7 +58,7 @@ impl<'c> Field<'c> {
         self.context.fault(self.path.clone(), self.line, problem);
     }
 
-    /// A word that is none of the accepted ones.
+    /// Reports a word that is not one of the accepted ones.
     pub(crate) fn not_accepted(&self, accepted: &[&str]) {
         let list: Vec<&str> = accepted.iter().map(|word| if word.is_empty() { "\"\"" } else { word }).collect();
         let hint = match self.data() {
@@ -69,6 +70,7 @@ impl<'c> Field<'c> {
         self.fault(format!("{}; accepted: {}{hint}", self.seen(), list.join(", ")));
     }
 
+    /// Reports a value of another kind than the accepted one.
     pub(crate) fn expected(&self, accepted: &str) {
         self.fault(format!("{}; accepted: {accepted}", self.seen()));
     }
@@ -77,7 +79,7 @@ impl<'c> Field<'c> {
         self.node.map_or(&Data::Null, |node| &node.data)
     }
 
-    /// As written: a variable's value is never shown.
+    /// The value as written; the value of a variable is never shown.
     fn seen(&self) -> String {
         match self.data() {
             Data::Null => "nothing".to_owned(),
@@ -143,7 +145,7 @@ impl<'c> Field<'c> {
         None
     }
 
-    /// The name of an environment variable. What is none may be the secret itself and is not shown.
+    /// The name of an environment variable. Any other text may be the secret itself, so it is not shown.
     pub(crate) fn variable_name(&self) -> Option<String> {
         let text = self.text()?;
         if is_variable_name(&text) {
@@ -175,13 +177,13 @@ impl<'c> Field<'c> {
         value
     }
 
-    pub(crate) fn number(&self, least: u32, most: u32) -> Option<u32> {
+    pub(crate) fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let value = match self.data() {
             Data::Integer(number) => u32::try_from(*number).ok(),
             Data::Text(_) => self.text()?.trim().parse().ok(),
             Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
         };
-        self.within(value, (least, most), |number| number.to_string(), "a whole number")
+        self.within(value, range, |number| number.to_string(), "a whole number")
     }
 
     /// An amount of money.
@@ -199,43 +201,43 @@ impl<'c> Field<'c> {
         value
     }
 
-    pub(crate) fn duration(&self, least: Duration, most: Duration) -> Option<Duration> {
+    pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
         let value = match self.data() {
             Data::Integer(0) => Some(Duration::ZERO),
             Data::Text(_) => parse_duration(&self.text()?),
             Data::Null | Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
         };
-        self.within(value, (least, most), show_duration, "a duration such as 30s, 2m, 1h")
+        self.within(value, range, show_duration, "a duration such as 30s, 2m, 1h")
     }
 
-    pub(crate) fn bytes(&self, least: u64, most: u64) -> Option<u64> {
+    pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let value = match self.data() {
             Data::Integer(number) => u64::try_from(*number).ok(),
             Data::Text(_) => parse_bytes(&self.text()?),
             Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
         };
-        self.within(value, (least, most), show_bytes, "a size such as 512KiB, 8MiB")
+        self.within(value, range, show_bytes, "a size such as 512KiB, 8MiB")
     }
 
-    pub(crate) fn tokens(&self, least: u64, most: u64) -> Option<u64> {
+    pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let value = match self.data() {
             Data::Integer(number) => u64::try_from(*number).ok(),
             Data::Text(_) => parse_tokens(&self.text()?),
             Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
         };
-        self.within(value, (least, most), show_tokens, "a number of tokens such as 128k, 1M")
+        self.within(value, range, show_tokens, "a number of tokens such as 128k, 1M")
     }
 
     fn within<T: PartialOrd + Copy>(
         &self,
         value: Option<T>,
-        (least, most): (T, T),
+        range: RangeInclusive<T>,
         show: fn(T) -> String,
         what: &str,
     ) -> Option<T> {
-        let value = value.filter(|value| (least..=most).contains(value));
+        let value = value.filter(|value| range.contains(value));
         if value.is_none() {
-            self.expected(&format!("{what} ({} to {})", show(least), show(most)));
+            self.expected(&format!("{what} ({} to {})", show(*range.start()), show(*range.end())));
         }
         value
     }
@@ -255,7 +257,7 @@ impl<'c> Field<'c> {
         Self { context: self.context, path, line: node.line, node: Some(node) }
     }
 
-    /// A mapping; empty after a fault, and for nothing at all.
+    /// A mapping; empty for an absent value and after a fault.
     pub(crate) fn map(&self) -> Map<'c> {
         let pairs: &[(Node, Node)] = match self.data() {
             Data::Map(pairs) => pairs,
@@ -269,7 +271,7 @@ impl<'c> Field<'c> {
     }
 }
 
-/// A mapping that knows which keys were asked for.
+/// A mapping that remembers which keys were read.
 #[derive(Debug)]
 pub(crate) struct Map<'c> {
     field: Field<'c>,
@@ -285,12 +287,12 @@ impl<'c> Map<'c> {
         (value.data != Data::Null).then(|| self.child(key, name, value))
     }
 
-    /// Whether there is a value.
+    /// Whether the key is present and not null.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.pairs.iter().any(|(name, value)| key_text(name) == key && value.data != Data::Null)
     }
 
-    /// Reports a key that has to be there.
+    /// Reports a required key as missing.
     pub(crate) fn missing(&self, key: &str, accepted: &str) {
         let path = join(&self.field.path, key);
         self.field.context.fault(path, self.field.line, format!("missing; accepted: {accepted}"));
@@ -305,11 +307,12 @@ impl<'c> Map<'c> {
         fields.iter().filter_map(Field::text).collect()
     }
 
-    pub(crate) fn duration(&mut self, key: &'static str, least_secs: u64, most_secs: u64) -> Option<Duration> {
-        self.get(key)?.duration(Duration::from_secs(least_secs), Duration::from_secs(most_secs))
+    /// `secs` is the accepted range in seconds.
+    pub(crate) fn duration(&mut self, key: &'static str, secs: RangeInclusive<u64>) -> Option<Duration> {
+        self.get(key)?.duration(Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end()))
     }
 
-    /// Every key with its value, whatever the keys are.
+    /// All keys with their values, for a mapping with free keys.
     pub(crate) fn entries(&self) -> Vec<(String, Field<'c>)> {
         self.pairs
             .iter()
@@ -321,7 +324,7 @@ impl<'c> Map<'c> {
             .collect()
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that were not read as unknown.
     pub(crate) fn finish(self) {
         for (name, _) in self.pairs {
             let key = key_text(name);

@@ -1,8 +1,8 @@
-//! `${VAR}` and `${VAR:-default}` in text: a reference that is resolved only where its value is used.
+//! Text with references `${VAR}` and `${VAR:-default}`, which are resolved only where the value is used.
 
 use crate::config::Env;
 
-/// A text with references to environment variables. Shown, compared and stored unresolved. `$${` is a plain `${`.
+/// A text with references to environment variables. It is shown, compared and stored unresolved. `$${` stands for `${`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template(String);
 
@@ -12,23 +12,22 @@ pub enum TemplateError {
     /// A variable without a default is not set.
     #[error("variable {0} is not set (write ${{{0}:-…}} to allow that)")]
     Missing(String),
-    /// There is a `${` without a name or without its end.
+    /// A `${` has no name or no end.
     #[error("\"${{\" without a name and \"}}\"; accepted: ${{NAME}}, ${{NAME:-default}}, $${{ for a plain one")]
     Malformed,
 }
 
 impl Template {
-    /// A template as it is written.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// As it is written.
+    /// The unresolved text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names of the variables that it refers to.
+    /// The names of the referenced variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let plain = |before: &str| before.ends_with('$');
         let parts: Vec<&str> = self.0.split("${").collect();
@@ -40,10 +39,10 @@ impl Template {
         names.collect::<Vec<_>>().into_iter()
     }
 
-    /// Puts the variables' values in. A value is not looked into again.
+    /// Replaces each reference with the value of its variable. References in a value are not resolved.
     ///
     /// # Errors
-    /// When a variable is missing, or a reference is malformed.
+    /// When a variable is missing or a reference is malformed.
     pub fn resolve(&self, env: Env<'_>) -> Result<String, TemplateError> {
         let mut out = String::with_capacity(self.0.len());
         let mut rest = self.0.as_str();
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_resolved_once_and_nothing_else_is_touched() {
+    fn references_are_resolved_once_and_other_text_is_unchanged() {
         let env = |name: &str| match name {
             "A" => Some("${B}".to_owned()),
             "EMPTY" => Some(String::new()),

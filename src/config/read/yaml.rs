@@ -1,4 +1,4 @@
-//! YAML text to plain values, or to a tree that knows its lines.
+//! Parses YAML into JSON values, or into a tree of nodes with their lines.
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, ScanError, Yaml, YamlData};
 use serde_json::{Map, Number, Value};
@@ -7,25 +7,24 @@ use serde_json::{Map, Number, Value};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct YamlError {
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
-    /// What the parser says.
+    /// The parser's message.
     pub message: String,
 }
 
-/// A value and where it stands.
+/// A value with its line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
-    /// What stands there.
     pub data: Data,
 }
 
-/// What stands at a place of a document.
+/// The value of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Nothing, or `~`.
+    /// An empty value, or `~`.
     Null,
     /// `true` or `false`.
     Flag(bool),
@@ -33,18 +32,16 @@ pub enum Data {
     Integer(i64),
     /// Any other number.
     Number(f64),
-    /// A text.
     Text(String),
-    /// Items in order.
     List(Vec<Node>),
-    /// Keys in order, each once.
+    /// Keys in the order of the file; each key occurs once.
     Map(Vec<(Node, Node)>),
 }
 
-/// The first document of `text` with its lines; `Null` for an empty text.
+/// Parses the first document of `text` into a tree; an empty text is `Null`.
 ///
 /// # Errors
-/// When the text is not YAML, or a key comes twice.
+/// When the text is not YAML, or a key occurs twice.
 pub fn to_node(text: &str) -> Result<Node, YamlError> {
     let documents = MarkedYaml::load_from_str(text).map_err(|error| fault(&error))?;
     Ok(documents.first().map_or(Node { line: 1, data: Data::Null }, node))
@@ -72,7 +69,7 @@ fn fault(error: &ScanError) -> YamlError {
     YamlError { line: error.marker().line(), message: error.info().to_owned() }
 }
 
-/// The first document of `text` as a JSON value; `Null` for an empty text.
+/// Parses the first document of `text` into a JSON value; an empty text is `Null`.
 ///
 /// # Errors
 /// When the text is not YAML.
@@ -123,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_node_of_the_tree_knows_its_line() {
+    fn every_node_of_the_tree_has_its_line() {
         let text = |line, text: &str| Node { line, data: Data::Text(text.to_owned()) };
         let list = Node { line: 3, data: Data::List(vec![text(3, "x"), Node { line: 4, data: Data::Integer(2) }]) };
         let inner = Node { line: 2, data: Data::Map(vec![(text(2, "b"), list)]) };
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_twice_is_a_fault() {
+    fn a_duplicate_key_is_a_fault() {
         assert_eq!(
             to_node("a: 1\nb: 2\na: 3\n"),
             Err(YamlError { line: 3, message: "duplicated key in mapping".to_owned() })
@@ -140,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_line() {
+    fn a_fault_has_its_line() {
         assert_eq!(to_json("a: 1\nb: [\n").unwrap_err().line, 3);
     }
 }

@@ -1,17 +1,17 @@
-//! `agents`: who investigates.
+//! `agents`: their instructions and settings.
 
 use super::chains::Names;
 use super::settings::Settings;
 use crate::config::read::reader::Field;
 
-/// An agent.
+/// An agent of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
-    /// For people.
+    /// Shown to people only.
     pub description: String,
-    /// Goes into the system prompt; empty for nothing.
+    /// Text for the system prompt; may be empty.
     pub instructions: String,
-    /// Its layer of settings.
+    /// The agent's layer of settings.
     pub settings: Settings,
 }
 

@@ -1,4 +1,4 @@
-//! `agent_chains`: which agents investigate which alerts, and in what order.
+//! `agent_chains`: the stages and agents that investigate each type of alert.
 
 use std::collections::BTreeMap;
 
@@ -8,55 +8,55 @@ use super::trust::Questions;
 use crate::config::read::reader::{Field, Map};
 use crate::investigation::plan::SuccessPolicy;
 
-/// More of one agent would say the same and cost more.
+/// More replicas of one agent cost more without further insight.
 const MAX_REPLICAS: u32 = 10;
 
-/// Stages in order, for some types of alerts.
+/// Stages that run one after another for certain types of alerts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentChain {
-    /// For people.
+    /// Shown to people only.
     pub description: String,
-    /// What it is chosen by; no other chain has the same.
+    /// The types of alerts that choose this chain; no other chain has one of them.
     pub alert_types: Vec<String>,
-    /// When its stages count as completed.
+    /// When a stage of the chain counts as completed.
     pub success_policy: Option<SuccessPolicy>,
-    /// Its layer of every synthesis.
+    /// The chain's layer of the synthesis settings.
     pub synthesis: Synthesis,
-    /// What questions about its investigations may do.
+    /// The rules for questions about its investigations.
     pub questions: Questions,
-    /// Its layer of settings.
+    /// The chain's layer of settings.
     pub settings: Settings,
-    /// In order; never empty.
+    /// Never empty.
     pub stages: Vec<Stage>,
 }
 
-/// Agents that run at the same time.
+/// One or more agents that run in parallel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Shown on the timeline.
     pub name: String,
-    /// When it counts as completed; said by nobody: when one agent has.
+    /// When the stage counts as completed; by default when one agent has completed.
     pub success_policy: Option<SuccessPolicy>,
-    /// The highest layer of the synthesis that follows it.
+    /// The highest layer of the settings of the synthesis after the stage.
     pub synthesis: Synthesis,
-    /// Its layer of settings.
+    /// The stage's layer of settings.
     pub settings: Settings,
-    /// In order; never empty.
+    /// Never empty.
     pub agents: Vec<StageAgent>,
-    /// How often the only agent runs; 1 where several are named.
+    /// How many copies of a single agent run; 1 for several agents.
     pub replicas: u32,
 }
 
 /// An agent in a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageAgent {
-    /// Which agent; always defined.
+    /// The name of a defined agent.
     pub name: String,
     /// The highest layer of settings.
     pub settings: Settings,
 }
 
-/// What can be referred to.
+/// The names that the configuration defines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) providers: Vec<String>,
@@ -79,7 +79,7 @@ impl AgentChain {
         Self { stages: vec![stage], ..Self::default() }
     }
 
-    /// The chain, and whether it says that it is the default.
+    /// The chain, and whether it is marked as the default.
     fn read(field: &Field<'_>, names: &Names) -> (Self, bool) {
         let mut map = field.map();
         let is_default = map.get("default").and_then(|field| field.flag()).unwrap_or_default();
@@ -124,9 +124,9 @@ impl Stage {
     }
 }
 
-/// So many at the same time of one agent.
+/// The number of replicas; reports a fault if the stage has several agents.
 fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
-    let replicas = field.number(1, MAX_REPLICAS)?;
+    let replicas = field.number(1..=MAX_REPLICAS)?;
     if agents > 1 && replicas > 1 {
         field.fault(format!("this stage has {agents} agents; replicas are of a single one"));
         return None;
@@ -134,7 +134,7 @@ fn replicas(field: &Field<'_>, agents: usize) -> Option<u32> {
     Some(replicas)
 }
 
-/// The policy that a layer names.
+/// The success policy of a layer, if it has one.
 pub(crate) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
     let words = SuccessPolicy::ALL.map(SuccessPolicy::as_str);
     let word = map.get("success_policy")?.word(&words)?;
@@ -168,7 +168,7 @@ fn non_empty<'c>(map: &mut Map<'c>, key: &'static str, accepted: &str) -> Vec<Fi
     items.unwrap_or_default()
 }
 
-/// All chains, and the one that says it is the default.
+/// All chains, and the name of the chain that is marked as the default.
 pub(crate) fn read(map: &Map<'_>, names: &Names) -> (BTreeMap<String, AgentChain>, Option<String>) {
     let mut chains = BTreeMap::new();
     let mut default: Option<String> = None;

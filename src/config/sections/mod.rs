@@ -1,12 +1,15 @@
-//! The sections of a configuration file: what each key means, its default and its bounds.
+//! The sections of a configuration file: each key with its meaning, default and accepted values.
+//!
+//! Agents are put together from `providers`, `servers`, `settings` and `agents`; `chains` and `synthesis` say which of them
+//! run. `worker`, `streams`, `retention` and `trust` configure the system around them.
 
-pub(crate) mod agents;
-pub(crate) mod chains;
 pub(crate) mod providers;
 pub(crate) mod servers;
 pub(crate) mod settings;
+pub(crate) mod agents;
+pub(crate) mod chains;
 pub(crate) mod synthesis;
+pub(crate) mod trust;
 pub(crate) mod worker;
 pub(crate) mod streams;
 pub(crate) mod retention;
-pub(crate) mod trust;

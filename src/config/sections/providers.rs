@@ -1,54 +1,56 @@
-//! `llm_providers`: models and the ways to them.
+//! `llm_providers`: models, the services that run them, and their prices.
+
+use std::ops::RangeInclusive;
 
 use crate::config::read::reader::{Field, Map};
 
-/// A model and the way to it.
+/// A model and the service that runs it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmProvider {
-    /// Who answers: `google`, `openai`, …
+    /// The service: `google`, `openai`, …
     pub provider: String,
-    /// Which part of the LLM service asks it.
+    /// The backend of the LLM service that sends the requests.
     pub backend: Backend,
-    /// The provider's name of the model.
+    /// The provider's name for the model.
     pub model: String,
-    /// Environment variable of the LLM service that holds the key; empty for none.
+    /// The environment variable of the LLM service with the key; empty for none.
     pub api_key_env: String,
-    /// Other endpoint than the provider's own; empty for none. Frozen in plans: no place for secrets.
+    /// Replaces the provider's endpoint; may be empty. It is stored in plans, so it must not contain a secret.
     pub base_url: String,
-    /// Name of the recording for `scripted`; empty for one that fits any alert.
+    /// The name of the recording for `scripted`; empty for the recording that matches the alert.
     pub transcript: String,
-    /// Tokens of a conversation that the model takes; 0 when nobody says.
+    /// The context window of the model in tokens; 0 if it is unknown.
     pub context_window: u64,
-    /// Whether the provider's HTML for its search suggestions is kept in the record of each call.
+    /// Whether the record of each call keeps the provider's HTML for search suggestions.
     pub keep_search_widget: bool,
-    /// What tokens cost; without it no cost is shown.
+    /// The price of tokens; without it no cost is shown.
     pub price: Option<Price>,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// Input that is not cached.
+    /// Input tokens that are not cached.
     pub input: f64,
-    /// Input read from the provider's cache.
+    /// Input tokens that are read from the provider's cache.
     pub cached_input: f64,
-    /// Output and reasoning.
+    /// Output and reasoning tokens.
     pub output: f64,
 }
 
-/// A part of the LLM service.
+/// A backend of the LLM service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Replays a recording.
     Scripted,
-    /// Speaks Gemini itself.
+    /// Uses Gemini's own protocol.
     GoogleNative,
-    /// Speaks to everything else. `langchain` is its older name.
+    /// Supports all other providers. `langchain` is its older name.
     Genai,
 }
 
 impl Backend {
-    /// The word in the plan and in requests.
+    /// The word in plans and requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scripted => "scripted",
@@ -75,12 +77,12 @@ impl Backend {
 }
 
 const PROVIDERS: [&str; 6] = ["google", "openai", "anthropic", "ollama", "xai", "scripted"];
-/// Tokens of the smallest and of the largest context window.
-const WINDOWS: (u64, u64) = (4_000, 100_000_000);
+/// The accepted context windows, in tokens.
+const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
 const BACKENDS: [&str; 4] = ["google-native", "genai", "langchain", "scripted"];
 
 impl LlmProvider {
-    /// Replays the recording that fits any alert.
+    /// A provider that replays the recording that matches the alert.
     pub fn scripted() -> Self {
         Self {
             provider: "scripted".to_owned(),
@@ -106,7 +108,7 @@ impl LlmProvider {
         let recorded = backend == Backend::Scripted;
         let model = map.text("model");
         if model.is_none() && !recorded && provider.is_some() && !map.has("model") {
-            map.missing("model", "the provider's name of the model");
+            map.missing("model", "the provider's name for the model");
         }
         let transcript = map.get("transcript").and_then(|field| {
             if !recorded {
@@ -123,7 +125,7 @@ impl LlmProvider {
             transcript: transcript.unwrap_or_default(),
             context_window: map
                 .get("context_window")
-                .and_then(|field| field.tokens(WINDOWS.0, WINDOWS.1))
+                .and_then(|field| field.tokens(CONTEXT_WINDOWS))
                 .unwrap_or_default(),
             keep_search_widget: map.get("keep_search_widget").and_then(|field| field.flag()).unwrap_or_default(),
             price: map.get("price").map(|field| Price::read(field.map())),
@@ -133,7 +135,7 @@ impl LlmProvider {
     }
 }
 
-/// The backend, if it can reach the provider.
+/// The configured backend; reports a fault if it does not support the provider.
 fn backend(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
     let word = field.word(&BACKENDS)?;
     let backend = Backend::parse(&word);
@@ -144,7 +146,7 @@ fn backend(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
     };
     if let (false, Some(provider)) = (fits, provider) {
         field.fault(format!(
-            "{word:?} does not speak to {provider}; accepted: {}",
+            "backend {word:?} does not support {provider}; accepted: {}",
             Backend::of_provider(provider).as_str()
         ));
     }

@@ -1,4 +1,4 @@
-//! `mcp_servers`: where tools come from.
+//! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,26 +6,24 @@ use std::time::Duration;
 use crate::config::read::reader::Field;
 use crate::config::read::template::Template;
 
-/// An MCP server that runs as a child process and speaks over its standard streams.
+/// An MCP server that runs as a child process and communicates over its standard streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// The program.
     pub command: Template,
-    /// Its arguments.
     pub args: Vec<Template>,
-    /// Variables that it gets beside the worker's own.
+    /// Variables that are added to the worker's environment.
     pub env: BTreeMap<String, Template>,
-    /// How long one call may take.
+    /// The time limit of one call.
     pub tool_timeout: Duration,
-    /// Tools (without the server's name) that change nothing, whatever the server says of them.
+    /// Tools (without the server's name) that count as read-only even if the server does not declare it.
     pub read_only: Vec<String>,
-    /// Tools that a model may call although they may change something. Each such call is sent once, whatever happens.
+    /// Tools that a model may call although they may change something. Each such call is sent at most once.
     pub allow: Vec<String>,
-    /// Where there is such a list: the only tools that are offered, if the other keys let them.
+    /// If present, only these tools are offered, as far as the other keys permit.
     pub tools: Option<Vec<String>>,
-    /// Tools that are not offered, whatever else is said of them.
+    /// Tools that are never offered; overrides the other keys.
     pub deny: Vec<String>,
-    /// Whether a tool counts as read-only when its server says so.
+    /// Whether a tool counts as read-only if its server declares it.
     pub trust_hints: bool,
 }
 
@@ -35,7 +33,7 @@ impl McpServer {
     pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
         if !is_name(name) {
             field.fault(format!(
-                "{name:?}; accepted: letters, digits, \"-\" and single \"_\": it becomes a part of tool names"
+                "{name:?}; accepted: letters, digits, \"-\" and single \"_\": the name becomes a part of tool names"
             ));
         }
         let mut map = field.map();
@@ -58,7 +56,7 @@ impl McpServer {
                 .map(|fields| fields.iter().filter_map(Field::template).collect())
                 .unwrap_or_default(),
             env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
-            tool_timeout: map.duration("tool_timeout", 1, 3_600).unwrap_or(Self::TOOL_TIMEOUT),
+            tool_timeout: map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT),
             read_only: map.texts("read_only"),
             allow: map.texts("allow"),
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),

@@ -1,4 +1,4 @@
-//! What can be said at every level: defaults < agent < chain < stage < stage agent.
+//! The settings that every level may have: defaults < agent < chain < stage < stage agent.
 
 use std::time::Duration;
 
@@ -6,29 +6,28 @@ use super::chains::Names;
 use crate::config::read::reader::{Field, Map};
 use crate::investigation::plan::Strategy;
 
-/// One layer of an agent's settings; what a layer does not say comes from the one below.
+/// One layer of an agent's settings; an absent value comes from the layer below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// How the agent iterates.
     pub iteration_strategy: Option<Strategy>,
-    /// Name of the provider.
+    /// The name of a provider.
     pub llm_provider: Option<String>,
-    /// Names of the MCP servers whose tools it may call; replaces the lower layer's list. Said nowhere: every server.
+    /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
     pub mcp_servers: Option<Vec<String>>,
-    /// Model calls before the conclusion is forced.
+    /// The number of model calls after which the conclusion is forced.
     pub max_iterations: Option<u32>,
-    /// Model and tool time of one iteration.
+    /// The time limit of one iteration, for its model call and its tool calls together.
     pub iteration_timeout: Option<Duration>,
-    /// Time-outs in a row that end the execution.
+    /// The number of consecutive time-outs that ends the execution.
     pub max_timeouts: Option<u32>,
-    /// Tokens of one tool result that the model sees.
+    /// The longest tool result that the model gets, in tokens.
     pub max_tool_result_tokens: Option<u32>,
-    /// Tokens of all model calls, after which the conclusion is forced; 0 for no such limit.
+    /// The total of tokens after which the conclusion is forced; 0 for no limit.
     pub max_tokens: Option<u32>,
 }
 
 impl Settings {
-    /// This layer on top of a lower one.
+    /// This layer with absent values from a lower one.
     #[must_use]
     pub fn over(&self, lower: &Self) -> Self {
         Self {
@@ -51,13 +50,13 @@ impl Settings {
                 .get("mcp_servers")
                 .and_then(|field| field.list())
                 .map(|fields| fields.iter().filter_map(|field| field.reference(&names.servers)).collect()),
-            max_iterations: map.get("max_iterations").and_then(|field| field.number(1, 1_000)),
+            max_iterations: map.get("max_iterations").and_then(|field| field.number(1..=1_000)),
             iteration_timeout: map
                 .get("iteration_timeout")
-                .and_then(|field| field.duration(Duration::from_secs(1), Duration::from_secs(3_600))),
-            max_timeouts: map.get("max_timeouts").and_then(|field| field.number(1, 100)),
-            max_tool_result_tokens: map.get("max_tool_result_tokens").and_then(|field| field.number(100, 1_000_000)),
-            max_tokens: map.get("max_tokens").and_then(|field| field.number(0, 1_000_000_000)),
+                .and_then(|field| field.duration(Duration::from_secs(1)..=Duration::from_secs(3_600))),
+            max_timeouts: map.get("max_timeouts").and_then(|field| field.number(1..=100)),
+            max_tool_result_tokens: map.get("max_tool_result_tokens").and_then(|field| field.number(100..=1_000_000)),
+            max_tokens: map.get("max_tokens").and_then(|field| field.number(0..=1_000_000_000)),
         }
     }
 }

@@ -1,22 +1,22 @@
-//! `synthesis`: who puts together what the agents of a stage found. Said in `defaults`, on a chain or on a stage.
+//! `synthesis`: the agent that combines the analyses of a stage. Part of `defaults`, of a chain or of a stage.
 
 use super::chains::Names;
 use crate::config::read::reader::{Field, Map};
 use crate::investigation::plan::Strategy;
 
-/// One layer of it; what a layer does not say comes from the one below.
+/// One layer of the synthesis settings; an absent value comes from the layer below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Synthesis {
-    /// Which agent; said nowhere: the built-in one.
+    /// The name of an agent; by default the built-in one.
     pub agent: Option<String>,
-    /// Name of the provider.
+    /// The name of a provider.
     pub llm_provider: Option<String>,
-    /// One of the two strategies of a synthesis; said nowhere: the one that fits the provider.
+    /// One of the two strategies of a synthesis; by default the one that suits the provider.
     pub iteration_strategy: Option<Strategy>,
 }
 
 impl Synthesis {
-    /// This layer on top of a lower one.
+    /// This layer with absent values from a lower one.
     #[must_use]
     pub fn over(&self, lower: &Self) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! `receive`, `runbooks` and a chain's `questions`: what is believed of what others say.
+//! `receive`, `runbooks` and a chain's `questions`: how far input from outside is trusted.
 
 use crate::config::read::reader::{Field, Map};
 use crate::investigation::runbook::RunbookHost;
 
-/// The headers that a webhook may bring along. `Tarsy-Parent-Id` is none of them: a webhook is never a question.
+/// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
 pub const RECEIVE_HEADERS: [&str; 9] = [
     "Tarsy-Alert-Type",
     "Tarsy-Title",
@@ -16,17 +16,17 @@ pub const RECEIVE_HEADERS: [&str; 9] = [
     "Tarsy-Retry-Of",
 ];
 
-/// How many of them describe the alert and nothing else: these are the default.
+/// The first headers of the list only describe the alert; they are the default.
 const DESCRIBING: usize = 5;
 
-/// What `tarsy receive` takes over from a request, and how many clients it has.
+/// The headers that `tarsy receive` accepts and the connections that it permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receive {
-    /// The headers that go with an alert, each one of [`RECEIVE_HEADERS`].
+    /// The headers that are published with an alert, each one of [`RECEIVE_HEADERS`].
     pub headers: Vec<String>,
-    /// Connections at the same time; with the largest body each, this is what the door may hold in memory.
+    /// How many connections may be open at the same time. Each may hold a body of the maximum size in memory.
     pub connections: u32,
-    /// Of these, from one address. A proxy in front of the door is one address.
+    /// How many of the connections may come from one address. A proxy in front of the receiver is one address.
     pub connections_per_address: u32,
 }
 
@@ -43,7 +43,7 @@ impl Receive {
         let named = |fields: Vec<Field<'_>>| fields.iter().filter_map(|field| field.word(&RECEIVE_HEADERS)).collect();
         let built_in = Self::default();
         let headers = headers.map(named).unwrap_or(built_in.headers);
-        let mut number = |key, least| map.get(key).and_then(|field| field.number(1, 65_536)).unwrap_or(least);
+        let mut number = |key, default| map.get(key).and_then(|field| field.number(1..=65_536)).unwrap_or(default);
         let connections = number("connections", built_in.connections);
         let connections_per_address = number("connections_per_address", built_in.connections_per_address);
         map.finish();
@@ -51,10 +51,10 @@ impl Receive {
     }
 }
 
-/// Whose runbooks an agent is pointed at.
+/// The hosts whose runbooks the prompt recommends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runbooks {
-    /// A runbook's URL of another host is a claim of its alert.
+    /// A runbook URL of any other host counts as an unverified claim of the alert.
     pub hosts: Vec<RunbookHost>,
 }
 
@@ -76,10 +76,10 @@ fn host(field: &Field<'_>) -> Option<RunbookHost> {
     host
 }
 
-/// What follow-up questions may do.
+/// The rules for follow-up questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Questions {
-    /// The agent that answers is offered the allowed tools that change something, too.
+    /// Whether the agent that answers may also call the allowed tools that change something.
     pub changes: bool,
 }
 

@@ -1,30 +1,30 @@
-//! `worker`, `dedupe` and `masking`: how a worker works, which alerts are the same, what is hidden.
+//! `worker`, `dedupe` and `masking`: limits and intervals of a worker, the cooldown, further secrets.
 
 use std::time::Duration;
 
 use crate::config::read::reader::Map;
 
-/// How a worker works.
+/// The limits and intervals of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
-    /// Investigations at the same time.
+    /// How many sessions the worker runs at the same time.
     pub slots: u32,
-    /// Of these, kept free for critical alerts.
+    /// How many of the slots are reserved for critical alerts.
     pub reserved_critical_slots: u32,
-    /// How long a lease lasts without a renewal.
+    /// The time after which a lease expires without a renewal.
     pub lease: Duration,
-    /// Deaths at one checkpoint before the alert is given up.
+    /// How many crashes at one checkpoint are permitted before the alert is given up.
     pub attempts: u32,
-    /// How long a stopping worker lets current calls finish.
+    /// How long a draining worker waits for running calls.
     pub drain_timeout: Duration,
-    /// How long a session may take altogether.
+    /// The time limit of a session.
     pub session_timeout: Duration,
-    /// Time between two looks for what nobody takes care of. After four of them something is taken for forgotten.
+    /// The interval between sweeps. Work that is untouched for four intervals counts as orphaned.
     pub sweep_interval: Duration,
-    /// How long an alert waits, since it was first delivered, for an MCP server of its chain that cannot be reached; then
-    /// it is investigated without that server's tools. Zero: not at all.
+    /// How long an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is investigated
+    /// without the tools of that server. Zero disables the wait.
     pub tool_wait: Duration,
-    /// A larger body is a dead letter.
+    /// An alert with a larger body becomes a dead letter.
     pub max_alert_bytes: u64,
 }
 
@@ -47,26 +47,26 @@ impl Default for Worker {
 impl Worker {
     pub(crate) fn read(mut map: Map<'_>) -> Self {
         let built_in = Self::default();
-        let slots = map.get("slots").and_then(|field| field.number(1, 1_024)).unwrap_or(built_in.slots);
+        let slots = map.get("slots").and_then(|field| field.number(1..=1_024)).unwrap_or(built_in.slots);
         let reserved = map.get("reserved_critical_slots").and_then(|field| {
-            let number = field.number(0, 1_024)?;
+            let number = field.number(0..=1_024)?;
             if number >= slots {
-                field.fault(format!("{number} of {slots} slots; at least one has to be left for other alerts"));
+                field.fault(format!("{number} of {slots} slots; at least one slot must remain for other alerts"));
             }
             Some(number)
         });
         let worker = Self {
             slots,
             reserved_critical_slots: reserved.unwrap_or(built_in.reserved_critical_slots),
-            lease: map.duration("lease", 1, 600).unwrap_or(built_in.lease),
-            attempts: map.get("attempts").and_then(|field| field.number(1, 100)).unwrap_or(built_in.attempts),
-            drain_timeout: map.duration("drain_timeout", 0, 3_600).unwrap_or(built_in.drain_timeout),
-            session_timeout: map.duration("session_timeout", 1, 7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
-            sweep_interval: map.duration("sweep_interval", 1, 600).unwrap_or(built_in.sweep_interval),
-            tool_wait: map.duration("tool_wait", 0, 3_600).unwrap_or(built_in.tool_wait),
+            lease: map.duration("lease", 1..=600).unwrap_or(built_in.lease),
+            attempts: map.get("attempts").and_then(|field| field.number(1..=100)).unwrap_or(built_in.attempts),
+            drain_timeout: map.duration("drain_timeout", 0..=3_600).unwrap_or(built_in.drain_timeout),
+            session_timeout: map.duration("session_timeout", 1..=7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
+            sweep_interval: map.duration("sweep_interval", 1..=600).unwrap_or(built_in.sweep_interval),
+            tool_wait: map.duration("tool_wait", 0..=3_600).unwrap_or(built_in.tool_wait),
             max_alert_bytes: map
                 .get("max_alert_bytes")
-                .and_then(|field| field.bytes(1_024, 64 * 1024 * 1024))
+                .and_then(|field| field.bytes(1_024..=64 * 1024 * 1024))
                 .unwrap_or(built_in.max_alert_bytes),
         };
         map.finish();
@@ -74,10 +74,10 @@ impl Worker {
     }
 }
 
-/// When an alert is taken for one that was investigated before.
+/// When a completed session covers later alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dedupe {
-    /// How long a completed investigation answers for later alerts of its fingerprint; zero for never.
+    /// How long a completed session covers later alerts of its fingerprint; zero disables the cooldown.
     pub cooldown: Duration,
 }
 
@@ -89,18 +89,18 @@ impl Default for Dedupe {
 
 impl Dedupe {
     pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let cooldown = map.duration("cooldown", 0, 30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
+        let cooldown = map.duration("cooldown", 0..=30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
         map.finish();
         Self { cooldown }
     }
 }
 
-/// What nobody may see.
+/// Further secrets for the mask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Masking {
-    /// Environment variables whose values are replaced wherever they turn up.
+    /// Environment variables whose values are masked in every text.
     pub variables: Vec<String>,
-    /// Files whose contents and lines are replaced wherever they turn up. Read when a process starts.
+    /// Files whose contents and lines are masked in every text. They are read when a process starts.
     pub files: Vec<String>,
 }
 

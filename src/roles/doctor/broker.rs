@@ -105,7 +105,8 @@ pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
         Err(error) => return vec![Check::new("workers", Verdict::Fail, error.to_string())],
     };
     if workers.is_empty() {
-        let detail = format!("none sent its status within {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
+        let detail =
+            format!("none sent its status within {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
         return vec![Check::new("workers", Verdict::Warn, detail).fix("tarsy worker")];
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();

@@ -30,7 +30,8 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
 /// One dead letter with the commands to retry and drop it; `chains` are the chains to choose from.
 pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Vec<String> {
     let short = letter.alert_id.short();
-    let head = format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
+    let head =
+        format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
     let from = format!(
         "from {}, sequence {}, delivery {}",
         text::one_line(&letter.subject, style.charset),

@@ -298,7 +298,9 @@ fn an_investigation_shows_what_was_asked_about_it_and_a_question_what_it_is_abou
     insta::assert_snapshot!("show_question", fits(&show::show(&question(), at(95), &narrow()), 80));
     insta::assert_snapshot!("report_asked", report::report(&asked(), at(95)).join("\n"));
     insta::assert_snapshot!("report_question", report::report(&question(), at(95)).join("\n"));
-    for ascii in [asked(), question()].map(|each| show::show(&each, at(95), &Style { charset: Charset::Ascii, ..narrow() })) {
+    for ascii in
+        [asked(), question()].map(|each| show::show(&each, at(95), &Style { charset: Charset::Ascii, ..narrow() }))
+    {
         assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
     }
 }

@@ -159,7 +159,10 @@ impl Timeline {
         let session = meta.text("joined_session_id").unwrap_or_default();
         if meta.text("reason").as_deref() == Some("cooldown") {
             let finished = meta.text("finished_at").and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
-            return messages::covered_by_cooldown(&session, finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()));
+            return messages::covered_by_cooldown(
+                &session,
+                finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()),
+            );
         }
         messages::joined(
             &session,
