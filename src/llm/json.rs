@@ -1,4 +1,4 @@
-//! Chunks of an answer as JSON, in the form that the protocol's own tools write and read.
+//! Reads the chunks of an answer from JSON, in the JSON mapping of protocol buffers.
 
 use std::sync::OnceLock;
 
@@ -10,28 +10,28 @@ use crate::llm::proto::GenerateResponse;
 const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/llm.v1.bin"));
 const CHUNK: &str = "llm.v1.GenerateResponse";
 
-/// Why a text is no chunk.
+/// The text is not a chunk.
 #[derive(Debug, thiserror::Error)]
-#[error("no GenerateResponse: {0}")]
-pub struct NoChunk(String);
+#[error("not a GenerateResponse: {0}")]
+pub struct InvalidChunk(String);
 
-/// The chunk that `text` describes: one JSON object, with the names of the protocol or the same in camel case.
+/// Parses one JSON object. Field names are those of the protocol, or the same in camel case.
 ///
 /// # Errors
-/// When it is no JSON, has fields that a chunk does not have, or values that do not fit.
-pub fn chunk(text: &str) -> Result<GenerateResponse, NoChunk> {
+/// When the text is not JSON, or has unknown fields or invalid values.
+pub fn chunk(text: &str) -> Result<GenerateResponse, InvalidChunk> {
     let mut deserializer = Deserializer::from_str(text);
     let message = DynamicMessage::deserialize(descriptor()?, &mut deserializer);
-    let message = message.map_err(|error| NoChunk(error.to_string()))?;
-    deserializer.end().map_err(|error| NoChunk(error.to_string()))?;
-    message.transcode_to().map_err(|error| NoChunk(error.to_string()))
+    let message = message.map_err(|error| InvalidChunk(error.to_string()))?;
+    deserializer.end().map_err(|error| InvalidChunk(error.to_string()))?;
+    message.transcode_to().map_err(|error| InvalidChunk(error.to_string()))
 }
 
-fn descriptor() -> Result<MessageDescriptor, NoChunk> {
+fn descriptor() -> Result<MessageDescriptor, InvalidChunk> {
     static CHUNKS: OnceLock<Option<MessageDescriptor>> = OnceLock::new();
     let read = || DescriptorPool::decode(DESCRIPTORS).ok()?.get_message_by_name(CHUNK);
-    // The bytes are written with the program, so this fails for every text or for none.
-    CHUNKS.get_or_init(read).clone().ok_or_else(|| NoChunk(format!("{CHUNK} is not described")))
+    // The descriptors are compiled into the program, so this fails for every text or for none.
+    CHUNKS.get_or_init(read).clone().ok_or_else(|| InvalidChunk(format!("no descriptor of {CHUNK}")))
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_and_numbers_in_quotes_are_read() {
+    fn both_spellings_of_names_and_quoted_numbers_are_accepted() {
         let support =
             GroundingSupport { start_index: 3, end_index: 9, text: "é".into(), grounding_chunk_indices: vec![0, -1] };
         let grounding = GroundingDelta {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chunk_says_why() {
+    fn an_invalid_chunk_is_rejected_with_the_reason() {
         for (text, reason) in [
             ("not json", "expected ident"),
             ("[]", "invalid type"),
@@ -81,7 +81,7 @@ mod tests {
             (r#"{"text":{},"thinking":{}}"#, "oneof"),
         ] {
             let error = chunk(text).unwrap_err().to_string();
-            assert!(error.starts_with("no GenerateResponse: ") && error.contains(reason), "{text}: {error}");
+            assert!(error.starts_with("not a GenerateResponse: ") && error.contains(reason), "{text}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The generated messages, client and server of `proto/llm/v1/llm_service.proto`; the documentation is there.
+//! The generated messages, client and server of `proto/llm/v1/llm_service.proto`; the documentation is in that file.
 #![allow(
     missing_docs,
     missing_debug_implementations,
@@ -15,13 +15,13 @@
 
 tonic::include_proto!("llm.v1");
 
-/// The largest message that either side takes: a conversation with all its tool results and provider data.
+/// The largest message that either side accepts: a conversation with all its tool results and provider data.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// The word in `accept` for a client that understands [`FinishInfo`].
+/// The value in `accept` of a client that supports [`FinishInfo`].
 pub const ACCEPT_FINISH: &str = "finish";
 
-/// The word in `accept` for a client that understands [`ProviderData`].
+/// The value in `accept` of a client that supports [`ProviderData`].
 pub const ACCEPT_PROVIDER_DATA: &str = "provider_data";
 
 /// The option of `llm_config` that names the recording for the backend `scripted`.

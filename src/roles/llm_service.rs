@@ -1,4 +1,4 @@
-//! `tarsy llm-service`: the LLM protocol with its backends on one port.
+//! `tarsy llm-service`: serves the LLM protocol with its backends on one port.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,34 @@ use tokio_util::sync::CancellationToken;
 use super::shutdown::print_ready_and_metrics;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
-use crate::llm::service::Service;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::scripted::{self, Scripted};
+use crate::llm::service::{self, Service};
 use crate::telemetry::http::Readiness;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
-/// How to serve.
+/// The arguments of the role.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where; port 0 takes a free one.
+    /// The address for model calls; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where metrics and health are served; port 0 takes a free one.
+    /// The address for metrics and probes; port 0 takes a free one.
     pub metrics_listen: SocketAddr,
-    /// A directory of transcripts beside the built-in ones.
+    /// A directory of transcripts in addition to the built-in ones.
     pub transcripts: Option<PathBuf>,
     /// A file that counts the calls of each execution.
     pub calls_file: Option<PathBuf>,
     /// The socket of a drill's gates.
     pub gates: Option<PathBuf>,
-    /// The pause between two pieces of scripted text; `None` for that of the transcript.
+    /// The pause between two pieces of scripted text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
 }
 
 /// Serves until `shutdown` is cancelled.
 ///
 /// # Errors
-/// When a transcript is none, the address is taken or the server breaks down.
+/// When a transcript cannot be parsed, an address is taken, or the server fails.
 pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Result<()> {
     let transcripts = options.transcripts.as_deref().map(transcripts).transpose()?.unwrap_or_default();
     let scripted = Scripted::new(scripted::Options {
@@ -53,11 +53,11 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
     if !address.ip().is_loopback() {
         tracing::warn!(
             %address,
-            "other machines can reach the llm service, which asks no caller who it is: close its port to all but the workers"
+            "llm-service has no authentication and can be reached from other machines: allow only workers to connect to its port"
         );
     }
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
-    tracing::info!(%address, metrics = %telemetry.address(), "llm-service serves; backend: scripted, which replays recordings");
+    tracing::info!(%address, metrics = %telemetry.address(), "llm-service started: the backend scripted replays recordings");
     print_ready_and_metrics(address, telemetry.address())?;
     ready.send_replace(Readiness::Ready);
     let draining = async {
@@ -65,7 +65,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         ready.send_replace(Readiness::NotReady("draining".to_owned()));
         std::future::pending().await
     };
-    let service = Service::new(Backends::new([Backend::Scripted(scripted)]));
+    let service = Service::new(Backends::new([Backend::Scripted(scripted)]), service::Options::default());
     let served = tokio::select! {
         served = service.serve(listener, shutdown.clone()) => served,
         never = draining => never,

@@ -1,7 +1,7 @@
-//! Logs: text or one JSON object a line, on standard error, without secrets.
+//! Logs on standard error: text or one JSON object per line, without secrets.
 //!
-//! Whatever a field holds, a line is one event: control characters are escaped where fields become text. The mask is
-//! applied to each line on its way out, so that no call of a log macro can forget it.
+//! One line is one event, because control characters in fields are escaped. The mask is applied to each finished line, so
+//! no call of a log macro can forget it.
 
 mod masked;
 
@@ -14,32 +14,24 @@ use tracing_subscriber::fmt::{MakeWriter, format};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// How a line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For people.
-    Text {
-        /// With colours.
-        ansi: bool,
-    },
-    /// For programs.
+    Text { ansi: bool },
+    /// One JSON object per line, for programs.
     Json,
 }
 
 /// The logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The levels are no list like `tarsy=debug,info`.
+    /// The levels cannot be parsed.
     #[error(
         "log level {levels:?} is not understood; accepted: error, warn, info, debug, trace, or a list like tarsy=debug,info"
     )]
-    Levels {
-        /// As given.
-        levels: String,
-        /// What is wrong with it.
-        source: tracing_subscriber::filter::ParseError,
-    },
-    /// Another subscriber is there already.
+    Levels { levels: String, source: tracing_subscriber::filter::ParseError },
+    /// The process has a subscriber already.
     #[error("logs are set up already")]
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
@@ -50,7 +42,7 @@ pub use masked::hide;
 ///
 /// # Errors
 ///
-/// When `levels` is not understood or logs are set up already.
+/// When `levels` cannot be parsed, or the process has a subscriber already.
 pub fn install(levels: &str, format: Format) -> Result<(), Error> {
     subscriber(levels, format, io::stderr)?.try_init().map_err(Error::from)
 }
@@ -75,12 +67,12 @@ where
     Ok(tracing_subscriber::registry().with(layer.with_filter(targets)))
 }
 
-/// A text without a character that ends a line or that a terminal obeys: each is escaped.
+/// The text with every control character and every mark that changes the writing direction escaped.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
-        let turns = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || turns { line.extend(c.escape_default()) } else { line.push(c) }
+        let is_direction_mark = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || is_direction_mark { line.extend(c.escape_default()) } else { line.push(c) }
     }
     line
 }
@@ -138,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_or_message_from_outside_stays_on_its_line_and_moves_no_cursor() {
+    fn a_hostile_field_or_message_stays_on_its_line_and_controls_no_terminal() {
         let evil = "a\n2026-11-22T00:00:00Z  INFO tarsy::forged: line two\r\u{1b}[2J\u{9b}1m\u{202e}";
         for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
             let text = logged("info", format, || {
@@ -146,13 +138,13 @@ mod tests {
             });
             assert_eq!(text.lines().count(), 1, "{text}");
             let colourless = text.replace("\u{1b}[", "");
-            let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-            assert!(!colourless.contains(obeyed) && !text.contains("\u{1b}[2J"), "{text:?}");
+            let is_control = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!colourless.contains(is_control) && !text.contains("\u{1b}[2J"), "{text:?}");
         }
     }
 
     #[test]
-    fn no_secret_is_logged_wherever_it_stands() {
+    fn a_secret_in_any_part_of_a_log_line_is_masked() {
         let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
         for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
             let text = logged("info", format, || {
@@ -171,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_not_understood_is_named() {
+    fn an_invalid_level_is_named_in_the_error() {
         let error = subscriber("tarsy=loud", Format::Json, io::sink).err().unwrap();
         assert!(error.to_string().starts_with("log level \"tarsy=loud\" is not understood"), "{error}");
     }

@@ -1,6 +1,6 @@
-//! The recorder behind the macros of `metrics`, and its text form.
+//! The recorder behind the macros of `metrics`, rendered in the text format of Prometheus.
 //!
-//! There is no listener in here: `/metrics` is served beside the probes by [`super::http`].
+//! [`super::http`] serves the text beside the probes.
 
 use std::time::Duration;
 
@@ -11,58 +11,58 @@ use tokio_util::sync::CancellationToken;
 use super::names::{Kind, Metric, Role, all};
 use super::process;
 
-/// Without it the samples of histograms pile up between two scrapes.
-const UPKEEP: Duration = Duration::from_secs(5);
+/// How often the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The metrics cannot be set up.
+/// The recorder cannot be installed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A table of buckets is empty.
+    /// A histogram has no buckets.
     #[error("metrics cannot be built: {0}")]
     Build(#[from] BuildError),
-    /// Another recorder is there already.
+    /// The process has a recorder already.
     #[error("metrics are set up already")]
     Installed,
 }
 
-/// What has been counted.
+/// The recorder of this process.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     handle: PrometheusHandle,
 }
 
 impl Metrics {
-    /// Makes this the recorder of the process and exports every counter and histogram of `role` as 0. `providers` are
-    /// the names of the configured LLM providers.
+    /// Installs the recorder of the process and exports every counter and histogram of `role` as 0. `providers` are the
+    /// names of the configured LLM providers.
     ///
     /// # Errors
     ///
-    /// When there is a recorder already.
+    /// When the process has a recorder already.
     pub fn install(role: Role, providers: &[String]) -> Result<Self, Error> {
         let recorder = recorder()?;
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).map_err(|_| Error::Installed)?;
-        begin(role, providers);
+        register(role, providers);
         Ok(Self { handle })
     }
 
-    /// A recorder that belongs to nobody, with every counter at 0.
+    /// A recorder that is not installed, with every counter of a worker at 0.
     #[cfg(test)]
     pub(super) fn for_tests() -> Self {
         let recorder = recorder().unwrap();
         let handle = recorder.handle();
-        metrics::with_local_recorder(&recorder, || begin(Role::Worker, &[]));
+        metrics::with_local_recorder(&recorder, || register(Role::Worker, &[]));
         Self { handle }
     }
 
-    /// The text form of Prometheus.
+    /// The current values in the text format of Prometheus.
     pub fn render(&self) -> String {
         self.handle.render() + &process::render()
     }
 
-    /// Keeps memory bounded until `stop` is cancelled. One task has to run this.
+    /// Aggregates samples until `stop` is cancelled, which keeps memory bounded. One task has to run this.
     pub async fn keep_up(&self, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(UPKEEP);
+        let mut tick = tokio::time::interval(UPKEEP_INTERVAL);
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
             self.handle.run_upkeep();
         }
@@ -79,16 +79,16 @@ fn recorder() -> Result<PrometheusRecorder, BuildError> {
     Ok(builder.build_recorder())
 }
 
-/// Describes everything that a role exports and begins every counter and histogram at 0. A gauge is exported when it is
-/// first set: until then its value is not known.
-fn begin(role: Role, providers: &[String]) {
+/// Describes every metric of a role and exports its counters and histograms as 0. A gauge is exported when it is first
+/// set, because its value is unknown before.
+fn register(role: Role, providers: &[String]) {
     for metric in role.metrics() {
         match metric.kind {
             Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
             Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
             Kind::Seconds(_) => metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help),
         }
-        // Those of the process are told by the system.
+        // The metrics `process_*` come from the operating system.
         for labels in series(metric, providers).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
             match metric.kind {
                 Kind::Counter => metrics::counter!(metric.name, labels).absolute(0),
@@ -128,27 +128,28 @@ mod tests {
         let recorder = recorder().unwrap();
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
-            begin(role, &["fast".to_owned(), "thorough".to_owned()]);
+            register(role, &["fast".to_owned(), "thorough".to_owned()]);
             work();
         });
         handle.render()
     }
 
     #[test]
-    fn every_counter_and_histogram_of_a_role_is_exported_before_anything_is_counted_and_no_other() {
+    fn a_role_exports_its_own_counters_and_histograms_from_the_start_and_no_others() {
         for role in Role::ALL {
             let text = rendered(role, || {});
             for metric in all().filter(|metric| metric.name.starts_with("tarsy_")) {
                 let exported = text.contains(&format!("# HELP {} ", metric.name));
-                let begun = matches!(metric.kind, Kind::Counter | Kind::Seconds(_)) || metric.name.ends_with("_info");
+                let at_start =
+                    matches!(metric.kind, Kind::Counter | Kind::Seconds(_)) || metric.name.ends_with("_info");
                 let own = role.metrics().any(|own| own.name == metric.name);
-                assert_eq!(exported, own && begun, "{role:?} {}: {text}", metric.name);
+                assert_eq!(exported, own && at_start, "{role:?} {}: {text}", metric.name);
             }
         }
     }
 
     #[test]
-    fn every_series_of_two_labels_begins_at_zero_with_the_configured_providers() {
+    fn every_pair_of_label_values_starts_at_zero_with_the_configured_providers() {
         let text = rendered(Role::Worker, || {});
         for provider in ["fast", "thorough"] {
             for outcome in ["answered", "failed", "unavailable"] {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_rise() {
+    fn the_bounds_of_buckets_increase() {
         for metric in all() {
             if let Kind::Seconds(buckets) = metric.kind {
                 assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", metric.name);
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_upkeep_ends_on_its_token() {
+    async fn the_upkeep_ends_when_its_token_is_cancelled() {
         let metrics = Metrics::for_tests();
         let stop = CancellationToken::new();
         let upkeep = tokio::spawn({
@@ -205,6 +206,6 @@ mod tests {
             async move { metrics.keep_up(stop).await }
         });
         stop.cancel();
-        tokio::time::timeout(Duration::from_secs(1), upkeep).await.expect("it has to end").unwrap();
+        tokio::time::timeout(Duration::from_secs(1), upkeep).await.expect("the upkeep does not end").unwrap();
     }
 }

@@ -1,11 +1,11 @@
-//! What a role tells about itself: metrics, probes and logs.
+//! Observability of a role: metrics, probes and logs.
 //!
-//! The other rings only call the macros of `metrics` and `tracing`; this one decides what becomes of it. It knows
+//! The other rings only call the macros of `metrics` and `tracing`; this one records, exports and writes. It knows
 //! nothing of sessions, databases or brokers.
 
-pub mod http;
-pub mod logs;
-pub mod metrics;
 pub mod names;
+pub mod metrics;
 mod process;
+pub mod http;
 pub mod serving;
+pub mod logs;

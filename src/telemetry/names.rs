@@ -1,6 +1,6 @@
-//! Every metric: name, labels with their closed sets of values, unit, buckets, meaning, and which role exports it.
+//! The table of all metrics: name, labels with every value, kind, buckets, help, and the roles that export it.
 //!
-//! Code that counts writes the name out; a test compares it with this table. A label never holds an id, a title or a
+//! Code that counts writes the name out; a test compares it with this table. A label value is never an id, a title or a
 //! name that a model chose.
 
 use crate::engine::ports::PRUNED_TABLES;
@@ -8,39 +8,34 @@ use crate::engine::ports::PRUNED_TABLES;
 /// One metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// As scraped.
     pub name: &'static str,
-    /// What it is, with what only that kind has.
     pub kind: Kind,
-    /// Its labels and every value that they take; `None` for a metric without labels.
+    /// `None` for a metric without labels.
     pub label: Option<Label>,
-    /// For people.
     pub help: &'static str,
 }
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Debug)]
 pub enum Kind {
-    /// Only grows; exported as 0 from the start, so that a rate sees the first one.
+    /// Exported as 0 from the start, so that a rate sees the first increment.
     Counter,
-    /// Goes up and down.
     Gauge,
-    /// Seconds, with the upper bounds of its buckets.
+    /// A histogram of seconds with the upper bounds of its buckets.
     Seconds(&'static [f64]),
 }
 
-/// A label, and perhaps a second one.
+/// One or two labels of a metric.
 #[derive(Debug)]
 pub struct Label {
-    /// Its key.
     pub key: &'static str,
-    /// All its values; [`PROVIDERS`] stands for the names of the configured providers.
+    /// All values; [`PROVIDERS`] stands for the names of the configured providers.
     pub values: &'static [&'static str],
-    /// The second one.
+    /// Key and values of the second label.
     pub and: Option<(&'static str, &'static [&'static str])>,
 }
 
-/// Values that the configuration gives: the names of its LLM providers.
+/// The values are the names of the LLM providers in the configuration.
 pub const PROVIDERS: &[&str] = &[];
 
 /// A role that exports metrics.
@@ -55,10 +50,9 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Worker, Self::LlmService, Self::Receive];
 
-    /// What it exports.
+    /// The metrics that this role exports.
     pub fn metrics(self) -> impl Iterator<Item = &'static Metric> {
         let own = match self {
             Self::Worker => [WORKER, NATS],
@@ -75,7 +69,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 }
 
 impl Metric {
-    /// The keys of its labels, in order.
+    /// The keys of the labels, in order.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         let second = self.label.as_ref().and_then(|label| label.and).map(|(key, _)| key);
         self.label.as_ref().map(|label| label.key).into_iter().chain(second)
@@ -123,37 +117,40 @@ const DEAD_REASONS: &[&str] = &[
 ];
 const BACKENDS: &[&str] = &["google-native", "genai", "scripted", "unknown"];
 
-/// Of every role.
+/// Exported by every role.
 const COMMON: &[Metric] = &[
-    gauge("tarsy_build_info", "always 1; the version of this program").by("version", &[env!("CARGO_PKG_VERSION")]),
-    counter("process_cpu_seconds_total", "processor time of this process, user and system"),
-    counter("tarsy_connections_refused_total", "connections that were closed because there were too many")
-        .by("listener", &["alerts", "metrics", "llm"])
-        .by("how", &["refused", "evicted"]),
-    gauge("process_resident_memory_bytes", "memory of this process that is in RAM"),
+    gauge("tarsy_build_info", "always 1; the version is a label").by("version", &[env!("CARGO_PKG_VERSION")]),
+    counter("process_cpu_seconds_total", "CPU time of this process, user and system"),
+    counter(
+        "tarsy_connections_refused_total",
+        "connections closed because of a connection limit; refused: the new one, evicted: an idle one",
+    )
+    .by("listener", &["alerts", "metrics", "llm"])
+    .by("how", &["refused", "evicted"]),
+    gauge("process_resident_memory_bytes", "resident memory of this process"),
     gauge("process_open_fds", "open file descriptors of this process"),
-    gauge("process_max_fds", "file descriptors that this process may open"),
-    gauge("process_start_time_seconds", "when this process started, in Unix seconds"),
+    gauge("process_max_fds", "maximum number of open file descriptors"),
+    gauge("process_start_time_seconds", "start time of this process in Unix seconds"),
 ];
 
-/// Of every role that talks to NATS.
-const NATS: &[Metric] = &[counter("tarsy_nats_reconnects_total", "connections to NATS after the first one")];
+/// Exported by every role with a connection to NATS.
+const NATS: &[Metric] = &[counter("tarsy_nats_reconnects_total", "reconnects to NATS")];
 
-/// Of `tarsy worker`.
+/// Exported by `tarsy worker`.
 const WORKER: &[Metric] = &[
-    counter("tarsy_alerts_received_total", "deliveries taken from the stream of alerts, redeliveries included")
+    counter("tarsy_alerts_received_total", "messages claimed from the alert stream, redeliveries included")
         .by("priority", PRIORITIES),
-    counter("tarsy_dead_letters_total", "alerts given up").by("reason", DEAD_REASONS),
-    counter("tarsy_sessions_opened_total", "investigations begun"),
-    counter("tarsy_sessions_resumed_total", "investigations taken over from a worker that is gone or handed them back"),
+    counter("tarsy_dead_letters_total", "alerts published as dead letters").by("reason", DEAD_REASONS),
+    counter("tarsy_sessions_opened_total", "sessions opened"),
+    counter("tarsy_sessions_resumed_total", "sessions resumed after their worker died or released them"),
+    counter("tarsy_alerts_joined_total", "alerts joined to an existing session, by reason (open, cooldown)")
+        .by("reason", &["open", "cooldown"]),
     counter(
-        "tarsy_alerts_joined_total",
-        "alerts that an open session took along, or that one answers for that completed within the cooldown",
-    )
-    .by("reason", &["open", "cooldown"]),
-    counter("tarsy_tool_server_waits_total", "times that an alert was put back because an MCP server was unavailable"),
-    counter("tarsy_sessions_without_tools_total", "investigations begun without an MCP server that was unavailable"),
-    counter("tarsy_sessions_released_total", "investigations released for another worker to go on with").by(
+        "tarsy_tool_server_waits_total",
+        "times that an alert went back to the queue because an MCP server was unavailable",
+    ),
+    counter("tarsy_sessions_without_tools_total", "sessions opened without the tools of an unavailable MCP server"),
+    counter("tarsy_sessions_released_total", "sessions released for another worker").by(
         "reason",
         &[
             "drain",
@@ -165,103 +162,104 @@ const WORKER: &[Metric] = &[
             "incompatible",
         ],
     ),
-    counter("tarsy_forged_events_total", "timeline messages that no worker has published, ignored"),
-    counter(
-        "tarsy_lost_commits_total",
-        "sessions of which the database had lost commits, as the timeline stream shows",
-    ),
+    counter("tarsy_forged_events_total", "timeline messages without a valid seal of a worker, ignored"),
+    counter("tarsy_lost_commits_total", "sessions whose commits the database had lost, as the timeline stream shows"),
     counter(
         "tarsy_returns_counted_total",
-        "investigations released so often for their own doing that it was an attempt",
+        "releases that counted as an attempt because the session itself caused them repeatedly",
     )
     .by("reason", &["model_broke", "store_refused"]),
-    counter(
-        "tarsy_sessions_lost_total",
-        "investigations that another worker took over while this one had not handed them back",
-    ),
-    counter("tarsy_rows_pruned_total", "rows that were deleted because of their age").by("table", &PRUNED_TABLES),
-    counter("tarsy_sweeps_total", "things that nobody took care of and that a sweep has done")
+    counter("tarsy_sessions_lost_total", "sessions that another worker took over before this one had released them"),
+    counter("tarsy_rows_pruned_total", "rows deleted because of their age").by("table", &PRUNED_TABLES),
+    counter("tarsy_sweeps_total", "orphaned items recovered by the sweeper, by kind")
         .by("found", &["overdue", "requeued", "settled"]),
-    seconds(
-        "tarsy_drain_duration_seconds",
-        TOOL_BUCKETS,
-        "from the signal to stop until the last session was released",
-    ),
-    gauge("tarsy_draining", "1 while this worker lets its last calls finish and hands its sessions back"),
-    counter("tarsy_sessions_finished_total", "investigations ended")
+    seconds("tarsy_drain_duration_seconds", TOOL_BUCKETS, "from the stop signal to the release of the last session"),
+    gauge("tarsy_draining", "1 while this worker finishes its last calls and releases its sessions"),
+    counter("tarsy_sessions_finished_total", "sessions ended")
         .by("status", &["completed", "failed", "cancelled", "timed_out"]),
-    seconds("tarsy_session_wait_seconds", SESSION_BUCKETS, "from the stream's taking of an alert to its investigation"),
-    seconds("tarsy_session_duration_seconds", SESSION_BUCKETS, "from the opening of an investigation to its end"),
-    gauge("tarsy_sessions_running", "investigations that this worker owns now"),
-    gauge("tarsy_settling", "ended investigations and placed alerts of which this worker still publishes something"),
-    gauge("tarsy_timeline_available", "1 while the timeline stream takes events; investigations go on without it"),
-    gauge("tarsy_worker_slots", "investigations that this worker can own at once"),
-    gauge("tarsy_worker_slot_utilization_ratio", "running investigations to slots, 0 to 1"),
-    gauge("tarsy_queue_pending", "alerts that nobody has taken yet; the same from every worker")
+    seconds(
+        "tarsy_session_wait_seconds",
+        SESSION_BUCKETS,
+        "from the publication of an alert to the opening of its session",
+    ),
+    seconds("tarsy_session_duration_seconds", SESSION_BUCKETS, "from the opening of a session to its end"),
+    gauge("tarsy_sessions_running", "sessions that this worker runs now"),
+    gauge("tarsy_settling", "ended sessions and placed alerts whose settlement this worker has not finished"),
+    gauge("tarsy_timeline_available", "1 while the timeline stream accepts events; sessions continue without it"),
+    gauge("tarsy_worker_slots", "sessions that this worker can run at the same time"),
+    gauge("tarsy_worker_slot_utilization_ratio", "running sessions divided by slots, 0 to 1"),
+    gauge("tarsy_queue_pending", "alerts that no worker has claimed yet; every worker exports the same value")
         .by("priority", PRIORITIES),
-    gauge("tarsy_queue_in_progress", "alerts that a worker has taken and not settled; the same from every worker")
+    gauge("tarsy_queue_in_progress", "alerts that are claimed and not settled; every worker exports the same value")
         .by("priority", PRIORITIES),
-    gauge("tarsy_queue_oldest_alert_age_seconds", "age of the oldest alert that is not settled, 0 without one")
+    gauge("tarsy_queue_oldest_alert_age_seconds", "age of the oldest unsettled alert, 0 if there is none")
         .by("priority", PRIORITIES),
-    gauge("tarsy_queue_poll_timestamp_seconds", "when this worker last saw the queue, in Unix seconds"),
-    counter("tarsy_claim_stalls_total", "times that claiming began anew because alerts waited beside free slots"),
-    counter("tarsy_writes_refused_total", "writes that the fence refused because another worker owns the session")
+    gauge(
+        "tarsy_queue_poll_timestamp_seconds",
+        "time of the last successful queue poll of this worker in Unix seconds",
+    ),
+    counter("tarsy_claim_stalls_total", "restarts of the claim loop because alerts waited while slots were free"),
+    counter("tarsy_writes_refused_total", "writes refused by the fence because another worker owns the session")
         .by("statement", REFUSABLE),
-    seconds("tarsy_iteration_duration_seconds", CALL_BUCKETS, "of a model call with the tool calls that it asked for"),
-    counter("tarsy_model_calls_total", "model calls ended")
+    seconds(
+        "tarsy_iteration_duration_seconds",
+        CALL_BUCKETS,
+        "duration of an iteration: a model call and its tool calls",
+    ),
+    counter("tarsy_model_calls_total", "model calls ended, by outcome")
         .by("provider", PROVIDERS)
         .by("outcome", &["answered", "failed", "unavailable"]),
     seconds(
         "tarsy_model_call_duration_seconds",
         CALL_BUCKETS,
-        "from the request to the end of the answer or the failure",
+        "from the request to the end of the answer or to the failure",
     )
     .by("provider", PROVIDERS),
     seconds(
         "tarsy_model_first_chunk_seconds",
         FIRST_CHUNK_BUCKETS,
-        "from the request to the first piece of the answer",
+        "from the request to the first chunk of the answer",
     )
     .by("provider", PROVIDERS),
-    counter("tarsy_model_tokens_total", "tokens of answered model calls; cached ones are part of input")
+    counter("tarsy_model_tokens_total", "tokens of answered model calls; cached tokens are part of input")
         .by("provider", PROVIDERS)
         .by("direction", &["input", "cached", "output", "thinking"]),
-    counter("tarsy_model_answers_too_large_total", "answers that were left because they have more than one may have"),
-    counter("tarsy_tool_calls_not_run_total", "calls that a model asked for and that were not sent")
+    counter("tarsy_model_answers_too_large_total", "model answers dropped because they exceed a size limit"),
+    counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
         .by("reason", &["too_many", "no_time"]),
     counter(
         "tarsy_context_elisions_total",
-        "times that a conversation was too long and its oldest tool results left out",
+        "times that the oldest tool results were left out because a conversation was too long",
     ),
     counter("tarsy_tool_calls_total", "tool calls ended").by("outcome", &["done", "failed", "lost"]),
-    seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or the failure"),
-    seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "until a checkpoint was committed, retries included"),
-    counter("tarsy_events_published_total", "timeline events that the stream has acknowledged"),
+    seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or to the failure"),
+    seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "time to commit a checkpoint, retries included"),
+    counter("tarsy_events_published_total", "timeline events acknowledged by the stream"),
     seconds(
         "tarsy_event_publish_duration_seconds",
         STORE_BUCKETS,
-        "until the stream has acknowledged a timeline event",
+        "time until the stream acknowledged a timeline event",
     ),
     gauge("tarsy_db_pool_in_use", "database connections in use, of the pool that sessions share"),
-    gauge("tarsy_db_pool_waiting", "statements that wait for a database connection"),
+    gauge("tarsy_db_pool_waiting", "statements waiting for a database connection"),
 ];
 
-/// Of `tarsy llm-service`.
+/// Exported by `tarsy llm-service`.
 const LLM_SERVICE: &[Metric] = &[
-    counter("tarsy_llm_requests_total", "requests ended; abandoned: the client went away")
+    counter("tarsy_llm_requests_total", "requests ended; abandoned: the client disconnected")
         .by("backend", BACKENDS)
         .by("outcome", &["answered", "failed", "abandoned"]),
     seconds("tarsy_llm_request_duration_seconds", CALL_BUCKETS, "from a request to the end of its answer")
         .by("backend", BACKENDS),
-    gauge("tarsy_llm_requests_in_flight", "requests that are being answered"),
+    gauge("tarsy_llm_requests_in_flight", "requests in flight"),
 ];
 
-/// Of `tarsy receive`.
+/// Exported by `tarsy receive`.
 const RECEIVE: &[Metric] = &[
     counter("tarsy_receive_requests_total", "requests answered, by the class of the status code")
         .by("path", &["alertmanager", "grafana", "alert", "other"])
         .by("code", &["2xx", "4xx", "5xx"]),
-    seconds("tarsy_receive_request_duration_seconds", TOOL_BUCKETS, "from the head of a request to its answer"),
+    seconds("tarsy_receive_request_duration_seconds", TOOL_BUCKETS, "from the head of a request to its response"),
     gauge("tarsy_receive_connections", "open connections"),
 ];
 
@@ -271,12 +269,12 @@ mod tests {
     use crate::engine::ports::DeadReason;
 
     #[test]
-    fn every_reason_for_a_dead_letter_is_counted() {
+    fn every_reason_for_a_dead_letter_is_a_label_value() {
         assert_eq!(DEAD_REASONS, DeadReason::ALL.map(DeadReason::as_str));
     }
 
     #[test]
-    fn a_role_exports_no_metric_twice_and_none_is_forgotten() {
+    fn every_metric_is_exported_by_some_role_and_by_no_role_twice() {
         let mut names: Vec<&str> = all().map(|metric| metric.name).collect();
         names.sort_unstable();
         let exported = Role::ALL.into_iter().flat_map(|role| {

@@ -1,4 +1,4 @@
-//! Metrics and probes of a role, from its first moment to after its last.
+//! Serves the metrics and probes of a role, from its start until after its last task.
 
 use std::net::SocketAddr;
 
@@ -11,23 +11,17 @@ use super::http::{Readiness, serve};
 use super::metrics::{self, Metrics};
 use super::names::Role;
 
-/// They cannot be served.
+/// Metrics and probes cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The recorder.
     #[error(transparent)]
     Metrics(#[from] metrics::Error),
-    /// The address is taken, or not ours.
+    /// The address is taken, or belongs to another machine.
     #[error("metrics and probes: listen on {address}: {source}")]
-    Listen {
-        /// As configured.
-        address: SocketAddr,
-        /// Why not.
-        source: std::io::Error,
-    },
+    Listen { address: SocketAddr, source: std::io::Error },
 }
 
-/// The listener of a role and its upkeep.
+/// The listener of a role, and the upkeep of its metrics.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -36,12 +30,11 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Begins to serve the metrics of `role` on `listen`. What is sent to the second value is what `/readyz` answers; at
-    /// first it is "starting".
+    /// Serves the metrics of `role` on `listen`. The sender sets the response of `/readyz`, which is "starting" at first.
     ///
     /// # Errors
     ///
-    /// When nobody can listen there, or metrics are set up already.
+    /// When the address cannot be bound, or the process has a metrics recorder already.
     pub async fn start(
         listen: SocketAddr,
         role: Role,
@@ -59,12 +52,12 @@ impl Serving {
         Ok((Self { address, end, tasks }, ready))
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it; the last thing that a role does.
+    /// Stops serving. A role does this last, so that its final state can still be scraped.
     pub async fn end(self) {
         self.end.cancel();
         self.tasks.close();

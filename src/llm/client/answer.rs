@@ -1,6 +1,6 @@
-//! An answer, put together from the chunks of its stream.
+//! Assembles an answer from the chunks of its stream.
 
-use super::bounds::Size;
+use super::limits::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
@@ -8,13 +8,13 @@ use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
 
-/// The code of an error that stands for too much time.
+/// The error code of a timeout.
 const DEADLINE_CODE: &str = "deadline_exceeded";
 
-/// The answer that these chunks make, up to the final one if there is one.
+/// Assembles these chunks, up to the final one if there is one.
 ///
 /// # Errors
-/// When one of them is an error: the same that a call would end with.
+/// When a chunk is an error: the error that a call would return.
 pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<Answer, ModelError> {
     let mut assembly = Assembly::default();
     for chunk in chunks {
@@ -25,27 +25,27 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
     Ok(assembly.finish())
 }
 
-/// What has arrived so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    begun: bool,
+    has_begun: bool,
     size: Size,
     answer: Answer,
 }
 
 impl Assembly {
-    /// Whether there was a first chunk.
+    /// Whether a first chunk has arrived.
     pub(super) fn has_begun(&self) -> bool {
-        self.begun
+        self.has_begun
     }
 
-    /// Takes a chunk and says whether it is the last one.
+    /// Adds a chunk. Returns whether it is the last one.
     pub(super) fn push(
         &mut self,
         chunk: GenerateResponse,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<bool, ModelError> {
-        self.begun = true;
+        self.has_begun = true;
         self.size.add(&chunk)?;
         match chunk.content {
             Some(Content::Text(piece)) => append(&mut self.answer.text, piece.content, DeltaKind::Text, deltas),
@@ -64,13 +64,13 @@ impl Assembly {
             Some(Content::Error(error)) => return Err(failed(error)),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
-            // A chunk of a newer service.
+            // A newer service may send content of an unknown kind.
             None => {}
         }
         Ok(chunk.is_final)
     }
 
-    /// The whole answer. A service that does not say why the model stopped leaves that to be seen.
+    /// The whole answer. The reason to stop is inferred if the service did not send one.
     pub(super) fn finish(mut self) -> Answer {
         if self.answer.finish.is_empty() {
             let reason = if self.answer.calls.is_empty() { "stop" } else { "tool_calls" };
@@ -88,9 +88,9 @@ fn append(whole: &mut String, piece: String, kind: DeltaKind, deltas: &(impl Fn(
     }
 }
 
-/// No store takes a NUL in text, and no text needs one.
+/// Removes NUL characters, which the store cannot keep in text.
 fn clean(mut text: String) -> String {
-    text.retain(|letter| letter != '\0');
+    text.retain(|character| character != '\0');
     text
 }
 
@@ -133,12 +133,12 @@ fn grounding(part: proto::GroundingDelta) -> Grounding {
     }
 }
 
-/// A place before the beginning is the beginning; an index below zero names no page.
+/// A negative position becomes 0; a negative index of a source is dropped.
 fn support(support: proto::GroundingSupport) -> Support {
-    let place = |index: i32| u32::try_from(index).unwrap_or(0);
+    let position = |index: i32| u32::try_from(index).unwrap_or(0);
     Support {
-        start_index: place(support.start_index),
-        end_index: place(support.end_index),
+        start_index: position(support.start_index),
+        end_index: position(support.end_index),
         text: clean(support.text),
         grounding_chunk_indices: support
             .grounding_chunk_indices
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_become_one_answer_without_nul_and_every_piece_is_shown_once() {
+    fn chunks_become_one_answer_without_nul_and_each_piece_is_emitted_once() {
         let shown = Mutex::new(Vec::new());
         let deltas = |kind, piece: &str| shown.lock().unwrap().push((kind, piece.to_owned()));
         let mut assembly = Assembly::default();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_providers_tools_did_is_kept_as_it_came_without_nul_and_negative_places() {
+    fn reports_of_provider_tools_are_kept_without_nul_and_negative_positions() {
         let code = |code: &str, result: &str| {
             let part = CodeExecutionDelta { code: code.into(), result: result.into(), ..Default::default() };
             chunk(Content::CodeExecution(part))

@@ -1,32 +1,33 @@
-//! What a failed call means: unavailable (nobody's fault, the session is released) or failed (a failed iteration).
+//! Classifies a failed call: the service was unavailable (the session is released) or the call failed (a failed iteration).
 //!
-//! Away is no connection, UNAVAILABLE and `RESOURCE_EXHAUSTED` before the first chunk. A connection that is lost before
-//! the first chunk is as good as unavailable, but the service may have died of this call. Everything else is a failure.
+//! Unavailable means no connection, or UNAVAILABLE or `RESOURCE_EXHAUSTED` before the first chunk. A connection that is
+//! lost before the first chunk is a case of its own, because this call may have crashed the service. Every other error is
+//! a failure.
 
 use std::error::Error;
 use std::time::Duration;
 
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use super::bounds::too_large;
+use super::limits::too_large;
 use crate::engine::ports::ModelError;
 
-/// The code of a stream that broke after its first chunk; the existing service uses the same word.
-const PARTIAL: &str = "partial_stream_error";
-const DEADLINE: &str = "deadline_exceeded";
+/// The error code of a stream that broke after its first chunk; the existing service uses the same word.
+const PARTIAL_CODE: &str = "partial_stream_error";
+const DEADLINE_CODE: &str = "deadline_exceeded";
 
-/// How the transport begins when a single chunk is larger than a whole answer may be.
-const LARGE_CHUNK: &str = "Error, decoded message length too large";
+/// The start of the transport's message when a single chunk exceeds the limit of a whole answer.
+const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
 
 pub(super) fn before_first_chunk(status: &Status) -> ModelError {
     if is_large(status) {
         return too_large("32 MiB in all");
     }
     if is_timeout(status) {
-        return failed(DEADLINE, describe(status), true);
+        return deadline_exceeded(describe(status));
     }
     let code = status.code();
-    // A status with a source was made here, by the transport: the service never answered.
+    // A status with a source comes from the local transport: the service has not answered.
     match (status.source(), code) {
         (Some(_), _) if !is_unconnected(status) => return ModelError::Broke(describe(status)),
         (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => {
@@ -34,7 +35,7 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
         }
         (None, _) => {}
     }
-    failed(word(code), describe(status), false)
+    failed(word(code), describe(status))
 }
 
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
@@ -42,28 +43,32 @@ pub(super) fn after_first_chunk(status: &Status) -> ModelError {
         return too_large("32 MiB in all");
     }
     if is_timeout(status) {
-        return failed(DEADLINE, describe(status), true);
+        return deadline_exceeded(describe(status));
     }
-    failed(PARTIAL, format!("llm stream broke after partial output: {}", describe(status)), false)
+    failed(PARTIAL_CODE, format!("llm stream broke after partial output: {}", describe(status)))
 }
 
 pub(super) fn no_final_chunk() -> ModelError {
-    failed(PARTIAL, "llm stream ended without its final chunk".to_owned(), false)
+    failed(PARTIAL_CODE, "llm stream ended without its final chunk".to_owned())
 }
 
 pub(super) fn timed_out(limit: Duration) -> ModelError {
-    failed(DEADLINE, format!("llm call gave no whole answer within {limit:?}"), true)
+    deadline_exceeded(format!("llm call gave no whole answer within {limit:?}"))
 }
 
 fn is_large(status: &Status) -> bool {
-    status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK)
+    status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK_MESSAGE)
 }
 
-fn failed(code: &str, message: String, timeout: bool) -> ModelError {
-    ModelError::Failed { code: code.to_owned(), message, timeout }
+fn failed(code: &str, message: String) -> ModelError {
+    ModelError::Failed { code: code.to_owned(), message, timeout: false }
 }
 
-/// The call never reached the service.
+fn deadline_exceeded(message: String) -> ModelError {
+    ModelError::Failed { code: DEADLINE_CODE.to_owned(), message, timeout: true }
+}
+
+/// Whether the client could not connect, so that the call never reached the service.
 fn is_unconnected(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
@@ -75,7 +80,7 @@ fn is_unconnected(status: &Status) -> bool {
     false
 }
 
-/// The deadline travels in a header that both transports watch, too; theirs is a CANCELLED with this source.
+/// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
 fn is_timeout(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
@@ -87,7 +92,7 @@ fn is_timeout(status: &Status) -> bool {
     status.code() == Code::DeadlineExceeded
 }
 
-/// The status and the innermost reason: `transport error` alone helps nobody.
+/// The status and its innermost source, because `transport error` alone says too little.
 fn describe(status: &Status) -> String {
     let mut root: Option<&dyn Error> = status.source();
     while let Some(inner) = root.and_then(Error::source) {
@@ -106,7 +111,7 @@ fn word(code: Code) -> &'static str {
         Code::Cancelled => "cancelled",
         Code::Unknown => "unknown",
         Code::InvalidArgument => "invalid_argument",
-        Code::DeadlineExceeded => DEADLINE,
+        Code::DeadlineExceeded => DEADLINE_CODE,
         Code::NotFound => "not_found",
         Code::AlreadyExists => "already_exists",
         Code::PermissionDenied => "permission_denied",
@@ -126,29 +131,29 @@ fn word(code: Code) -> &'static str {
 mod tests {
     use super::*;
 
-    /// As tonic builds one when a connection is lost.
+    /// The status that tonic builds when a connection is lost.
     fn lost_connection() -> Status {
         Status::from_error(Box::new(std::io::Error::other("connection reset")))
     }
 
     #[test]
-    fn before_the_first_chunk_a_lost_or_overloaded_service_is_away_and_a_refusal_is_a_failure() {
+    fn before_the_first_chunk_an_overloaded_service_is_unavailable() {
         for status in [Status::unavailable("draining"), Status::resource_exhausted("full")] {
             assert!(matches!(before_first_chunk(&status), ModelError::Unavailable(_)), "{status}");
         }
         assert!(matches!(before_first_chunk(&lost_connection()), ModelError::Broke(_)));
         assert_eq!(
             before_first_chunk(&Status::unimplemented("no such method")),
-            failed("unimplemented", "unimplemented: no such method".to_owned(), false)
+            failed("unimplemented", "unimplemented: no such method".to_owned())
         );
         assert_eq!(
             before_first_chunk(&Status::deadline_exceeded("too slow")),
-            failed("deadline_exceeded", "deadline_exceeded: too slow".to_owned(), true)
+            deadline_exceeded("deadline_exceeded: too slow".to_owned())
         );
     }
 
     #[test]
-    fn after_the_first_chunk_every_broken_stream_is_a_failure() {
+    fn after_the_first_chunk_a_broken_stream_is_a_failure() {
         for status in [Status::unavailable("x"), Status::resource_exhausted("x"), lost_connection()] {
             let error = after_first_chunk(&status);
             assert!(

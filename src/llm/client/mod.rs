@@ -1,12 +1,12 @@
 //! The client of the LLM service: the port `Model` over one gRPC channel.
 //!
-//! Owns the connection and what counts as "unavailable". Knows nothing of sessions, retries or prompts. The channel
-//! connects when it is first used and again after every loss.
+//! Owns the connection and decides which errors mean that the service is unavailable. Knows nothing of sessions, retries or
+//! prompts. The channel connects when it is first used, and again after every loss.
 
-mod answer;
-mod bounds;
-mod failure;
 mod request;
+mod answer;
+mod limits;
+mod failure;
 
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ use crate::llm::proto::llm_service_client::LlmServiceClient;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
-/// A service that stands still is found out after the interval and the timeout together.
+/// A service that hangs is detected after the interval plus the timeout.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An address that no client can be built for.
+/// The address of the LLM service is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("llm service address '{address}': {reason}")]
 pub struct AddressError {
@@ -37,17 +37,17 @@ pub struct AddressError {
     reason: String,
 }
 
-/// The LLM service as the engine sees it. Clones share one connection.
+/// A client of the LLM service. Clones share one connection.
 #[derive(Clone, Debug)]
 pub struct Client {
     channel: Channel,
 }
 
 impl Client {
-    /// A client for `host:port` or `http://host:port`. Does not connect yet, but needs a Tokio runtime around it.
+    /// A client for `host:port` or `http://host:port`. It does not connect yet, but needs a Tokio runtime.
     ///
     /// # Errors
-    /// When the address is none, or asks for TLS, which is left to a proxy or service mesh.
+    /// When the address is malformed, or has a scheme for TLS, which is left to a proxy or service mesh.
     pub fn connect(address: &str) -> Result<Self, AddressError> {
         let invalid = |reason: String| AddressError { address: address.to_owned(), reason };
         let uri = match address.split_once("://") {
@@ -65,14 +65,15 @@ impl Client {
         Ok(Self { channel })
     }
 
-    /// Reads one answer to its end. `progress` outlives a cancelled read.
+    /// Reads one answer to its end. `assembly` keeps what has arrived when the read is cancelled.
     async fn read(
         &self,
         request: ModelRequest,
         assembly: &mut Assembly,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<(), ModelError> {
-        let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(bounds::ALL_BYTES);
+        let mut client =
+            LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_ANSWER_BYTES);
         let (provider, asked_at) = (request.provider.name.clone(), Instant::now());
         let mut call = tonic::Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
@@ -99,7 +100,8 @@ impl Client {
 }
 
 impl Model for Client {
-    /// A call that is still silent at its timeout counts as failed only if the service says that it serves.
+    /// A call without a first chunk at its timeout has failed only if the health check of the service succeeds; otherwise
+    /// the service is unavailable.
     async fn generate(
         &self,
         request: ModelRequest,

@@ -1,4 +1,4 @@
-//! A model call in the words of the protocol.
+//! Converts a model call into the request message of the protocol.
 
 use std::collections::HashMap;
 

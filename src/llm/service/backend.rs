@@ -1,15 +1,15 @@
-//! The backends, and which of them a request means.
+//! The backends of the service, selected by the name in a request.
 
 use std::sync::Arc;
 
-use super::reply::Reply;
 use super::scripted::Scripted;
+use super::writer::ResponseWriter;
 use crate::llm::proto::GenerateRequest;
 
-/// What a request without a backend means: the existing service's default.
-const DEFAULT: &str = "google-native";
+/// The backend of a request that names none. The existing service has the same default.
+const DEFAULT_BACKEND: &str = "google-native";
 
-/// A way to a model.
+/// Produces the answers of a model.
 #[derive(Debug)]
 pub enum Backend {
     /// Replays a transcript.
@@ -24,19 +24,19 @@ impl Backend {
         }
     }
 
-    /// Answers one request. A failure is part of the answer.
-    pub(super) async fn generate(&self, request: &GenerateRequest, reply: &Reply) {
+    /// Answers one request. A failure is written as part of the answer.
+    pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
         match self {
-            Self::Scripted(scripted) => scripted.generate(request, reply).await,
+            Self::Scripted(scripted) => scripted.generate(request, writer).await,
         }
     }
 }
 
-/// The backends of a service, one of a kind.
+/// The backends of a service, each name once.
 #[derive(Clone, Debug)]
 pub struct Backends(Arc<[Arc<Backend>]>);
 
-/// A request means a backend that this service does not have.
+/// A request names a backend that this service does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("No provider registered for backend '{wanted}'. Available backends: {available}")]
 pub(super) struct UnknownBackend {
@@ -45,14 +45,13 @@ pub(super) struct UnknownBackend {
 }
 
 impl Backends {
-    /// A set of backends.
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
         Self(backends.into_iter().map(Arc::new).collect())
     }
 
-    /// The backend of a name; the text of the error is the existing service's.
+    /// Finds a backend by name. The text of the error is that of the existing service.
     pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, UnknownBackend> {
-        let wanted = if name.is_empty() { DEFAULT } else { name };
+        let wanted = if name.is_empty() { DEFAULT_BACKEND } else { name };
         let found = self.0.iter().find(|backend| backend.name() == wanted);
         found.cloned().ok_or_else(|| {
             let mut names: Vec<_> = self.0.iter().map(|backend| backend.name()).collect();

@@ -1,33 +1,32 @@
-//! Counts one request, however it ends.
+//! Counts each request, whatever its end.
 
 use tokio::time::Instant;
 
-use super::reply::Reply;
+use super::writer::ResponseWriter;
 
-/// A request that is being answered; counted as ended when it is dropped.
+/// A request in flight. Dropping it counts the request as ended.
 #[derive(Debug)]
-pub(super) struct Counted {
-    reply: Reply,
+pub(super) struct CountedRequest {
+    writer: ResponseWriter,
     backend: &'static str,
     began: Instant,
 }
 
-impl Counted {
-    /// `backend` is the name of one that exists; `None` stands for any other word that a client sent.
-    pub(super) fn begin(reply: Reply, backend: Option<&'static str>) -> Self {
+impl CountedRequest {
+    /// `backend` is the name of an existing backend; `None` stands for any other name that a client sent.
+    pub(super) fn begin(writer: ResponseWriter, backend: Option<&'static str>) -> Self {
         metrics::gauge!("tarsy_llm_requests_in_flight").increment(1);
-        Self { reply, backend: backend.unwrap_or("unknown"), began: Instant::now() }
+        Self { writer, backend: backend.unwrap_or("unknown"), began: Instant::now() }
     }
 
-    /// Where the answer goes.
-    pub(super) fn reply(&self) -> &Reply {
-        &self.reply
+    pub(super) fn writer(&self) -> &ResponseWriter {
+        &self.writer
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedRequest {
     fn drop(&mut self) {
-        let (backend, outcome) = (self.backend, self.reply.outcome().unwrap_or("abandoned"));
+        let (backend, outcome) = (self.backend, self.writer.outcome().unwrap_or("abandoned"));
         let took = self.began.elapsed().as_secs_f64();
         metrics::gauge!("tarsy_llm_requests_in_flight").decrement(1);
         metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => outcome).increment(1);

@@ -1,14 +1,14 @@
 //! The LLM service: `llm.v1.LLMService` and `grpc.health.v1.Health` on one port.
 //!
-//! Stateless: a request carries its whole conversation. This file owns the life of the server and of each stream; the
-//! backends write the answers, [`reply`] gives them their form.
+//! The service is stateless, because a request carries its whole conversation. This file owns the life of the server and
+//! of each stream; a backend produces an answer and writes it with a [`writer::ResponseWriter`].
 
-pub mod backend;
-mod counted;
-pub mod reply;
-pub mod routes;
-pub mod scripted;
 mod limited;
+pub mod routes;
+pub mod backend;
+pub mod scripted;
+pub mod writer;
+mod counted;
 
 use std::time::Duration;
 
@@ -23,51 +23,55 @@ use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
 
 use self::backend::Backends;
-use self::counted::Counted;
+use self::counted::CountedRequest;
 use self::limited::limited;
-use self::reply::Reply;
 use self::routes::Routes;
+use self::writer::ResponseWriter;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES};
 
 /// Chunks that may wait for a slow client.
 const STREAM_BUFFER: usize = 32;
-const DRAIN: Duration = Duration::from_secs(30);
-/// For connections whose peer does not close them after the last answer.
-const LINGER: Duration = Duration::from_secs(2);
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// For clients that do not close their connection after the last answer.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server did not come up or broke down.
+/// The server did not start, or failed.
 #[derive(Debug, thiserror::Error)]
 #[error("llm service: {0}")]
 pub struct Error(#[from] tonic::transport::Error);
 
-/// A service that is ready to run.
+/// The settings of a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How long answers may continue after a stop; then their streams end with UNAVAILABLE.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { drain_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// The LLM service.
 #[derive(Debug)]
 pub struct Service {
     backends: Backends,
-    drain: Duration,
+    options: Options,
 }
 
 impl Service {
-    /// A service with these backends.
-    pub fn new(backends: Backends) -> Self {
-        Self { backends, drain: DRAIN }
+    pub fn new(backends: Backends, options: Options) -> Self {
+        Self { backends, options }
     }
 
-    /// How long answers may go on after the token is cancelled; then their streams end with UNAVAILABLE. 30 s by
-    /// default.
-    #[must_use]
-    pub fn with_drain(mut self, drain: Duration) -> Self {
-        self.drain = drain;
-        self
-    }
-
-    /// Serves until `token` is cancelled: then the health is `NOT_SERVING` at once, no call is taken any more, and
-    /// those that run may finish.
+    /// Serves until `token` is cancelled. Then the health is `NOT_SERVING` at once, new calls are refused, and the running
+    /// ones may finish.
     ///
     /// # Errors
-    /// When the server cannot work on the listener.
+    /// When the server fails on the listener.
     pub async fn serve(self, listener: TcpListener, token: CancellationToken) -> Result<(), Error> {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
@@ -78,8 +82,8 @@ impl Service {
         let llm = LlmServiceServer::new(calls).max_decoding_message_size(MAX_MESSAGE_BYTES);
         let incoming = limited(TcpIncoming::from(listener).with_nodelay(Some(true)));
         let server = Server::builder()
-            .http2_keepalive_interval(Some(KEEP_ALIVE))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE))
+            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
             .serve_with_incoming_shutdown(Routes::new(llm, health_service), incoming, token.clone().cancelled_owned());
         tokio::pin!(server);
         tokio::select! {
@@ -90,10 +94,10 @@ impl Service {
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
-            tokio::time::timeout(self.drain, answers.wait()).await.ok();
+            tokio::time::timeout(self.options.drain_timeout, answers.wait()).await.ok();
             stop.cancel();
             answers.wait().await;
-            tokio::time::sleep(LINGER).await;
+            tokio::time::sleep(CLOSE_TIMEOUT).await;
         };
         tokio::select! {
             result = &mut server => Ok(result?),
@@ -102,7 +106,7 @@ impl Service {
     }
 }
 
-/// The method of the service.
+/// Handles the calls of the service.
 #[derive(Debug)]
 struct Calls {
     backends: Backends,
@@ -120,27 +124,27 @@ impl LlmService for Calls {
         }
         let request = request.into_inner();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
-        let reply = Reply::new(sender, &request.accept);
+        let writer = ResponseWriter::new(sender, &request.accept);
         let name = request.llm_config.as_ref().map_or("", |config| config.backend.as_str());
         tracing::info!(
             session_id = request.session_id,
             execution_id = request.execution_id,
             request_id = request.request_id,
             backend = name,
-            "model is asked"
+            "model call received"
         );
         let backend = self.backends.find(name);
-        let counted = Counted::begin(reply, backend.as_ref().ok().map(|backend| backend.name()));
+        let counted = CountedRequest::begin(writer, backend.as_ref().ok().map(|backend| backend.name()));
         let stop = self.stop.clone();
         self.answers.spawn(async move {
-            let reply = counted.reply();
+            let writer = counted.writer();
             tokio::select! {
-                () = reply.client_gone() => {}
-                () = stop.cancelled() => reply.abort(Status::unavailable("shutting down")),
+                () = writer.client_gone() => {}
+                () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
                 () = async {
                     match backend {
-                        Ok(backend) => backend.generate(&request, reply).await,
-                        Err(unknown) => reply.error("invalid_backend", &unknown.to_string()).await,
+                        Ok(backend) => backend.generate(&request, writer).await,
+                        Err(unknown) => writer.error("invalid_backend", &unknown.to_string()).await,
                     }
                 } => {}
             }

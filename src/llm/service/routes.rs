@@ -1,4 +1,4 @@
-//! Two gRPC services on one port, told apart by the path of the call.
+//! Routes the calls of two gRPC services on one port by their path.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
 
-/// Calls of `H` go to `H`, all others to `L`, which answers UNIMPLEMENTED to what it does not know.
+/// Calls of the service `H` go to `H`, all others to `L`, which answers UNIMPLEMENTED to an unknown method.
 #[derive(Clone, Debug)]
 pub struct Routes<L, H> {
     llm: L,
@@ -15,7 +15,6 @@ pub struct Routes<L, H> {
 }
 
 impl<L, H> Routes<L, H> {
-    /// Both, on one port.
     pub fn new(llm: L, health: H) -> Self {
         Self { llm, health }
     }

@@ -1,4 +1,4 @@
-//! The mask over a line of the log, on its way to the writer.
+//! A writer that masks secrets in each log line.
 
 use std::io::{self, Write};
 use std::sync::{PoisonError, RwLock};
@@ -9,20 +9,20 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::Format;
 use crate::investigation::mask::Mask;
 
-/// What is hidden beside the patterns. A log is of the whole process, and so is this: the configuration that names most of
-/// it is read when lines are written already.
-static KNOWN: RwLock<Option<Mask>> = RwLock::new(None);
+/// The mask of this process. It is set after the first lines are written, because the configuration names most of the
+/// secrets; until then only the built-in patterns are masked.
+static MASK: RwLock<Option<Mask>> = RwLock::new(None);
 
-/// Hides what this mask hides from now on, in every line of this process.
+/// Applies this mask to every later line of this process.
 pub fn hide(mask: Mask) {
-    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
+    *MASK.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
 }
 
-fn known() -> Mask {
-    KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+fn current_mask() -> Mask {
+    MASK.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }
 
-/// Makes writers that mask.
+/// Makes a masking writer for each line.
 #[derive(Debug)]
 pub(super) struct Masked<M> {
     inner: M,
@@ -43,7 +43,7 @@ impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {
     }
 }
 
-/// Takes one whole line a write, as the layer gives it.
+/// Expects one whole line per write, which is how the layer writes.
 #[derive(Debug)]
 pub(super) struct Line<W> {
     inner: W,
@@ -54,12 +54,12 @@ impl<W: Write> Write for Line<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         let masked = match self.format {
-            Format::Text { .. } => known().apply(&line).into_owned(),
-            Format::Json => json(&known(), &line),
+            Format::Text { .. } => current_mask().apply(&line).into_owned(),
+            Format::Json => json(&current_mask(), &line),
         };
-        let ended = masked.ends_with('\n') || !line.ends_with('\n');
+        let has_newline = masked.ends_with('\n') || !line.ends_with('\n');
         self.inner.write_all(masked.as_bytes())?;
-        if !ended {
+        if !has_newline {
             self.inner.write_all(b"\n")?;
         }
         Ok(bytes.len())
@@ -70,8 +70,8 @@ impl<W: Write> Write for Line<W> {
     }
 }
 
-/// An object stays an object: its texts are masked, one by one. C1 controls and marks that turn the direction of
-/// writing, which JSON allows, are escaped.
+/// Masks each string of the object, so that the line stays JSON. JSON allows C1 control characters and marks that change
+/// the writing direction: these are escaped.
 fn json(mask: &Mask, line: &str) -> String {
     let has_marks =
         |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -94,8 +94,8 @@ fn texts(mask: &Mask, value: Value) -> Value {
         Value::Object(fields) => fields
             .into_iter()
             .map(|(key, value)| {
-                // The key may say what the text alone does not.
-                let shown = value.as_str().map(|text| named(mask, &key, text));
+                // The key may show that the text is a secret, which the text alone may not.
+                let shown = value.as_str().map(|text| mask_with_key(mask, &key, text));
                 (key, shown.unwrap_or_else(|| texts(mask, value)))
             })
             .collect(),
@@ -103,7 +103,7 @@ fn texts(mask: &Mask, value: Value) -> Value {
     }
 }
 
-fn named(mask: &Mask, key: &str, text: &str) -> Value {
+fn mask_with_key(mask: &Mask, key: &str, text: &str) -> Value {
     let pair = format!("{key}={text}");
     let masked = mask.apply(&pair);
     let shown = masked.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));

@@ -1,4 +1,4 @@
-//! Counts the calls of each place in a transcript: in a file that tests read, or else in memory.
+//! Counts the calls at each position of a transcript: in a file that tests read, otherwise in memory.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -8,29 +8,42 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// Where an execution is in its transcript.
+/// The position of an execution in its transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct Position<'a> {
     pub(super) execution_id: &'a str,
-    /// Assistant messages in the request.
+    /// The number of assistant messages in the request.
     pub(super) index: usize,
 }
 
 /// One line of the file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct CallRecord {
+    #[serde(flatten)]
+    key: Key,
+    request_id: String,
+}
+
+/// A position that owns its id.
+#[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Key {
     execution_id: String,
     index: usize,
-    request_id: String,
+}
+
+impl From<Position<'_>> for Key {
+    fn from(position: Position<'_>) -> Self {
+        Self { execution_id: position.execution_id.to_owned(), index: position.index }
+    }
 }
 
 /// The calls so far.
 #[derive(Debug)]
 pub(super) struct CallLog {
-    /// Shared by all replicas that write to it, and as old as the file.
+    /// All replicas append to the same file, and their restarts do not reset it.
     file: Option<PathBuf>,
-    /// Of this process; only the places whose calls anybody has to count.
-    counts: Mutex<HashMap<(String, usize), u32>>,
+    /// The counts of this process, without a file; only for positions with a failure that ends after some calls.
+    counts: Mutex<HashMap<Key, u32>>,
 }
 
 impl CallLog {
@@ -38,21 +51,20 @@ impl CallLog {
         Self { file, counts: Mutex::default() }
     }
 
-    /// Adds a call to the file.
-    pub(super) async fn record(&self, place: Place<'_>, request_id: &str) -> io::Result<()> {
+    /// Appends a call to the file.
+    pub(super) async fn record(&self, position: Position<'_>, request_id: &str) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());
         };
-        let line =
-            Line { execution_id: place.execution_id.to_owned(), index: place.index, request_id: request_id.to_owned() };
+        let line = CallRecord { key: position.into(), request_id: request_id.to_owned() };
         tokio::task::spawn_blocking(move || append(&path, &line)).await?
     }
 
-    /// How many calls this place has had, the present one included. Asked once a call.
-    pub(super) async fn count(&self, place: Place<'_>) -> io::Result<u32> {
-        let key = (place.execution_id.to_owned(), place.index);
+    /// How many calls this position has had, including the current one. Must be called once per call.
+    pub(super) async fn count(&self, position: Position<'_>) -> io::Result<u32> {
+        let key = Key::from(position);
         match self.file.clone() {
-            Some(path) => tokio::task::spawn_blocking(move || lines_of(&path, &key)).await?,
+            Some(path) => tokio::task::spawn_blocking(move || count_in(&path, &key)).await?,
             None => {
                 let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
                 let count = counts.entry(key).or_default();
@@ -63,18 +75,18 @@ impl CallLog {
     }
 }
 
-/// One write, so that the lines of several processes do not mix.
-fn append(path: &Path, line: &Line) -> io::Result<()> {
+/// Writes the line at once, so that the lines of several processes do not mix.
+fn append(path: &Path, line: &CallRecord) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     OpenOptions::new().create(true).append(true).open(path)?.write_all(&text)
 }
 
-fn lines_of(path: &Path, (execution_id, index): &(String, usize)) -> io::Result<u32> {
+fn count_in(path: &Path, key: &Key) -> io::Result<u32> {
     let mut count = 0;
     for line in BufReader::new(File::open(path)?).lines() {
-        let line: Line = serde_json::from_str(&line?)?;
-        if line.execution_id == *execution_id && line.index == *index {
+        let line: CallRecord = serde_json::from_str(&line?)?;
+        if line.key == *key {
             count += 1;
         }
     }

@@ -1,10 +1,14 @@
-//! Citations of a recording: `[[drill.jobs]]` becomes the number of that tool's last result in the conversation, as
-//! `[12]`; `[[drill.jobs#1]]` that of its first one, `[[drill.jobs, drill.pods]]` those of two tools. A synthesis is shown
-//! analyses and no results: there `[[changes:2]]` is the second number that the analysis of the agent `changes` cites.
-//! `{execution}` in a text or in the arguments of a call becomes the id of the request's execution, so that what a tool
-//! was asked can be told from what it was asked by others.
+//! Fills the placeholders of a recording with the numbers and ids of the request.
 //!
-//! A recording cannot know any of this: it depends on the session and on what else happened to it.
+//! | in the recording | becomes |
+//! |---|---|
+//! | `[[drill.jobs]]` | the event number of that tool's last result in the conversation, as `[12]` |
+//! | `[[drill.jobs#1]]` | the number of the tool's first result |
+//! | `[[drill.jobs, drill.pods]]` | the numbers of two tools |
+//! | `[[changes:2]]` | the second number that the analysis of the agent `changes` cites, for a synthesis |
+//! | `{execution}` | the id of the request's execution, which distinguishes the calls of several executions |
+//!
+//! A recording cannot contain these values, because they differ between sessions.
 
 use serde_json::Value;
 
@@ -14,59 +18,59 @@ use crate::investigation::prompt::context_in;
 use crate::investigation::react;
 use crate::llm::proto::{ConversationMessage, GenerateRequest};
 
-/// Stands for the execution that asks.
+/// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";
 
-/// How an observation begins, for a model that writes its calls down.
+/// The start of an observation in a conversation of the strategy `react`.
 const OBSERVATION: &str = "Observation: ";
 
-/// How the heading of an agent's analysis begins.
+/// The start of the heading above an agent's analysis.
 const HEADING: &str = "### ";
 
-/// The numbers that a request shows, each by what it stands for: a tool's result, or a citation in an agent's analysis.
+/// The event numbers in a request, with the name of their tool, or of the agent that cites them.
 #[derive(Debug)]
-struct Shown {
+struct EventNumbers {
     results: Vec<(String, u32)>,
     citations: Vec<(String, u32)>,
 }
 
-/// The answer with the numbers that this request shows, and with its execution.
+/// The answer with all placeholders filled from this request.
 pub(super) fn filled(answer: &Answer, request: &GenerateRequest) -> Answer {
     let mut answer = answer.clone();
     let mut shown = None;
     for chunk in &mut answer.chunks {
         match chunk {
             Chunk::Text(text) => *text = text.replace(EXECUTION, &request.execution_id),
-            Chunk::Call(call) => name(&mut call.arguments, &request.execution_id),
+            Chunk::Call(call) => fill_execution(&mut call.arguments, &request.execution_id),
             Chunk::Thinking(_) | Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => {}
             Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => {}
         }
         if let Chunk::Thinking(text) | Chunk::Text(text) = chunk
             && text.contains("[[")
         {
-            *text = cite(text, shown.get_or_insert_with(|| Shown::of(&request.messages)));
+            *text = cite(text, shown.get_or_insert_with(|| EventNumbers::of(&request.messages)));
         }
     }
     answer
 }
 
-/// Puts the execution into every text of a call's arguments.
-fn name(arguments: &mut Value, execution_id: &str) {
+/// Fills the execution id into every string of a call's arguments.
+fn fill_execution(arguments: &mut Value, execution_id: &str) {
     match arguments {
         Value::String(text) => *text = text.replace(EXECUTION, execution_id),
-        Value::Array(values) => values.iter_mut().for_each(|value| name(value, execution_id)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| name(value, execution_id)),
+        Value::Array(values) => values.iter_mut().for_each(|value| fill_execution(value, execution_id)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| fill_execution(value, execution_id)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-impl Shown {
+impl EventNumbers {
     fn of(messages: &[ConversationMessage]) -> Self {
         let contexts = messages.iter().filter_map(|message| context_in(&message.content));
         Self { results: numbers(messages), citations: contexts.flat_map(citations).collect() }
     }
 
-    /// The number, or the name where no number is shown.
+    /// The number for a placeholder, or its name if the request has no such number.
     fn source(&self, name: &str) -> String {
         let (name, place, known) = match (name.split_once(':'), name.split_once('#')) {
             (Some((agent, place)), _) => (agent, Some(place), &self.citations),
@@ -82,7 +86,7 @@ impl Shown {
     }
 }
 
-/// What each agent's analysis cites, in order.
+/// The numbers that each agent's analysis cites, in order.
 fn citations(context: &str) -> Vec<(String, u32)> {
     let mut agent = None;
     let mut found = Vec::new();
@@ -98,26 +102,26 @@ fn citations(context: &str) -> Vec<(String, u32)> {
     found
 }
 
-/// Each tool's results with the numbers of their events, in order.
+/// The event numbers of each tool's results, in order.
 fn numbers(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
-    let mut written = None;
+    let mut requested = None;
     let mut found = Vec::new();
     for message in messages {
         match message.role.as_str() {
-            "assistant" => written = react::read(&message.content, None).action,
+            "assistant" => requested = react::read(&message.content, None).action,
             "tool" => {
                 found.extend(event_in_heading(&message.content).map(|number| (message.tool_name.clone(), number)))
             }
             _ => {
                 let number = message.content.strip_prefix(OBSERVATION).and_then(event_in_heading);
-                found.extend(written.take().zip(number));
+                found.extend(requested.take().zip(number));
             }
         }
     }
     found
 }
 
-fn cite(text: &str, shown: &Shown) -> String {
+fn cite(text: &str, shown: &EventNumbers) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("[[") {
@@ -144,7 +148,7 @@ mod tests {
         }
     }
 
-    fn said(text: &str, messages: &[ConversationMessage]) -> String {
+    fn filled_text(text: &str, messages: &[ConversationMessage]) -> String {
         let answer = Answer { chunks: vec![Chunk::Text(text.into())], ..Answer::default() };
         let request = GenerateRequest { messages: messages.to_vec(), ..GenerateRequest::default() };
         let Some(Chunk::Text(text)) = filled(&answer, &request).chunks.pop() else { panic!() };
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_cites_the_numbers_that_the_conversation_shows() {
+    fn a_recording_cites_the_event_numbers_of_the_conversation() {
         let messages = [
             message("user", "", "the alert"),
             message("assistant", "", ""),
@@ -163,13 +167,13 @@ mod tests {
             message("user", "", "Observation: [event 11]\nof nobody"),
         ];
         assert_eq!(
-            said("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[", &messages),
+            filled_text("Full [[a.look]], [[a.look#1, a.look]], [[a.log]], [[a.look#3]], [[a.look#0]] [[", &messages),
             "Full [9], [5, 9], [a.log], [a.look], [a.look] [["
         );
     }
 
     #[test]
-    fn a_recorded_call_can_name_the_execution_that_makes_it() {
+    fn a_recorded_call_can_contain_the_id_of_its_execution() {
         let call: Chunk = serde_json::from_value(serde_json::json!(
             {"call": {"tool": "a.look", "arguments": {"of": ["{execution}", 1], "n": {"as": "x-{execution}"}}}}
         ))
@@ -183,12 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn a_synthesis_cites_what_the_analyses_cite() {
+    fn a_synthesis_cites_the_numbers_that_the_analyses_cite() {
         let context =
             "### changes\n\nCause: new pool [31], rolled out [29, 31]\n\n### runtime\n\nFull [40]\n## Open\n[44]";
         let user = with_context("The alert says [3].\n### changes\n[4]", context);
         assert_eq!(
-            said("[[changes:1, changes:2]] [[runtime:2]] [[changes:3]] [[nobody:1]]", &[message("user", "", &user)]),
+            filled_text(
+                "[[changes:1, changes:2]] [[runtime:2]] [[changes:3]] [[nobody:1]]",
+                &[message("user", "", &user)]
+            ),
             "[31, 29] [44] [changes] [nobody]"
         );
     }

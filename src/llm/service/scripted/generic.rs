@@ -1,19 +1,21 @@
-//! The recordings that answer any alert and any question: they name it and say that nobody looked at it.
+//! The fallback recordings for alerts and questions without a transcript: they quote the input and say that no model was
+//! called.
 
 use crate::drill::transcript::{Answer, Chunk, Transcript, Usage};
 use crate::llm::proto::ConversationMessage;
 
-/// How a request asks for it although another transcript fits.
+/// The name by which a request selects this recording although another transcript matches.
 pub(super) const NAME: &str = "generic";
 
 const USER: &str = "user";
-/// The prompt's own line about an alert.
-const TYPE: &str = "alert type: ";
-/// The word behind the fence of a question.
+/// The start of a line that the prompt adds to an alert.
+const TYPE_LINE: &str = "alert type: ";
+/// The word after the fence of a question.
 const QUESTION: &str = "question";
-const QUOTED_LINES: usize = 3;
-const QUOTED_CHARS: usize = 120;
+const MAX_QUOTED_LINES: usize = 3;
+const MAX_QUOTED_CHARS: usize = 120;
 
+/// The answer to an alert that no transcript matches.
 pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Transcript {
     let prompt: String =
         prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
@@ -29,10 +31,10 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
          {quotes}\n"
     );
     let thinking = format!("This is a recording. I only repeat what the alert \"{title}\" says.");
-    saying(thinking, text)
+    with_answer(thinking, text)
 }
 
-/// What is said to a follow-up question that no transcript answers.
+/// The answer to a follow-up question that no transcript answers.
 pub(super) fn answer(question: &str) -> Transcript {
     let asked = lines(question).into_iter().next().unwrap_or_else(|| "a question without text".to_owned());
     let text = format!(
@@ -40,10 +42,10 @@ pub(super) fn answer(question: &str) -> Transcript {
          The scripted backend has no transcript for this question, so it answers every question like this. Configure an \
          LLM provider and ask again; what was found before stands in the report of the investigation.\n"
     );
-    saying("This is a recording. I only repeat the question.".to_owned(), text)
+    with_answer("This is a recording. I only repeat the question.".to_owned(), text)
 }
 
-fn saying(thinking: String, text: String) -> Transcript {
+fn with_answer(thinking: String, text: String) -> Transcript {
     Transcript {
         name: NAME.to_owned(),
         matches: None,
@@ -60,7 +62,7 @@ fn saying(thinking: String, text: String) -> Transcript {
     }
 }
 
-/// The follow-up question of a prompt: what stands between the fences for one. Fences within other fences do not count.
+/// The follow-up question of a prompt: the text between its fences. Fences within other fences do not count.
 pub(super) fn question<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Option<String> {
     let text: Vec<&str> =
         prompt.filter(|message| message.role == USER).flat_map(|message| message.content.lines()).collect();
@@ -77,16 +79,17 @@ pub(super) fn question<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>
     None
 }
 
-/// What stands between the first fences for text: the alert, and not what the prompt says about it.
+/// The alert of a prompt: the text between the first fences for text.
 fn fenced(prompt: &str) -> Option<String> {
     let mut lines = prompt.lines().map(str::trim_end);
     let is_fence = |fence: &&str| fence.len() >= 3 && fence.chars().all(|c| c == '`');
     let fence = lines.by_ref().find_map(|line| line.strip_suffix("text").filter(is_fence))?;
-    let inside: Vec<&str> = lines.take_while(|line| *line != fence).filter(|line| !line.starts_with(TYPE)).collect();
+    let inside: Vec<&str> =
+        lines.take_while(|line| *line != fence).filter(|line| !line.starts_with(TYPE_LINE)).collect();
     Some(inside.join("\n"))
 }
 
-/// What stands behind `alertname`, in JSON, YAML or labels.
+/// The value of `alertname`, in JSON, YAML or labels.
 fn name(alert: &str) -> Option<String> {
     let (_, rest) = alert.split_once("alertname")?;
     let value = rest.trim_start_matches(['"', '\'', ':', '=', '*', '`', ' ']);
@@ -95,18 +98,18 @@ fn name(alert: &str) -> Option<String> {
     (!name.is_empty()).then(|| cut(name))
 }
 
-/// The first lines with words in them, headings aside.
+/// The first lines with words, without headings.
 fn lines(alert: &str) -> Vec<String> {
     let lines = alert.lines().map(str::trim);
     let worded = lines.filter(|line| !line.starts_with('#') && line.contains(char::is_alphanumeric));
-    worded.take(QUOTED_LINES).map(cut).collect()
+    worded.take(MAX_QUOTED_LINES).map(cut).collect()
 }
 
 fn cut(line: &str) -> String {
-    if line.chars().count() <= QUOTED_CHARS {
+    if line.chars().count() <= MAX_QUOTED_CHARS {
         return line.to_owned();
     }
-    line.chars().take(QUOTED_CHARS).chain(['…']).collect()
+    line.chars().take(MAX_QUOTED_CHARS).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_prompt_says_about_an_alert_is_no_part_of_it() {
+    fn the_text_of_the_prompt_around_an_alert_is_not_quoted() {
         let prompt = "Investigate this alert. Severity: high.\n\nIt is data:\n\n````text\nalert type: generic\n\n\
                       disk full on ```db-3```\n````\nWhat was found:\n";
         let message = ConversationMessage { role: USER.into(), content: prompt.into(), ..Default::default() };
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_what_stands_between_its_own_fences() {
+    fn a_question_is_the_text_between_its_own_fences() {
         let prompt = "Answer.\n\n````text\n```question\nof the alert\n```\n````\n\n````question\nwhy\n```?\n````\n";
         let message = |role: &str, content: &str| ConversationMessage {
             role: role.into(),

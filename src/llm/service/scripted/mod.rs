@@ -1,46 +1,45 @@
-//! The backend `scripted`: replays a transcript instead of asking a model.
+//! The backend `scripted`: replays a transcript instead of calling a model, for drills, tests and benchmarks.
 //!
-//! For drills, tests and benchmarks. The place in the transcript is the number of assistant messages in the request,
-//! so every replica gives the same answer. What it sends always comes from a recording and says so where a person
-//! could take it for a finding of a model (`generic.rs`).
+//! The position in the transcript is the number of assistant messages in the request, so every replica gives the same
+//! answer. Every answer is a recording, and says so where a person could take it for the finding of a model
+//! (`generic.rs`).
 
 mod calls;
-mod citations;
 mod generic;
-mod native;
-mod play;
-mod state;
 mod window;
+mod state;
+mod citations;
+mod play;
+mod native;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::calls::{CallLog, Place};
+use self::calls::{CallLog, Position};
 use self::play::Player;
-use super::reply::Reply;
+use super::writer::ResponseWriter;
 use crate::drill::BUILTIN;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
-use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION};
+use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition};
 
-/// What an operator or a test may want of it; the default replays the built-in transcripts.
+/// The settings of the backend. The default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Transcripts beside the built-in ones; the first that fits is taken, these before those, one of the request's
-    /// agent before all others.
+    /// Searched before the built-in transcripts. A transcript of the request's agent is preferred, then the first match.
     pub transcripts: Vec<Transcript>,
-    /// Where the gates are.
     pub gates: Gates,
-    /// Waits in every answer at `answer-<index>-start`, `-middle` (half of the text is sent) and `-end`.
+    /// Every answer waits at the gates `answer-<index>-start`, `-middle` (half of the text is sent) and `-end`.
     pub gate_every_answer: bool,
-    /// A file that gets one JSON line `{"execution_id","index","request_id"}` a call.
+    /// Each call appends one JSON line `{"execution_id","index","request_id"}` to this file.
     pub calls_file: Option<PathBuf>,
-    /// The pause between two pieces of text; `None` for that of the transcript.
+    /// The pause between two pieces of text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
 }
 
-/// The backend.
+/// The backend `scripted`.
 #[derive(Debug)]
 pub struct Scripted {
     transcripts: Vec<Transcript>,
@@ -51,10 +50,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A backend with these options.
-    ///
     /// # Errors
-    /// When a built-in transcript is none.
+    /// When a built-in transcript cannot be parsed.
     pub fn new(options: Options) -> Result<Self, TranscriptError> {
         let mut transcripts = options.transcripts;
         for drill in BUILTIN {
@@ -71,40 +68,30 @@ impl Scripted {
         })
     }
 
-    pub(super) async fn generate(&self, request: &GenerateRequest, reply: &Reply) {
-        let index = request.messages.iter().filter(|message| message.role == ASSISTANT).count();
-        let place = Place { execution_id: &request.execution_id, index };
-        if let Err(error) = self.calls.record(place, &request.request_id).await {
-            return reply.error("internal", &format!("calls file: {error}")).await;
+    pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
+        if let Err(failure) = self.replay(request, writer).await {
+            writer.error(failure.code, &failure.message).await;
         }
-        let generic;
+    }
+
+    async fn replay(&self, request: &GenerateRequest, writer: &ResponseWriter) -> Result<(), Failure> {
+        let index = request.messages.iter().filter(|message| message.role == ASSISTANT).count();
+        let position = Position { execution_id: &request.execution_id, index };
+        self.calls.record(position, &request.request_id).await.map_err(Failure::calls_file)?;
         let question = generic::question(prompt(request));
-        let transcript = match self.pick(request) {
-            Ok(Some(found)) if question.as_deref().is_none_or(|text| answer_to(found, text).is_some()) => found,
-            Ok(_) => {
-                generic = question.as_deref().map_or_else(|| generic::transcript(prompt(request)), generic::answer);
-                &generic
-            }
-            Err(message) => return reply.error("invalid_request", &message).await,
-        };
-        if transcript.provider_state
-            && let Err(message) = state::check(request)
-        {
-            return reply.error("provider_state", &message).await;
+        let transcript = self.transcript(request, question.as_deref())?;
+        if transcript.provider_state {
+            state::check(request).map_err(|message| Failure { code: "provider_state", message })?;
         }
         let tokens = window::tokens(request);
         if let Some(window) = transcript.context_window.filter(|window| tokens > *window) {
             let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
-            return reply.error("context_window_exceeded", &message).await;
+            return Err(Failure { code: "context_window_exceeded", message });
         }
-        let answers = asked(transcript, question.as_deref());
-        let Some(answer) = choose(answers, index, !request.tools.is_empty()) else {
-            return reply.error("invalid_request", &format!("transcript '{}' has no answer", transcript.name)).await;
-        };
-        let fail = match self.due_failure(answer, place).await {
-            Ok(fail) => fail,
-            Err(error) => return reply.error("internal", &format!("calls file: {error}")).await,
-        };
+        let answers = conversation(&transcript, question.as_deref());
+        let answer = choose(answers, index, &request.tools)
+            .ok_or_else(|| Failure::invalid_request(format!("transcript '{}' has no answer", transcript.name)))?;
+        let fail = self.due_failure(answer, position).await.map_err(Failure::calls_file)?;
         let mut answer = citations::filled(answer, request);
         if transcript.context_window.is_some() {
             answer.usage.get_or_insert_with(|| window::usage(tokens, &answer.chunks));
@@ -114,36 +101,47 @@ impl Scripted {
             gate_every_answer: self.gate_every_answer,
             pace: self.pace.unwrap_or(transcript.pace),
             state: transcript.provider_state.then(|| state::of(&request.execution_id, index)),
-            place,
+            position,
             fail,
         };
-        player.play(&answer, reply).await;
+        player.play(&answer, writer).await;
+        Ok(())
     }
 
-    /// The recorded error, as long as it is this call's turn to get it.
-    async fn due_failure<'a>(&self, answer: &'a Answer, place: Place<'_>) -> io::Result<Option<&'a Fail>> {
+    /// The matching transcript, or a generic one if none matches or the matching one does not answer the question.
+    fn transcript(&self, request: &GenerateRequest, question: Option<&str>) -> Result<Cow<'_, Transcript>, Failure> {
+        if let Some(found) = self.pick(request).map_err(Failure::invalid_request)?
+            && question.is_none_or(|question| answers_to(found, question).is_some())
+        {
+            return Ok(Cow::Borrowed(found));
+        }
+        Ok(Cow::Owned(question.map_or_else(|| generic::transcript(prompt(request)), generic::answer)))
+    }
+
+    /// The recorded error, if this call is among the first calls that get it.
+    async fn due_failure<'a>(&self, answer: &'a Answer, position: Position<'_>) -> io::Result<Option<&'a Fail>> {
         let Some(fail) = &answer.fail else {
             return Ok(None);
         };
         let due = match fail.times {
-            Some(times) => self.calls.count(place).await? <= times,
+            Some(times) => self.calls.count(position).await? <= times,
             None => true,
         };
         Ok(due.then_some(fail))
     }
 
-    /// The first that fits, one of the request's agent before one for all.
-    fn first(&self, request: &GenerateRequest, fits: impl Fn(&Transcript) -> bool) -> Option<&Transcript> {
+    /// The first matching transcript for the request's agent, otherwise the first matching one for all agents.
+    fn first(&self, request: &GenerateRequest, matches: impl Fn(&Transcript) -> bool) -> Option<&Transcript> {
         let system = request.messages.first().map(|message| message.content.as_str()).unwrap_or_default();
-        let fitting = || self.transcripts.iter().filter(|transcript| fits(transcript) && transcript.is_for(system));
-        fitting().find(|transcript| transcript.agent.is_some()).or_else(|| fitting().next())
+        let matching = || self.transcripts.iter().filter(|transcript| matches(transcript) && transcript.is_for(system));
+        matching().find(|transcript| transcript.agent.is_some()).or_else(|| matching().next())
     }
 
-    /// The transcript that the request names or whose text its prompt contains.
+    /// The transcript that the request names, or whose `match` is part of the prompt.
     fn pick(&self, request: &GenerateRequest) -> Result<Option<&Transcript>, String> {
         let option = request.llm_config.as_ref().and_then(|config| config.options.get(TRANSCRIPT_OPTION));
         let Some(name) = option.filter(|name| !name.is_empty()) else {
-            return Ok(self.first(request, |transcript| fits(transcript, prompt(request))));
+            return Ok(self.first(request, |transcript| has_match(transcript, prompt(request))));
         };
         if name == generic::NAME {
             return Ok(None);
@@ -157,35 +155,51 @@ impl Scripted {
     }
 }
 
+/// Why a request has no recorded answer.
+struct Failure {
+    code: &'static str,
+    message: String,
+}
+
+impl Failure {
+    fn invalid_request(message: String) -> Self {
+        Self { code: "invalid_request", message }
+    }
+
+    fn calls_file(error: io::Error) -> Self {
+        Self { code: "internal", message: format!("calls file: {error}") }
+    }
+}
+
 const ASSISTANT: &str = "assistant";
 
-/// The messages before the first answer: what tools say later cannot change the transcript.
+/// The messages before the first answer, so that tool results cannot change the transcript.
 fn prompt(request: &GenerateRequest) -> impl Iterator<Item = &ConversationMessage> {
     request.messages.iter().take_while(|message| message.role != ASSISTANT)
 }
 
-fn fits<'a>(transcript: &Transcript, mut prompt: impl Iterator<Item = &'a ConversationMessage>) -> bool {
+fn has_match<'a>(transcript: &Transcript, mut prompt: impl Iterator<Item = &'a ConversationMessage>) -> bool {
     transcript.matches.as_ref().is_some_and(|text| prompt.any(|message| message.content.contains(text)))
 }
 
-/// What a transcript says to a follow-up question.
-fn answer_to<'a>(transcript: &'a Transcript, question: &str) -> Option<&'a [Answer]> {
+/// The recorded answers to a follow-up question.
+fn answers_to<'a>(transcript: &'a Transcript, question: &str) -> Option<&'a [Answer]> {
     let question = question.to_lowercase();
     let found = transcript.questions.iter().find(|known| question.contains(&known.matches.to_lowercase()));
     found.map(|known| known.answers.as_slice())
 }
 
-/// The answers of the conversation that a request belongs to.
-fn asked<'a>(transcript: &'a Transcript, question: Option<&str>) -> &'a [Answer] {
-    question.and_then(|question| answer_to(transcript, question)).unwrap_or(&transcript.answers)
+/// The recorded answers of the conversation that a request belongs to.
+fn conversation<'a>(transcript: &'a Transcript, question: Option<&str>) -> &'a [Answer] {
+    question.and_then(|question| answers_to(transcript, question)).unwrap_or(&transcript.answers)
 }
 
-/// The answer at `index`, the last one behind the end. Where tools would be called and none are offered, what was
-/// recorded for that case, else the last answer.
-fn choose(answers: &[Answer], index: usize, tools_offered: bool) -> Option<&Answer> {
+/// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its recorded
+/// conclusion, or else the last answer.
+fn choose<'a>(answers: &'a [Answer], index: usize, tools: &[ToolDefinition]) -> Option<&'a Answer> {
     let last = answers.last();
     let answer = answers.get(index).or(last)?;
-    if tools_offered || !answer.calls_tools() {
+    if !tools.is_empty() || !answer.calls_tools() {
         return Some(answer);
     }
     answer.conclusion.as_deref().or(last)

@@ -1,4 +1,4 @@
-//! Recorded work of a provider's own tools, as it goes over the wire.
+//! Converts recorded work of a provider's own tools into messages of the protocol.
 
 use crate::drill::transcript::{Code, CodeResult, Research, Resting};
 use crate::llm::proto::{CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport};
@@ -13,11 +13,11 @@ pub(super) fn code_result(result: &CodeResult) -> CodeExecutionDelta {
     CodeExecutionDelta { result, outcome, id, ..CodeExecutionDelta::default() }
 }
 
-/// `said` is the text so far: providers give places in bytes of it.
-pub(super) fn grounding(research: &Research, said: &str) -> GroundingDelta {
-    let mut behind = 0;
+/// `text` is the text of the answer so far: providers send positions as byte offsets in it.
+pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
+    let mut after = 0;
     let mut support = |resting: &Resting| {
-        let (start_index, end_index) = resting.bytes.unwrap_or_else(|| place(said, &resting.text, &mut behind));
+        let (start_index, end_index) = resting.bytes.unwrap_or_else(|| position(text, &resting.text, &mut after));
         GroundingSupport {
             start_index,
             end_index,
@@ -37,11 +37,11 @@ pub(super) fn grounding(research: &Research, said: &str) -> GroundingDelta {
     }
 }
 
-/// First and last byte of a piece; from the beginning again if it is not found behind the one before it.
-fn place(said: &str, piece: &str, behind: &mut usize) -> (i32, i32) {
-    let later = said.get(*behind..).and_then(|rest| rest.find(piece)).map(|at| at + *behind);
-    let Some(start) = later.or_else(|| said.find(piece)) else { return (0, 0) };
-    *behind = start + piece.len();
+/// The byte range of a piece. The search starts after the previous piece, then again at the beginning.
+fn position(text: &str, piece: &str, after: &mut usize) -> (i32, i32) {
+    let later = text.get(*after..).and_then(|rest| rest.find(piece)).map(|at| at + *after);
+    let Some(start) = later.or_else(|| text.find(piece)) else { return (0, 0) };
+    *after = start + piece.len();
     let wire = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
-    (wire(start), wire(*behind))
+    (wire(start), wire(*after))
 }

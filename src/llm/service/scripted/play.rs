@@ -1,35 +1,42 @@
-//! Plays one recorded answer onto its stream.
+//! Writes one recorded answer to its stream, piece by piece.
 
 use std::time::Duration;
 
 use tonic::Status;
 
-use super::calls::Place;
+use super::calls::Position;
 use super::native;
 use crate::drill::gate::{Gates, Passage};
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::{ProviderData, ToolCallDelta, UsageInfo};
-use crate::llm::service::reply::Reply;
+use crate::llm::service::writer::ResponseWriter;
 
-/// Characters of one streamed piece.
-const PIECE: usize = 24;
+/// The length of one streamed piece.
+const PIECE_CHARS: usize = 24;
 
-/// One answer being given.
+/// Plays one answer.
 #[derive(Debug)]
 pub(super) struct Player<'a> {
     pub(super) gates: &'a Gates,
     pub(super) gate_every_answer: bool,
     pub(super) pace: Duration,
     pub(super) state: Option<ProviderData>,
-    pub(super) place: Place<'a>,
-    /// What comes instead of the answer.
+    pub(super) position: Position<'a>,
+    /// Sent instead of the answer.
     pub(super) fail: Option<&'a Fail>,
 }
 
-/// The stream was broken on purpose.
-struct Broken;
+/// The recording or a gate breaks the stream.
+struct BrokenOff;
 
-/// How much text went out, and where half of it is.
+/// A part of an answer that is streamed in pieces.
+#[derive(Clone, Copy)]
+enum Part {
+    Thinking,
+    Text,
+}
+
+/// The characters that were sent, and the position of the gate in the middle.
 struct Progress {
     sent: usize,
     half: usize,
@@ -37,52 +44,56 @@ struct Progress {
 }
 
 impl Player<'_> {
-    pub(super) async fn play(mut self, answer: &Answer, reply: &Reply) {
-        if self.run(answer, reply).await.is_err() {
-            reply.cut(Status::unavailable("the recording breaks the stream here")).await;
+    pub(super) async fn play(mut self, answer: &Answer, writer: &ResponseWriter) {
+        if self.run(answer, writer).await.is_err() {
+            writer.break_off(Status::unavailable("the recording breaks the stream here")).await;
         }
     }
 
-    async fn run(&mut self, answer: &Answer, reply: &Reply) -> Result<(), Broken> {
+    async fn run(&mut self, answer: &Answer, writer: &ResponseWriter) -> Result<(), BrokenOff> {
         self.own_gate("start").await?;
         if let Some(fail) = self.fail {
-            reply.error(&fail.code, &fail.message).await;
+            writer.error(&fail.code, &fail.message).await;
             return Ok(());
         }
         let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
-        let (mut calls, mut said) = (0_usize, String::new());
+        let (mut calls, mut sent) = (0_usize, String::new());
         for chunk in &answer.chunks {
             match chunk {
-                Chunk::Thinking(text) | Chunk::Text(text) => {
-                    let thinking = matches!(chunk, Chunk::Thinking(_));
-                    self.stream(text, thinking, &mut progress, reply).await?;
-                    if !thinking {
-                        said.push_str(text);
-                    }
+                Chunk::Thinking(text) => self.stream(Part::Thinking, text, &mut progress, writer).await?,
+                Chunk::Text(text) => {
+                    self.stream(Part::Text, text, &mut progress, writer).await?;
+                    sent.push_str(text);
                 }
                 Chunk::Call(call) => {
-                    let index = self.place.index;
+                    let index = self.position.index;
                     let call_id = format!("call_{index}_{calls}");
                     calls += 1;
                     let arguments = call.arguments_text();
-                    reply.call(ToolCallDelta { call_id, name: call.tool.clone(), arguments }).await;
+                    writer.call(ToolCallDelta { call_id, name: call.tool.clone(), arguments }).await;
                 }
-                Chunk::Code(code) => reply.code_execution(native::code(code)).await,
-                Chunk::CodeResult(result) => reply.code_execution(native::code_result(result)).await,
-                Chunk::Grounding(research) => reply.grounding(native::grounding(research, &said)).await,
+                Chunk::Code(code) => writer.code_execution(native::code(code)).await,
+                Chunk::CodeResult(result) => writer.code_execution(native::code_result(result)).await,
+                Chunk::Grounding(research) => writer.grounding(native::grounding(research, &sent)).await,
                 Chunk::Wait(time) => tokio::time::sleep(*time).await,
                 Chunk::Gate(name) => self.gate(name).await?,
-                Chunk::Cut(()) => return Err(Broken),
+                Chunk::Cut(()) => return Err(BrokenOff),
                 Chunk::Hang(()) => std::future::pending().await,
             }
         }
         self.own_gate("end").await?;
-        self.close(answer, calls, reply).await;
+        self.close(answer, calls, writer).await;
         Ok(())
     }
 
-    /// Sends a text piece by piece; a gate in the middle of it gets a piece that ends there.
-    async fn stream(&self, text: &str, thinking: bool, progress: &mut Progress, reply: &Reply) -> Result<(), Broken> {
+    /// Sends a text piece by piece. At the gate in the middle of the answer a piece ends early.
+    async fn stream(
+        &self,
+        part: Part,
+        text: &str,
+        progress: &mut Progress,
+        writer: &ResponseWriter,
+    ) -> Result<(), BrokenOff> {
         let mut rest = text.chars().peekable();
         while rest.peek().is_some() {
             let to_half = progress.half.saturating_sub(progress.sent);
@@ -90,13 +101,12 @@ impl Player<'_> {
                 progress.passed_half = true;
                 self.own_gate("middle").await?;
             }
-            let size = if progress.passed_half { PIECE } else { PIECE.min(to_half) };
+            let size = if progress.passed_half { PIECE_CHARS } else { PIECE_CHARS.min(to_half) };
             let piece: String = rest.by_ref().take(size).collect();
             progress.sent += piece.chars().count();
-            if thinking {
-                reply.thinking(&piece).await
-            } else {
-                reply.text(&piece).await
+            match part {
+                Part::Thinking => writer.thinking(&piece).await,
+                Part::Text => writer.text(&piece).await,
             }
             if !self.pace.is_zero() {
                 tokio::time::sleep(self.pace).await;
@@ -105,26 +115,26 @@ impl Player<'_> {
         Ok(())
     }
 
-    async fn close(&mut self, answer: &Answer, calls: usize, reply: &Reply) {
-        reply.finish(if calls == 0 { "stop" } else { "tool_calls" }).await;
+    async fn close(&mut self, answer: &Answer, calls: usize, writer: &ResponseWriter) {
+        writer.finish(if calls == 0 { "stop" } else { "tool_calls" }).await;
         if let Some(state) = self.state.take() {
-            reply.provider_data(state).await;
+            writer.provider_data(state).await;
         }
         if let Some(usage) = answer.usage {
-            reply.usage(tokens(usage)).await;
+            writer.usage(tokens(usage)).await;
         }
-        reply.end().await;
+        writer.end().await;
     }
 
-    async fn own_gate(&self, part: &str) -> Result<(), Broken> {
-        if self.gate_every_answer { self.gate(&format!("answer-{}-{part}", self.place.index)).await } else { Ok(()) }
+    async fn own_gate(&self, part: &str) -> Result<(), BrokenOff> {
+        if self.gate_every_answer { self.gate(&format!("answer-{}-{part}", self.position.index)).await } else { Ok(()) }
     }
 
-    async fn gate(&self, name: &str) -> Result<(), Broken> {
-        let detail = format!("{} {}", self.place.execution_id, self.place.index);
+    async fn gate(&self, name: &str) -> Result<(), BrokenOff> {
+        let detail = format!("{} {}", self.position.execution_id, self.position.index);
         match self.gates.wait(name, &detail).await {
             Passage::Open => Ok(()),
-            Passage::Fail => Err(Broken),
+            Passage::Fail => Err(BrokenOff),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Provider state of a recording: what real providers do with thought signatures, done with bytes that can be checked.
+//! The provider state of a recording. It stands in for the thought signatures of real providers, and can be checked.
 //!
-//! The payload is derived from its place and holds bytes that no text survives, so a single changed byte on the way
-//! through client, store and back is found.
+//! The payload is derived from its position and is not valid UTF-8, so a single byte that changes on the way through
+//! client and store is detected.
 
 use sha2::{Digest, Sha256};
 
@@ -21,8 +21,8 @@ pub(super) fn of(execution_id: &str, index: usize) -> ProviderData {
     ProviderData { provider: PROVIDER.to_owned(), model: String::new(), format: FORMAT.to_owned(), payload }
 }
 
-/// Whether every answer of this provider came back as it was sent. A client that does not accept provider state and
-/// the answers of other providers are let through.
+/// Checks that every answer of this provider came back unchanged. Clients without support for provider data and answers of
+/// other providers are not checked.
 pub(super) fn check(request: &GenerateRequest) -> Result<(), String> {
     if !request.accept.iter().any(|word| word == crate::llm::proto::ACCEPT_PROVIDER_DATA) {
         return Ok(());

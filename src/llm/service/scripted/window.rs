@@ -1,11 +1,11 @@
-//! How large a request is for a recording that has a context window: it counts as a model does, in its own way.
+//! Estimates the tokens of a request for a recording with a context window.
 
 use crate::drill::transcript::{Chunk, Usage};
 use crate::llm::proto::GenerateRequest;
 
 const BYTES_PER_TOKEN: usize = 3;
 
-/// Tokens of a request.
+/// The estimated tokens of a request.
 pub(super) fn tokens(request: &GenerateRequest) -> u64 {
     let messages = request.messages.iter().map(|message| {
         let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
@@ -17,9 +17,9 @@ pub(super) fn tokens(request: &GenerateRequest) -> u64 {
     u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
 }
 
-/// What an answer to a request of so many tokens costs.
+/// The usage of an answer to a request of `input` tokens.
 pub(super) fn usage(input: u64, chunks: &[Chunk]) -> Usage {
-    // Reasoning and everything else.
+    // Bytes of reasoning, and of everything else.
     let of = |chunk: &Chunk| match chunk {
         Chunk::Thinking(text) => (text.len(), 0),
         Chunk::Text(text) => (0, text.len()),

@@ -1,4 +1,4 @@
-//! What a transcript says is what the client gets.
+//! The client gets the answers of the transcript.
 
 use tarsy::drill::transcript::{Chunk, builtin};
 use tarsy::investigation::execution::entry::{Answer, ToolCall, Usage};
@@ -16,7 +16,7 @@ fn unpaced() -> Options {
 #[tokio::test]
 async fn the_streamed_answer_is_the_recorded_one() {
     let server = Server::start(unpaced());
-    let (answer, shown) = watch(&server.client(), &request("", OOM_PROMPT)).await;
+    let (answer, deltas) = watch(&server.client(), &request("", OOM_PROMPT)).await;
     let recorded = &builtin("oom-killed").unwrap().unwrap()[0].answers[0];
     let Some(Chunk::Thinking(thinking)) = recorded.chunks.first() else { panic!("{recorded:?}") };
     let pod = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
@@ -45,13 +45,13 @@ async fn the_streamed_answer_is_the_recorded_one() {
             unmasked: None,
         }
     );
-    assert!(shown.len() > 5, "streamed in pieces: {}", shown.len());
-    assert!(shown.iter().all(|(kind, _)| *kind == DeltaKind::Thinking));
-    assert_eq!(shown.into_iter().map(|(_, piece)| piece).collect::<String>(), *thinking);
+    assert!(deltas.len() > 5, "streamed in pieces: {}", deltas.len());
+    assert!(deltas.iter().all(|(kind, _)| *kind == DeltaKind::Thinking));
+    assert_eq!(deltas.into_iter().map(|(_, piece)| piece).collect::<String>(), *thinking);
 }
 
 #[tokio::test]
-async fn another_replica_goes_on_where_the_first_one_stopped() {
+async fn another_replica_continues_where_the_first_one_stopped() {
     let (first, second, alone) = (Server::start(unpaced()), Server::start(unpaced()), Server::start(unpaced()));
     let mut shared = request("", OOM_PROMPT);
     let mut single = shared.clone();
@@ -59,7 +59,7 @@ async fn another_replica_goes_on_where_the_first_one_stopped() {
         let replica = if iteration < 2 { &first } else { &second };
         let answer = ask(&replica.client(), &shared).await.unwrap();
         assert_eq!(answer, ask(&alone.client(), &single).await.unwrap(), "answer {iteration}");
-        // Behind its end a transcript gives its last answer again.
+        // After its end a transcript repeats its last answer.
         assert_eq!(answer.text.starts_with("Cause: "), iteration >= 3, "answer {iteration}: {}", answer.text);
         shared = continued(shared, &answer);
         single = continued(single, &answer);
@@ -67,7 +67,7 @@ async fn another_replica_goes_on_where_the_first_one_stopped() {
 }
 
 #[tokio::test]
-async fn provider_state_that_comes_back_changed_or_not_at_all_is_noticed() {
+async fn provider_state_that_comes_back_changed_or_not_at_all_is_detected() {
     let server = Server::start(unpaced());
     let client = server.client();
     let answered = continued(request("", OOM_PROMPT), &ask(&client, &request("", OOM_PROMPT)).await.unwrap());
@@ -81,7 +81,7 @@ async fn provider_state_that_comes_back_changed_or_not_at_all_is_noticed() {
 }
 
 #[tokio::test]
-async fn without_tools_on_offer_the_recorded_conclusion_is_given_else_the_last_answer() {
+async fn without_tools_the_answer_is_the_recorded_conclusion_or_else_the_last_answer() {
     let server = Server::start(script(
         "  - {chunks: [{call: {tool: a.b}}], conclusion: {chunks: [{text: forced}]}}\n\
          \x20 - {chunks: [{call: {tool: a.b}}]}\n\
@@ -97,7 +97,7 @@ async fn without_tools_on_offer_the_recorded_conclusion_is_given_else_the_last_a
 }
 
 #[tokio::test]
-async fn an_alert_without_a_transcript_is_answered_by_name_and_as_a_recording() {
+async fn an_alert_without_a_transcript_is_named_in_an_answer_that_is_marked_as_a_recording() {
     let server = Server::start(unpaced());
     let body = include_str!("../../../fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
     for (prompt, title) in [(body, "TargetDown"), ("disk is full on a1\n/var 100 %", "disk is full on a1")] {
@@ -112,16 +112,16 @@ async fn an_alert_without_a_transcript_is_answered_by_name_and_as_a_recording() 
 }
 
 #[tokio::test]
-async fn a_transcript_is_picked_by_name_before_text_and_only_by_text_of_the_prompt() {
+async fn a_transcript_is_selected_by_name_first_and_then_by_text_of_the_prompt() {
     let server = Server::start(script("  - {chunks: [{text: from the test}]}\n"));
     let client = server.client();
     assert_eq!(ask(&client, &request("test", OOM_PROMPT)).await.unwrap().text, "from the test");
     let generic = ask(&client, &request("generic", OOM_PROMPT)).await.unwrap();
     assert!(generic.text.contains("this is a recording"), "{}", generic.text);
-    // A tool result that holds the text of a transcript does not change the transcript.
-    let mut said = continued(request("", "another alert"), &generic);
-    said.messages.push(super::harness::message(tarsy::investigation::execution::entry::Role::User, OOM_PROMPT));
-    assert!(ask(&client, &said).await.unwrap().text.contains("this is a recording"));
+    // A later message that contains the text of a transcript does not change the transcript.
+    let mut later = continued(request("", "another alert"), &generic);
+    later.messages.push(super::harness::message(tarsy::investigation::execution::entry::Role::User, OOM_PROMPT));
+    assert!(ask(&client, &later).await.unwrap().text.contains("this is a recording"));
     let (code, message, _) = failed(ask(&client, &request("nosuch", "x")).await);
     assert_eq!(
         (code.as_str(), message.as_str()),

@@ -1,4 +1,4 @@
-//! A provider that never stops, behind a service of the test's own.
+//! A service that never ends its answer, and the limits of the client.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -48,9 +48,9 @@ fn text(bytes: usize) -> Content {
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_is_left_and_has_failed_with_its_reason() {
+async fn an_endless_answer_is_dropped_and_fails_with_the_limit_that_it_exceeds() {
     let call = ToolCallDelta { call_id: String::new(), name: "drill.describe_pod".into(), arguments: "{}".into() };
-    for (content, most) in [
+    for (content, limit) in [
         (text(1 << 20), "4 MiB of text"),
         (Content::ToolCall(call), "256 calls"),
         (text(0), "32 MiB in all"),
@@ -60,13 +60,13 @@ async fn an_answer_without_an_end_is_left_and_has_failed_with_its_reason() {
         let client = Client::connect(&address).unwrap();
         let (code, message, timeout) = failed(ask(&client, &request("test", "x")).await);
         assert_eq!((code.as_str(), timeout), ("answer_too_large", false));
-        assert_eq!(message, format!("the answer is too large: at most {most}"));
+        assert_eq!(message, format!("the answer is too large: at most {limit}"));
         service.abort();
     }
 }
 
-/// The most memory that a process had in RAM, in MiB.
-fn most_memory(process: &Tarsy) -> u64 {
+/// The peak of the resident memory of a process, in MiB.
+fn peak_memory(process: &Tarsy) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
@@ -82,13 +82,13 @@ async fn a_worker_whose_model_never_stops_ends_the_investigation_in_bounded_memo
     env[2].1 = &address;
     let mut worker = Tarsy::spawn("w1", &["worker", "--name", "w1"], &env);
     worker.ready().await;
-    let before = most_memory(&worker);
+    let before = peak_memory(&worker);
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionFailed);
     assert!(end.content.contains("the answer is too large: at most 4 MiB of text"), "{end:?}");
-    let most = most_memory(&worker);
+    let most = peak_memory(&worker);
     println!("a worker with an endless answer: {before} MiB before, at most {most} MiB");
     assert!(most < 160, "{most} MiB");
     service.abort();

@@ -1,4 +1,4 @@
-//! Away, failed, or late: what the client makes of each.
+//! Which faults of the service the client reports as unavailable, failed or timed out.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tarsy::llm::service::scripted::Options;
 use super::gates::Keeper;
 use super::harness::{Server, ask, assert_unavailable, continued, failed, request, script, soon, watch};
 
-const SHORT: Duration = Duration::from_millis(400);
+const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 
 #[tokio::test]
-async fn an_answer_fails_as_often_as_recorded_in_each_execution_on_any_replica() {
+async fn a_recorded_failure_is_counted_per_execution_across_replicas() {
     let directory = tempfile::tempdir().unwrap();
     let calls_file = directory.path().join("calls");
     let answers = "  - {chunks: [{text: fine}], fail: {code: max_retries, message: busy, times: 2}}\n";
@@ -43,7 +43,7 @@ async fn failures_are_counted_in_memory_without_a_file() {
 }
 
 #[tokio::test]
-async fn a_stream_cut_after_its_first_chunk_is_a_failure_and_before_it_means_away() {
+async fn a_stream_cut_before_its_first_chunk_is_unavailable_and_after_it_a_failure() {
     let server = Server::start(script(
         "  - {chunks: [{text: half}, {cut: true}]}\n  - {chunks: [{cut: true}, {text: never}]}\n",
     ));
@@ -62,7 +62,7 @@ async fn a_call_that_hangs_fails_by_its_timeout_with_or_without_a_first_chunk() 
     let server = Server::start(script("  - {chunks: [{text: half}, {hang: true}]}\n  - {chunks: [{hang: true}]}\n"));
     let client = server.client();
     let mut hangs = request("test", "x");
-    hangs.timeout = SHORT;
+    hangs.timeout = SHORT_TIMEOUT;
     for request in [hangs.clone(), continued(hangs, &Default::default())] {
         let (code, _, timeout) = failed(ask(&client, &request).await);
         assert_eq!((code.as_str(), timeout), ("deadline_exceeded", true));
@@ -80,12 +80,12 @@ async fn a_service_killed_during_an_answer_is_a_failure_and_its_successor_is_fou
         let (client, asked) = (client.clone(), asked.clone());
         async move { client.generate(asked, move |_, piece| sender.send(piece.to_owned()).unwrap()).await }
     });
-    let visitor = keeper.next().await;
+    let held = keeper.next().await;
     assert_eq!(soon(shown.recv()).await.unwrap(), "half");
     let address = server.kill();
     let (code, _, timeout) = failed(soon(asking).await.unwrap());
     assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
-    drop(visitor);
+    drop(held);
 
     // Whether the dead connection is noticed before or after the request is sent is a race that either may win.
     let refused = ask(&client, &asked).await;
@@ -96,7 +96,7 @@ async fn a_service_killed_during_an_answer_is_a_failure_and_its_successor_is_fou
 }
 
 #[tokio::test]
-async fn a_service_killed_before_the_first_chunk_broke_off() {
+async fn a_service_killed_before_the_first_chunk_is_reported_as_broken_off() {
     let mut keeper = Keeper::new();
     let server = Server::start(Options {
         gates: keeper.gates(),
@@ -105,15 +105,15 @@ async fn a_service_killed_before_the_first_chunk_broke_off() {
     });
     let client = server.client();
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
-    let visitor = keeper.next().await;
+    let held = keeper.next().await;
     server.kill();
     let answer = soon(asking).await.unwrap();
     assert!(matches!(answer, Err(ModelError::Broke(_))), "{answer:?}");
-    drop(visitor);
+    drop(held);
 }
 
 #[tokio::test]
-async fn without_a_server_the_service_is_away_and_does_not_serve() {
+async fn without_a_server_the_service_is_unavailable_and_not_serving() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
     drop(listener);
@@ -122,28 +122,28 @@ async fn without_a_server_the_service_is_away_and_does_not_serve() {
 }
 
 #[tokio::test]
-async fn a_port_that_accepts_and_never_answers_is_away_not_failed() {
+async fn a_port_that_accepts_and_never_answers_is_unavailable() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
     let mut silent = request("test", "x");
-    silent.timeout = SHORT;
+    silent.timeout = SHORT_TIMEOUT;
     assert_unavailable(ask(&client, &silent).await);
 }
 
 #[tokio::test]
-async fn a_draining_service_finishes_its_answers_takes_no_more_and_ends() {
+async fn a_draining_service_finishes_its_answers_refuses_new_calls_and_ends() {
     let mut keeper = Keeper::new();
     let answers = "  - {chunks: [{text: first}, {gate: drain}, {text: ' second'}]}\n";
     let mut server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
     let client = server.client();
     assert!(soon(client.serving()).await);
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
-    let visitor = keeper.next().await;
+    let held = keeper.next().await;
     server.token.cancel();
     let late = server.client();
     assert!(!soon(late.serving()).await);
     assert_unavailable(ask(&late, &request("test", "x")).await);
-    visitor.open().await;
+    held.open().await;
     assert_eq!(soon(asking).await.unwrap().unwrap().text, "first second");
     soon(server.served.take().unwrap()).await.unwrap();
 }

@@ -66,11 +66,11 @@ const EXISTING_CONFIG: [(i32, &str); 9] = [
     (10, "backend"),
 ];
 
-/// From here on numbers are ours.
-const FIRST_ADDED: i32 = 20;
+/// Lower numbers belong to the existing service.
+const MIN_ADDED_NUMBER: i32 = 20;
 
 #[test]
-fn the_protocol_keeps_the_field_numbers_of_the_existing_service_and_adds_from_20() {
+fn the_protocol_keeps_all_field_numbers_of_the_existing_service() {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let files = protox::compile(["llm/v1/llm_service.proto"], [proto]).unwrap();
     let file = files.file.iter().find(|file| file.package() == "llm.v1").unwrap();
@@ -81,7 +81,7 @@ fn the_protocol_keeps_the_field_numbers_of_the_existing_service_and_adds_from_20
         .collect();
     let existing = EXISTING.into_iter().chain([("LLMConfig", EXISTING_CONFIG.as_slice())]);
     for (message, fields) in existing {
-        let kept: Vec<_> = ours[message].iter().copied().filter(|(number, _)| *number < FIRST_ADDED).collect();
+        let kept: Vec<_> = ours[message].iter().copied().filter(|(number, _)| *number < MIN_ADDED_NUMBER).collect();
         assert_eq!(kept, fields, "{message}");
     }
     let config = file.message_type.iter().find(|message| message.name() == "LLMConfig").unwrap();

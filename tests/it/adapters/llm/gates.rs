@@ -1,4 +1,4 @@
-//! Gates hold an answer where a test wants it.
+//! Gates hold an answer at a chosen place.
 
 use tarsy::drill::gate::Gates;
 use tarsy::engine::ports::Model;
@@ -9,14 +9,14 @@ use tokio::sync::mpsc;
 
 use super::harness::{Server, ask, failed, request, script, soon};
 
-/// The side of the gates that lets others pass.
+/// Accepts the calls that wait at a gate.
 pub(super) struct Keeper {
     directory: tempfile::TempDir,
     listener: UnixListener,
 }
 
-/// Somebody who waits at a gate.
-pub(super) struct Visitor {
+/// A call that waits at a gate.
+pub(super) struct HeldCall {
     pub(super) line: String,
     stream: BufReader<UnixStream>,
 }
@@ -32,16 +32,16 @@ impl Keeper {
         Gates::new(Some(self.directory.path().join("gates")))
     }
 
-    pub(super) async fn next(&mut self) -> Visitor {
+    pub(super) async fn next(&mut self) -> HeldCall {
         let (stream, _) = soon(self.listener.accept()).await.unwrap();
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
         soon(stream.read_line(&mut line)).await.unwrap();
-        Visitor { line: line.trim().to_owned(), stream }
+        HeldCall { line: line.trim().to_owned(), stream }
     }
 }
 
-impl Visitor {
+impl HeldCall {
     pub(super) async fn open(mut self) {
         self.stream.get_mut().write_all(b"open\n").await.unwrap();
     }
@@ -60,7 +60,7 @@ async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
         ..script("  - {chunks: [{text: The pod was killed for its memory.}]}\n")
     });
     let (client, asked) = (server.client(), request("test", "x"));
-    let place = format!("{} 0", asked.execution_id);
+    let position = format!("{} 0", asked.execution_id);
     let (sender, mut shown) = mpsc::unbounded_channel();
     let asking =
         tokio::spawn(
@@ -68,16 +68,16 @@ async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
         );
 
     let start = keeper.next().await;
-    assert_eq!(start.line, format!("answer-0-start {place}"));
+    assert_eq!(start.line, format!("answer-0-start {position}"));
     assert!(shown.try_recv().is_err());
     start.open().await;
     let middle = keeper.next().await;
-    assert_eq!(middle.line, format!("answer-0-middle {place}"));
+    assert_eq!(middle.line, format!("answer-0-middle {position}"));
     assert_eq!(soon(shown.recv()).await.unwrap(), "The pod was kille");
     assert!(shown.try_recv().is_err());
     middle.open().await;
     let end = keeper.next().await;
-    assert_eq!(end.line, format!("answer-0-end {place}"));
+    assert_eq!(end.line, format!("answer-0-end {position}"));
     assert_eq!(soon(shown.recv()).await.unwrap(), "d for its memory.");
     assert!(!asking.is_finished());
     end.open().await;
@@ -85,16 +85,16 @@ async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
 }
 
 #[tokio::test]
-async fn a_gate_that_is_told_to_fail_breaks_the_stream() {
+async fn a_gate_that_fails_breaks_the_stream() {
     let mut keeper = Keeper::new();
     let answers = "  - {chunks: [{text: half}, {gate: before-call}, {call: {tool: a.b}}]}\n";
     let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
     let (client, asked) = (server.client(), request("test", "x"));
     let line = format!("before-call {} 0", asked.execution_id);
     let asking = tokio::spawn(async move { ask(&client, &asked).await });
-    let visitor = keeper.next().await;
-    assert_eq!(visitor.line, line);
-    visitor.fail().await;
+    let held = keeper.next().await;
+    assert_eq!(held.line, line);
+    held.fail().await;
     assert_eq!(failed(soon(asking).await.unwrap()).0, "partial_stream_error");
 }
 

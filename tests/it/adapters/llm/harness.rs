@@ -12,19 +12,19 @@ use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::plan::{ProviderPlan, ToolSpec};
 use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::client::Client;
-use tarsy::llm::service::Service;
 use tarsy::llm::service::backend::{Backend, Backends};
 use tarsy::llm::service::scripted::{Options, Scripted};
+use tarsy::llm::service::{self, Service};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// For what must happen soon.
-const SOON: Duration = Duration::from_secs(20);
+/// The timeout of every step of a test.
+const STEP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A service on a runtime of its own, so that killing it takes its connections along.
+/// A service on a runtime of its own, so that killing it closes its connections.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) token: CancellationToken,
@@ -37,14 +37,14 @@ impl Server {
         Self::start_at("127.0.0.1:0".parse().unwrap(), options, Duration::from_secs(30))
     }
 
-    pub(super) fn start_at(address: SocketAddr, options: Options, drain: Duration) -> Self {
+    pub(super) fn start_at(address: SocketAddr, options: Options, drain_timeout: Duration) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = std::net::TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let token = CancellationToken::new();
-        let service =
-            Service::new(Backends::new([Backend::Scripted(Scripted::new(options).unwrap())])).with_drain(drain);
+        let backends = Backends::new([Backend::Scripted(Scripted::new(options).unwrap())]);
+        let service = Service::new(backends, service::Options { drain_timeout });
         let stop = token.clone();
         let served = runtime.spawn(async move {
             service.serve(TcpListener::from_std(listener).unwrap(), stop).await.unwrap();
@@ -76,7 +76,7 @@ pub(super) fn script(answers: &str) -> Options {
     Options { transcripts: vec![transcript], ..Options::default() }
 }
 
-/// A request of a fresh execution for the transcript of that name, with one tool on offer.
+/// A request of a new execution for the named transcript, with one tool.
 pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
     let session_id = SessionId(Uuid::now_v7());
     let execution_id = ExecutionId::derive(session_id, 1, 1);
@@ -102,7 +102,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             parameters_schema: r#"{"type":"object"}"#.into(),
             read_only: true,
         }],
-        timeout: SOON,
+        timeout: STEP_TIMEOUT,
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) fn message(role: Role, content: &str) -> Message {
     }
 }
 
-/// The conversation after this answer, each of its calls answered.
+/// The request after this answer, with a result for each of its calls.
 pub(super) fn continued(mut request: ModelRequest, answer: &Answer) -> ModelRequest {
     request.messages.push(Message {
         tool_calls: answer.calls.clone(),
@@ -139,7 +139,7 @@ pub(super) async fn ask(client: &Client, request: &ModelRequest) -> Result<Answe
     soon(client.generate(request.clone(), |_, _| {})).await
 }
 
-/// The answer, and the pieces that were shown on the way.
+/// The answer, and its deltas.
 pub(super) async fn watch(
     client: &Client,
     request: &ModelRequest,
@@ -152,7 +152,7 @@ pub(super) async fn watch(
 }
 
 pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("nothing happened in time")
+    tokio::time::timeout(STEP_TIMEOUT, future).await.expect("nothing happened in time")
 }
 
 pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, bool) {

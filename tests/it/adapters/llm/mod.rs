@@ -1,4 +1,4 @@
-//! The scripted LLM service over gRPC: a real server on a real port, asked by the real client.
+//! The scripted LLM service over gRPC: the real client calls a real server.
 
 mod answers;
 mod endless;

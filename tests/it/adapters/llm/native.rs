@@ -1,4 +1,4 @@
-//! What a provider's own tools did, over a real stream.
+//! Reports on a provider's own tools, over a real stream.
 
 use tarsy::investigation::execution::entry::Answer;
 use tarsy::investigation::native::{CodePart, Grounding, Source, Support, citations};
@@ -24,7 +24,7 @@ const ANSWER: &str = r#"
 #[tokio::test]
 async fn code_and_sources_arrive_with_the_text_around_them() {
     let server = Server::start(script(ANSWER));
-    let (answer, shown) = watch(&server.client(), &request("test", "x")).await;
+    let (answer, deltas) = watch(&server.client(), &request("test", "x")).await;
     let support = |start_index, end_index, text: &str, indices: &[u32]| Support {
         start_index,
         end_index,
@@ -53,8 +53,8 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
     };
     let answer = answer.unwrap();
     assert_eq!(answer, expected);
-    let shown: String = shown.into_iter().map(|(_, piece)| piece).collect();
-    assert_eq!(shown, answer.text, "only text is shown while it is written");
+    let streamed: String = deltas.into_iter().map(|(_, piece)| piece).collect();
+    assert_eq!(streamed, answer.text, "only text is sent as deltas");
     let cited: Vec<_> =
         citations(&answer.text, &answer.groundings).into_iter().map(|each| (each.start, each.text)).collect();
     assert_eq!(cited, [(6, "42".to_owned()), (13, "known.".to_owned()), (20, "It is known.".to_owned())]);

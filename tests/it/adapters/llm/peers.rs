@@ -1,4 +1,4 @@
-//! Older and newer peers, and peers that want something else.
+//! Older and newer clients, unknown backends and idle connections.
 
 use prost::Message as _;
 use tarsy::llm::proto::generate_response::Content;
@@ -13,7 +13,7 @@ use crate::support::wait::eventually;
 
 use super::harness::{Server, ask, failed, request, script, soon};
 
-/// A request of a version that knows a field more.
+/// A request of a newer version with one more field.
 #[derive(Clone, PartialEq, prost::Message)]
 struct NewerRequest {
     #[prost(message, repeated, tag = "2")]
@@ -24,7 +24,7 @@ struct NewerRequest {
     added: String,
 }
 
-/// A response as a version knows it that has only text.
+/// A response of an older version, which has only text.
 #[derive(Clone, PartialEq, prost::Message)]
 struct OlderResponse {
     #[prost(message, optional, tag = "1")]
@@ -62,7 +62,7 @@ async fn a_field_that_the_service_does_not_know_is_ignored() {
 }
 
 #[tokio::test]
-async fn added_messages_are_sent_only_to_a_client_that_accepts_them_and_usage_comes_last() {
+async fn added_messages_are_sent_only_to_a_client_that_accepts_them() {
     let options = {
         let mut options = script("  - {chunks: [{text: fine}, {call: {tool: a.b}}], usage: {input: 1}}\n");
         options.transcripts[0].provider_state = true;
@@ -110,7 +110,7 @@ fn kind(chunk: &GenerateResponse) -> &'static str {
 }
 
 #[tokio::test]
-async fn an_unknown_backend_is_refused_in_the_words_of_the_existing_service() {
+async fn an_unknown_backend_is_refused_with_the_error_of_the_existing_service() {
     let server = Server::start(script("  - {chunks: [{text: fine}]}\n"));
     for (backend, named) in [("bedrock", "bedrock"), ("", "google-native"), ("google-native", "google-native")] {
         let mut asked = request("test", "x");
@@ -132,25 +132,25 @@ async fn an_error_is_one_message_that_is_final() {
     assert_eq!(GenerateResponse::decode(chunk.encode_to_vec().as_slice()).unwrap(), chunk);
 }
 
-/// More than one address may have.
+/// More connections than one address may have.
 const CROWD: usize = 300;
 
 #[tokio::test]
-async fn a_crowd_of_silent_connections_is_bounded_and_keeps_no_worker_out() {
+async fn a_crowd_of_idle_connections_is_bounded_and_does_not_block_workers() {
     let server = Server::start(script("  - {chunks: [{text: fine}]}\n"));
     let worker = server.client();
     ask(&worker, &request("test", "first")).await.unwrap();
-    let mut silent = Vec::new();
+    let mut idle = Vec::new();
     for _ in 0..CROWD {
-        silent.push(TcpStream::connect(server.address).await.unwrap());
+        idle.push(TcpStream::connect(server.address).await.unwrap());
     }
     let is_closed = |stream: &TcpStream| match stream.try_read(&mut [0; 1024]) {
         Ok(read) => read == 0,
         Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
     };
-    let closed = async || silent.iter().filter(|stream| is_closed(stream)).count() >= CROWD - 256;
-    eventually("those that are too many are closed", closed).await;
-    ask(&worker, &request("test", "second")).await.expect("the connection of a worker stays");
+    let closed = async || idle.iter().filter(|stream| is_closed(stream)).count() >= CROWD - 256;
+    eventually("the connections over the limit are closed", closed).await;
+    ask(&worker, &request("test", "second")).await.expect("the connection of a worker was closed");
     let another = async || ask(&server.client(), &request("test", "third")).await.is_ok();
-    eventually("another worker gets a silent one's place", another).await;
+    eventually("another worker gets the place of an idle connection", another).await;
 }

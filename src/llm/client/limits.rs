@@ -1,5 +1,5 @@
-//! How large one answer may become. A stream that goes on beyond it is left: what it had sent is forgotten, and the call
-//! has failed. So a provider that never stops costs a worker no more memory than [`ALL_BYTES`].
+//! Size limits of one answer. When an answer exceeds a limit, its stream is dropped and the call has failed. So a provider
+//! that never stops costs a worker no more memory than [`MAX_ANSWER_BYTES`].
 
 use prost::Message as _;
 
@@ -7,23 +7,23 @@ use crate::engine::ports::ModelError;
 use crate::llm::proto::GenerateResponse;
 use crate::llm::proto::generate_response::Content;
 
-/// The code of such a failure.
-const TOO_LARGE: &str = "answer_too_large";
-/// Text and reasoning together.
-const TEXT_BYTES: usize = 4 * MIB;
-/// Of one call.
-const ARGUMENT_BYTES: usize = MIB;
-/// Calls of one answer that get a result each; the plan says how many of them are run.
-const CALLS: usize = 256;
-/// Pieces of what the provider's own tools did.
-const NATIVE_PARTS: usize = 1024;
-/// The whole answer, with what the provider wants back.
-pub(super) const ALL_BYTES: usize = 32 * MIB;
-/// What a chunk counts beside its bytes, so that empty ones come to an end as well.
-const CHUNK_BYTES: usize = 16;
+/// The error code of an answer over a limit.
+const TOO_LARGE_CODE: &str = "answer_too_large";
+/// For text and reasoning together.
+const MAX_TEXT_BYTES: usize = 4 * MIB;
+/// For one call.
+const MAX_ARGUMENT_BYTES: usize = MIB;
+/// Each of these calls gets a result. How many of them are run is a limit of the plan.
+const MAX_CALLS: usize = 256;
+/// For the parts that report on the provider's own tools.
+const MAX_NATIVE_PARTS: usize = 1024;
+/// For the whole answer, provider data included.
+pub(super) const MAX_ANSWER_BYTES: usize = 32 * MIB;
+/// Added to the size of each chunk, so that a stream of empty chunks reaches a limit, too.
+const CHUNK_OVERHEAD_BYTES: usize = 16;
 const MIB: usize = 1024 * 1024;
 
-/// What has arrived of an answer.
+/// The size of the part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Size {
     all: usize,
@@ -33,12 +33,12 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Counts a chunk.
+    /// Adds a chunk.
     ///
     /// # Errors
-    /// When the answer is too large with it.
+    /// When the answer with this chunk exceeds a limit.
     pub(super) fn add(&mut self, chunk: &GenerateResponse) -> Result<(), ModelError> {
-        self.all += chunk.encoded_len() + CHUNK_BYTES;
+        self.all += chunk.encoded_len() + CHUNK_OVERHEAD_BYTES;
         let mut arguments = 0;
         match &chunk.content {
             Some(Content::Text(piece)) => self.text += piece.content.len(),
@@ -50,25 +50,25 @@ impl Size {
             Some(Content::CodeExecution(_) | Content::Grounding(_)) => self.native_parts += 1,
             Some(Content::Usage(_) | Content::Finish(_) | Content::ProviderData(_) | Content::Error(_)) | None => {}
         }
-        let bounds = [
-            (self.text, TEXT_BYTES, "4 MiB of text"),
-            (arguments, ARGUMENT_BYTES, "1 MiB of arguments for one call"),
-            (self.calls, CALLS, "256 calls"),
-            (self.native_parts, NATIVE_PARTS, "1024 parts of the provider's own tools"),
-            (self.all, ALL_BYTES, "32 MiB in all"),
+        let limits = [
+            (self.text, MAX_TEXT_BYTES, "4 MiB of text"),
+            (arguments, MAX_ARGUMENT_BYTES, "1 MiB of arguments for one call"),
+            (self.calls, MAX_CALLS, "256 calls"),
+            (self.native_parts, MAX_NATIVE_PARTS, "1024 parts of the provider's own tools"),
+            (self.all, MAX_ANSWER_BYTES, "32 MiB in all"),
         ];
-        match bounds.into_iter().find(|(found, most, _)| found > most) {
+        match limits.into_iter().find(|(size, limit, _)| size > limit) {
             None => Ok(()),
-            Some((_, _, most)) => Err(too_large(most)),
+            Some((_, _, limit)) => Err(too_large(limit)),
         }
     }
 }
 
-/// An answer that has more than `most`.
-pub(super) fn too_large(most: &str) -> ModelError {
+/// The error of an answer that exceeds `limit`.
+pub(super) fn too_large(limit: &str) -> ModelError {
     metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
-    let message = format!("the answer is too large: at most {most}");
-    ModelError::Failed { code: TOO_LARGE.to_owned(), message, timeout: false }
+    let message = format!("the answer is too large: at most {limit}");
+    ModelError::Failed { code: TOO_LARGE_CODE.to_owned(), message, timeout: false }
 }
 
 #[cfg(test)]
@@ -76,8 +76,8 @@ mod tests {
     use super::*;
     use crate::llm::proto::{CodeExecutionDelta, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta};
 
-    /// How many of these chunks are taken, and what is said of the next one.
-    fn taken(contents: &[Content]) -> (usize, String) {
+    /// How many of these chunks are accepted, and the limit that the next one exceeds.
+    fn accepted(contents: &[Content]) -> (usize, String) {
         let mut size = Size::default();
         let chunks = contents.iter().cycle().map(|content| {
             let content = Some(content.clone());
@@ -86,14 +86,14 @@ mod tests {
         let results: Vec<_> =
             chunks.enumerate().take(3_000_000).find(|(_, result)| result.is_err()).into_iter().collect();
         let [(count, Err(ModelError::Failed { code, message, timeout: false }))] = results.as_slice() else {
-            panic!("no end: {results:?}")
+            panic!("no limit was reached: {results:?}")
         };
         assert_eq!(code, "answer_too_large");
         (*count, message.trim_start_matches("the answer is too large: at most ").to_owned())
     }
 
     #[test]
-    fn each_bound_of_an_answer_is_kept_and_named() {
+    fn an_answer_over_a_limit_fails_with_the_name_of_the_limit() {
         let text = |bytes: usize| Content::Text(TextDelta { content: "x".repeat(bytes) });
         let thinking = |bytes: usize| Content::Thinking(ThinkingDelta { content: "x".repeat(bytes) });
         let call = |bytes: usize| {
@@ -111,10 +111,10 @@ mod tests {
             (vec![call(MIB)], (31, "32 MiB in all")),
             (vec![data(10 * MIB)], (3, "32 MiB in all")),
         ];
-        for (contents, (count, most)) in cases {
-            assert_eq!(taken(&contents), (count, most.to_owned()));
+        for (contents, (count, limit)) in cases {
+            assert_eq!(accepted(&contents), (count, limit.to_owned()));
         }
-        // Without any content: 16 bytes and the bytes on the wire, which are none.
+        // A chunk without content counts 16 bytes: it has none on the wire.
         let mut size = Size::default();
         let empty = GenerateResponse::default();
         assert_eq!((1_u32..).find(|_| size.add(&empty).is_err()), Some(2 * 1024 * 1024 + 1));

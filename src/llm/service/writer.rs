@@ -1,8 +1,8 @@
-//! The stream of one answer, as a backend writes it.
+//! Writes one answer to the response stream of a request.
 //!
-//! Owns the form that clients rely on: content in order, then `finish` and `provider_data` (only for a client that
-//! accepts them), usage, and a last message that is nothing but final. An error is one message, final by itself.
-//! A client that has gone is no error here: the service ends the task.
+//! Owns the order that clients rely on: content, then `finish` and `provider_data` (only for a client that accepts them),
+//! usage, and a final message without content. An error is one final message. Writing to a client that has disconnected
+//! is not an error here: the service ends the task.
 
 use std::sync::OnceLock;
 
@@ -15,16 +15,16 @@ use crate::llm::proto::{
     ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
 };
 
-/// Where the chunks of one answer go.
+/// The response stream of one request.
 #[derive(Debug)]
-pub struct Reply {
+pub struct ResponseWriter {
     sender: Sender<Result<GenerateResponse, Status>>,
     accepts_finish: bool,
     accepts_provider_data: bool,
     outcome: OnceLock<&'static str>,
 }
 
-impl Reply {
+impl ResponseWriter {
     pub(super) fn new(sender: Sender<Result<GenerateResponse, Status>>, accept: &[String]) -> Self {
         let accepts = |word| accept.iter().any(|accepted| accepted == word);
         Self {
@@ -35,7 +35,7 @@ impl Reply {
         }
     }
 
-    /// How it ended, as it is counted: `answered` or `failed`; `None` before its end.
+    /// The outcome as a metric label: `answered` or `failed`; `None` before the end.
     pub(super) fn outcome(&self) -> Option<&'static str> {
         self.outcome.get().copied()
     }
@@ -55,12 +55,12 @@ impl Reply {
         self.content(Content::ToolCall(call)).await;
     }
 
-    /// Code that the provider ran, or what came of it.
+    /// Code that the provider ran, or its result.
     pub async fn code_execution(&self, part: CodeExecutionDelta) {
         self.content(Content::CodeExecution(part)).await;
     }
 
-    /// What the answer rests on.
+    /// The sources of the answer.
     pub async fn grounding(&self, part: GroundingDelta) {
         self.content(Content::Grounding(part)).await;
     }
@@ -73,14 +73,14 @@ impl Reply {
         }
     }
 
-    /// What the provider wants back.
+    /// Data that the provider needs with the next request.
     pub async fn provider_data(&self, data: ProviderData) {
         if self.accepts_provider_data {
             self.content(Content::ProviderData(data)).await;
         }
     }
 
-    /// What it cost.
+    /// The tokens of the call.
     pub async fn usage(&self, usage: UsageInfo) {
         self.content(Content::Usage(usage)).await;
     }
@@ -98,20 +98,20 @@ impl Reply {
         self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
     }
 
-    /// Breaks the stream after what was sent.
-    pub async fn cut(&self, status: Status) {
+    /// Breaks the stream after the chunks that were sent.
+    pub async fn break_off(&self, status: Status) {
         self.outcome.get_or_init(|| "failed");
         self.send(Err(status)).await;
     }
 
-    /// Breaks the stream without waiting for room in it.
+    /// Breaks the stream without waiting for room in its buffer.
     pub(super) fn abort(&self, status: Status) {
         self.outcome.get_or_init(|| "failed");
-        // A full stream ends without its final chunk: broken, too.
+        // If the buffer is full, the stream ends without its final chunk, which clients also take for broken.
         self.sender.try_send(Err(status)).ok();
     }
 
-    /// Returns when nobody reads any more.
+    /// Returns when the client has disconnected.
     pub(super) async fn client_gone(&self) {
         self.sender.closed().await;
     }
