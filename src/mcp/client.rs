@@ -1,27 +1,27 @@
-//! The MCP client: servers as child processes behind the port [`Tools`].
+//! The MCP client: runs MCP servers as child processes and implements the port [`Tools`].
 //!
-//! A server is started when it is first needed and again for the next call after it died. A call is sent once and
-//! never again here: whether it may be repeated is the engine's decision.
+//! A server is started when it is first needed, and again for the next call after it died. The client sends a call only
+//! once: the engine decides whether a call may be repeated.
 
-mod connection;
-mod cut;
-mod lines;
-mod listing;
-mod names;
-mod offer;
-mod offers;
-mod process;
-mod result;
-mod rules;
-mod schema;
 mod server;
+mod connection;
+mod process;
+mod lines;
+mod tool_cache;
+mod offer;
+mod rules;
+mod names;
+mod schema;
+mod listing;
+mod result;
+mod cut;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,29 +36,29 @@ use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
-/// How long the children are given to end: calls in flight two seconds, then twice three for the process.
-const CLOSING: Duration = Duration::from_secs(10);
+/// For the end of all children: two seconds for calls in flight, then twice three seconds for the process.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All configured servers.
 #[derive(Debug)]
 pub struct Servers {
     servers: BTreeMap<String, Arc<Server>>,
-    surroundings: Arc<Surroundings>,
+    context: Arc<ConnectionContext>,
 }
 
-/// What every connection needs besides its configuration.
+/// What all connections share.
 #[derive(Debug)]
-struct Surroundings {
+struct ConnectionContext {
     mask: Mask,
     shutdown: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Servers {
-    /// Takes the servers' configuration; starts no process yet. When `shutdown` is cancelled, all children end.
+    /// Prepares the servers without starting a process. When `shutdown` is cancelled, all children end.
     ///
     /// # Errors
-    /// When a name cannot be part of a tool's name, or comes twice.
+    /// When a name cannot be part of a tool's name, or is used twice.
     pub fn start(configs: Vec<ServerConfig>, mask: Mask, shutdown: &CancellationToken) -> Result<Self, Error> {
         let mut servers = BTreeMap::new();
         for config in configs {
@@ -70,23 +70,23 @@ impl Servers {
                 return Err(Error::Twice(name));
             }
         }
-        let surroundings = Surroundings { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
-        Ok(Self { servers, surroundings: Arc::new(surroundings) })
+        let context = ConnectionContext { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
+        Ok(Self { servers, context: Arc::new(context) })
     }
 
-    /// Ends all children and returns when they are gone, or after ten seconds.
+    /// Ends all children. Returns when their processes have exited, or after ten seconds.
     pub async fn close(&self) {
-        self.surroundings.shutdown.cancel();
-        self.surroundings.tasks.close();
-        if tokio::time::timeout(CLOSING, self.surroundings.tasks.wait()).await.is_err() {
-            tracing::warn!("mcp servers still run after {CLOSING:?} and will be killed");
+        self.context.shutdown.cancel();
+        self.context.tasks.close();
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.context.tasks.wait()).await.is_err() {
+            tracing::warn!("mcp servers still running after {CLOSE_TIMEOUT:?}: they will be killed");
         }
     }
 
-    /// What one server offers to a model, or why it offers nothing now.
+    /// The tools that one server offers to a model, or the reason why they are unavailable.
     async fn offered(&self, name: &str) -> Result<Arc<[ToolSpec]>, String> {
         match self.servers.get(name) {
-            Some(server) => server.offers.of(server, &self.surroundings).await,
+            Some(server) => server.tools.get(server, &self.context).await,
             None => Err(Error::Unknown(name.to_owned()).to_string()),
         }
     }
@@ -95,20 +95,20 @@ impl Servers {
         let begun = Instant::now();
         let (server, params) = self.route(call)?;
         let timeout = timeout.min(server.config.tool_timeout);
-        let connection = connect(server, &self.surroundings, timeout).await?;
+        let connection = connect(server, &self.context, timeout).await?;
         let answer = connection.call(params, timeout.saturating_sub(begun.elapsed())).await;
         Ok(match answer {
-            Ok(CallToolResponse::Complete(result)) => {
-                result::reply(&result, &self.surroundings.mask, max_result_tokens)
-            }
-            Ok(_) => self.told("the tool asks for something instead of giving a result", max_result_tokens),
-            Err(CallFailure::Refused(message)) => self.told(&message, max_result_tokens),
+            Ok(CallToolResponse::Complete(result)) => result::reply(&result, &self.context.mask, max_result_tokens),
+            Ok(_) => self.error_reply("the tool sent a request instead of a result", max_result_tokens),
+            Err(CallFailure::Refused(message)) => self.error_reply(&message, max_result_tokens),
             Err(CallFailure::Broken(fault)) => {
-                server.forget(&connection);
-                self.no_answer(&format!("{}: connection lost during the call: {fault}", call.tool), false)
+                server.discard(&connection);
+                let error = self.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
+                ToolReply::NoAnswer { error, timeout: false }
             }
             Err(CallFailure::Timeout) => {
-                self.no_answer(&format!("{}: no answer within {} ms", call.tool, timeout.as_millis()), true)
+                let error = self.masked(&format!("{}: no answer within {} ms", call.tool, timeout.as_millis()));
+                ToolReply::NoAnswer { error, timeout: true }
             }
         })
     }
@@ -122,35 +122,34 @@ impl Servers {
         Ok((server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
     }
 
-    fn told(&self, text: &str, max_result_tokens: u32) -> ToolReply {
-        result::text_reply(text, true, &self.surroundings.mask, max_result_tokens)
-    }
-
-    fn no_answer(&self, error: &str, timeout: bool) -> ToolReply {
-        ToolReply::NoAnswer { error: self.masked(error), timeout }
+    /// The reply to a call that failed with `text`, which the model reads.
+    fn error_reply(&self, text: &str, max_result_tokens: u32) -> ToolReply {
+        let result = CallToolResult::error(vec![ContentBlock::text(text)]);
+        result::reply(&result, &self.context.mask, max_result_tokens)
     }
 
     fn masked(&self, text: &str) -> String {
-        masked(&self.surroundings, text)
+        masked(&self.context, text)
     }
 }
 
-fn masked(surroundings: &Surroundings, text: &str) -> String {
-    surroundings.mask.apply(text).into_owned()
+fn masked(context: &ConnectionContext, text: &str) -> String {
+    context.mask.apply(text).into_owned()
 }
 
 /// Why a call was not sent.
 enum Unsent {
-    /// There is nobody to send it to.
+    /// The server is unknown or unavailable.
     Unavailable(Error),
-    /// It is no call; the model has to hear why.
+    /// The call is invalid. The model gets this reason.
     Refused(String),
 }
 
-async fn connect(server: &Server, surroundings: &Surroundings, timeout: Duration) -> Result<Arc<Connection>, Unsent> {
-    let connecting = tokio::time::timeout(timeout, server.connection(surroundings)).await;
-    let silent = |_| Error::Silent { server: server.config.name.clone(), what: "the handshake", within: timeout };
-    connecting.map_err(silent).flatten().map_err(Unsent::Unavailable)
+async fn connect(server: &Server, context: &ConnectionContext, timeout: Duration) -> Result<Arc<Connection>, Unsent> {
+    let connecting = tokio::time::timeout(timeout, server.connection(context)).await;
+    let timed_out =
+        |_| Error::NoAnswer { server: server.config.name.clone(), request: "the handshake", within: timeout };
+    connecting.map_err(timed_out).flatten().map_err(Unsent::Unavailable)
 }
 
 impl Tools for Servers {
@@ -172,7 +171,7 @@ impl Tools for Servers {
         match self.send(call, max_result_tokens, timeout).await {
             Ok(reply) => reply,
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.masked(&error.to_string()) },
-            Err(Unsent::Refused(fault)) => self.told(&fault, max_result_tokens),
+            Err(Unsent::Refused(fault)) => self.error_reply(&fault, max_result_tokens),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The evidence server: a real MCP server over stdio whose tools answer from a drill's recording.
+//! The evidence server: an MCP server over stdio whose tools answer from the recording of a drill.
 //!
-//! It runs as a child process of a worker, like any other MCP server. It ends at once when its standard input ends, so
-//! a worker that was killed leaves nothing behind.
+//! It runs as a child process of a worker, like any other MCP server. It exits when its standard input ends, so a killed
+//! worker leaves no process behind.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -23,17 +23,16 @@ use super::Error;
 use crate::drill::evidence::{Evidence, EvidenceTool, Recorded};
 use crate::drill::gate::{Gates, Passage};
 
-/// Exit code of a server that a gate told to fail: it dies in the middle of the call.
+/// The exit code after a gate with the result `fail`, which simulates a crash during a call.
 const FAILED_AT_GATE: i32 = 70;
 
 /// Serves `evidence` on standard input and output until the input ends.
 ///
-/// Every call is appended to `calls_file` as one line `{"tool","arguments"}` before anything else happens to it. It
-/// then waits at the gates `tool-<name>-start` and `tool-<name>-end`, with the arguments as detail; a gate that says
-/// `fail` ends the process.
+/// Each call is first appended to `calls_file` as one line `{"tool","arguments"}`. The call then waits at the gates
+/// `tool-<name>-start` and `tool-<name>-end`, with the arguments as detail. A gate with the result `fail` ends the process.
 ///
 /// # Errors
-/// When the client does not speak MCP.
+/// When the client violates the protocol.
 pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>) -> Result<(), Error> {
     let end_of_input = CancellationToken::new();
     let (input, output) = stdio_pipes();
@@ -45,7 +44,7 @@ pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>
         Ok(())
     };
     tokio::select! {
-        // Without waiting for calls that are still being answered: nobody is left to hear the answers.
+        // Calls in flight are not awaited, because no client would read their answers.
         () = end_of_input.cancelled() => Ok(()),
         result = serving => result,
     }
@@ -86,7 +85,7 @@ impl ServerHandler for EvidenceServer {
 
 impl EvidenceServer {
     async fn call(&self, name: &str, arguments: Map<String, Value>) -> Result<CallToolResult, ErrorData> {
-        self.note(name, &arguments).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        self.record(name, &arguments).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let Some(tool) = self.evidence.tool(name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
         };
@@ -97,15 +96,15 @@ impl EvidenceServer {
         Ok(result)
     }
 
-    async fn gate(&self, tool: &str, place: &str, detail: &str) {
-        match self.gates.wait(&format!("tool-{tool}-{place}"), detail).await {
+    async fn gate(&self, tool: &str, point: &str, detail: &str) {
+        match self.gates.wait(&format!("tool-{tool}-{point}"), detail).await {
             Passage::Open => {}
             Passage::Fail => std::process::exit(FAILED_AT_GATE),
         }
     }
 
-    /// One write a line: several servers may share the file.
-    async fn note(&self, tool: &str, arguments: &Map<String, Value>) -> std::io::Result<()> {
+    /// Writes the line at once, because several servers may share the file.
+    async fn record(&self, tool: &str, arguments: &Map<String, Value>) -> std::io::Result<()> {
         let Some(path) = &self.calls_file else {
             return Ok(());
         };
@@ -138,7 +137,7 @@ async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallTool
     if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 
-/// Tells when the input has ended: the protocol's own loop first waits for the calls in flight.
+/// A reader that reports the end of the input at once. The loop of rmcp would first wait for the calls in flight.
 struct EndOfInput<R> {
     input: R,
     ended: CancellationToken,
@@ -153,8 +152,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for EndOfInput<R> {
         let before = buffer.filled().len();
         let room = buffer.remaining() > 0;
         let poll = Pin::new(&mut self.input).poll_read(cx, buffer);
-        let nothing_came = buffer.filled().len() == before;
-        if room && nothing_came && poll.is_ready() {
+        let is_empty = buffer.filled().len() == before;
+        if room && is_empty && poll.is_ready() {
             self.ended.cancel();
         }
         poll

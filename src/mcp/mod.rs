@@ -1,6 +1,6 @@
-//! MCP: the client that runs tools, and the server that plays a drill's evidence.
+//! The MCP client that calls tools, and the MCP server that replays the evidence of a drill.
 //!
-//! What leaves this module is flat text without secrets; nobody outside knows the protocol.
+//! Only this module knows the protocol. It returns tool results as plain text without secrets.
 
 mod client;
 mod error;

@@ -1,4 +1,4 @@
-//! One connection to one MCP server: its child process, and the requests that are sent to it.
+//! The connection to one MCP server: starts the child process, does the handshake and sends requests.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
 use super::process::ServerProcess;
-use super::{ServerConfig, Surroundings};
+use super::{ConnectionContext, ServerConfig};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
-/// How long a server may take to start and complete the handshake.
-const HANDSHAKE: Duration = Duration::from_secs(30);
-/// How long a server may take to list its tools.
-const LIST: Duration = Duration::from_secs(30);
-/// How long a server that let a call time out may take to show that it lives.
-const PING: Duration = Duration::from_secs(3);
+/// For the start of a server and the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// For the list of tools.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+/// For the ping after a call that timed out.
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Longer lines of a child's standard error are logged in pieces.
-const MAX_LINE: u64 = 8 * 1024;
+const MAX_LOG_LINE_BYTES: u64 = 8 * 1024;
 
-/// What a child sees of the worker's environment besides its own configuration: never the worker's secrets.
-const INHERITED: [&str; 20] = [
+/// The variables that a child inherits from the worker, in addition to its own configuration: none holds a secret.
+const INHERITED_VARIABLES: [&str; 20] = [
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -54,13 +54,14 @@ const INHERITED: [&str; 20] = [
     "XDG_CACHE_HOME",
 ];
 
-/// A child process that speaks MCP. Dropping it ends the process: input closed, then SIGTERM, then SIGKILL.
+/// A running MCP server. Dropping the connection ends its process: input closed, then SIGTERM, then SIGKILL.
 #[derive(Debug)]
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
-    suspect: AtomicBool,
-    changed: Arc<AtomicBool>,
-    calls: AtomicUsize,
+    /// A request timed out: a ping has to succeed before the next call.
+    needs_ping: AtomicBool,
+    tools_changed: Arc<AtomicBool>,
+    calls_in_flight: AtomicUsize,
     _ends_with_this: DropGuard,
 }
 
@@ -70,129 +71,136 @@ pub(super) enum CallFailure {
     Refused(String),
     /// The connection broke.
     Broken(String),
-    /// No answer in time; the server was told to stop.
+    /// No answer arrived in time; a cancellation was sent to the server.
     Timeout,
 }
 
 impl Connection {
-    /// Starts the server's process and completes the handshake. The tasks that keep the connection end with
-    /// the surroundings' shutdown.
-    pub(super) async fn open(config: &ServerConfig, surroundings: &Surroundings) -> Result<Self, Error> {
-        let Surroundings { mask, shutdown, tasks } = surroundings;
+    /// Starts the server's process and completes the handshake. The connection's tasks end when the context shuts down.
+    pub(super) async fn open(config: &ServerConfig, context: &ConnectionContext) -> Result<Self, Error> {
+        let ConnectionContext { mask, shutdown, tasks } = context;
         if shutdown.is_cancelled() {
-            return Err(Error::Handshake { server: config.name.clone(), fault: "the worker stops".to_owned() });
+            return Err(Error::Handshake { server: config.name.clone(), fault: "the worker is stopping".to_owned() });
         }
         let (process, stderr) = spawn(config)?;
         if let Some(stderr) = stderr {
-            tasks.spawn(drain(config.name.clone(), stderr, mask.clone()));
+            tasks.spawn(log_stderr(config.name.clone(), stderr, mask.clone()));
         }
         let end = shutdown.child_token();
-        let changed = Arc::new(AtomicBool::new(false));
-        let client = TarsyClient { identity: identity(), changed: Arc::clone(&changed) };
+        let tools_changed = Arc::new(AtomicBool::new(false));
+        let client = TarsyClient { identity: identity(), tools_changed: Arc::clone(&tools_changed) };
         let connecting = serve_client_with_ct(client, process, end.clone());
-        let service = match tokio::time::timeout(HANDSHAKE, connecting).await {
+        let service = match tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => {
                 return Err(Error::Handshake { server: config.name.clone(), fault: error.to_string() });
             }
             Err(_) => {
-                return Err(Error::Silent { server: config.name.clone(), what: "the handshake", within: HANDSHAKE });
+                return Err(Error::NoAnswer {
+                    server: config.name.clone(),
+                    request: "the handshake",
+                    within: HANDSHAKE_TIMEOUT,
+                });
             }
         };
         let peer = service.peer().clone();
-        tasks.spawn(keep(config.name.clone(), service));
-        let (suspect, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Ok(Self { peer, suspect, changed, calls, _ends_with_this: end.drop_guard() })
+        tasks.spawn(run_connection(config.name.clone(), service));
+        Ok(Self {
+            peer,
+            needs_ping: AtomicBool::new(false),
+            tools_changed,
+            calls_in_flight: AtomicUsize::new(0),
+            _ends_with_this: end.drop_guard(),
+        })
     }
 
-    /// Whether the server's process still reads and writes.
+    /// Whether the connection to the process is open.
     pub(super) fn is_open(&self) -> bool {
         !self.peer.is_transport_closed()
     }
 
-    /// Whether a call is on its way.
+    /// Whether a call is in flight.
     pub(super) fn is_busy(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 0
+        self.calls_in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the server said that its list of tools is another one now.
-    pub(super) fn has_changed(&self) -> bool {
-        self.changed.load(Ordering::Relaxed)
+    /// Whether the server has announced a change of its tools.
+    pub(super) fn tools_changed(&self) -> bool {
+        self.tools_changed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn forget_changes(&self) {
-        self.changed.store(false, Ordering::Relaxed);
+    pub(super) fn clear_tools_changed(&self) {
+        self.tools_changed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a request can be sent. A server that let a call time out has to answer a ping first.
-    pub(super) async fn usable(&self) -> bool {
+    /// Whether a request can be sent. After a timeout the server has to answer a ping first.
+    pub(super) async fn is_usable(&self) -> bool {
         if !self.is_open() {
             return false;
         }
-        if !self.suspect.load(Ordering::Relaxed) {
+        if !self.needs_ping.load(Ordering::Relaxed) {
             return true;
         }
         let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
-        let alive = matches!(tokio::time::timeout(PING, ping).await, Ok(Ok(_)));
+        let alive = matches!(tokio::time::timeout(PING_TIMEOUT, ping).await, Ok(Ok(_)));
         if alive {
-            self.suspect.store(false, Ordering::Relaxed);
+            self.needs_ping.store(false, Ordering::Relaxed);
         }
         alive
     }
 
-    /// Everything the server offers.
-    pub(super) async fn tools(&self, server: &str) -> Result<Vec<Tool>, Error> {
-        let what = "tools/list";
-        match tokio::time::timeout(LIST, self.peer.list_all_tools()).await {
+    /// All tools of the server.
+    pub(super) async fn list_tools(&self, server: &str) -> Result<Vec<Tool>, Error> {
+        let request = "tools/list";
+        match tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await {
             Ok(Ok(tools)) => Ok(tools),
-            Ok(Err(error)) => Err(Error::Request { server: server.to_owned(), what, fault: error.to_string() }),
+            Ok(Err(error)) => Err(Error::Request { server: server.to_owned(), request, fault: error.to_string() }),
             Err(_) => {
-                self.suspect.store(true, Ordering::Relaxed);
-                Err(Error::Silent { server: server.to_owned(), what, within: LIST })
+                self.needs_ping.store(true, Ordering::Relaxed);
+                Err(Error::NoAnswer { server: server.to_owned(), request, within: LIST_TIMEOUT })
             }
         }
     }
 
-    /// Sends one call once. When this future is dropped or its time is over, the server is told that the call is
-    /// cancelled.
+    /// Sends one call once. When this future is dropped or times out, a cancellation of the call is sent to the server.
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
         timeout: Duration,
     ) -> Result<CallToolResponse, CallFailure> {
-        let _counted = Counted::new(&self.calls);
+        let _counted = CallInFlight::new(&self.calls_in_flight);
         match tokio::time::timeout(timeout, self.peer.call_tool_once(params)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(ServiceError::McpError(error))) => Err(CallFailure::Refused(error.message.into_owned())),
             Ok(Err(error)) => Err(CallFailure::Broken(error.to_string())),
             Err(_) => {
-                self.suspect.store(true, Ordering::Relaxed);
+                self.needs_ping.store(true, Ordering::Relaxed);
                 Err(CallFailure::Timeout)
             }
         }
     }
 }
 
-/// A call that is on its way.
-struct Counted<'c>(&'c AtomicUsize);
+/// Counts one call while it is in flight.
+struct CallInFlight<'c>(&'c AtomicUsize);
 
-impl<'c> Counted<'c> {
+impl<'c> CallInFlight<'c> {
     fn new(calls: &'c AtomicUsize) -> Self {
         calls.fetch_add(1, Ordering::Relaxed);
         Self(calls)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CallInFlight<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// What a server can say of its own accord.
+/// Handles the notifications of a server.
 struct TarsyClient {
     identity: ClientConfig,
-    changed: Arc<AtomicBool>,
+    tools_changed: Arc<AtomicBool>,
 }
 
 impl ClientHandler for TarsyClient {
@@ -201,7 +209,7 @@ impl ClientHandler for TarsyClient {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.store(true, Ordering::Relaxed);
+        self.tools_changed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -212,9 +220,9 @@ fn identity() -> ClientConfig {
 fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), Error> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear();
-    command.envs(INHERITED.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
+    command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
     command.envs(&config.env);
-    // A group of its own: Ctrl-C at the worker's terminal is for the worker, which ends its children in order.
+    // In a process group of its own, a child gets no Ctrl-C from the worker's terminal: the worker ends it in order.
     command.process_group(0);
     ServerProcess::start(command).map_err(|source| Error::Spawn {
         server: config.name.clone(),
@@ -223,8 +231,8 @@ fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), 
     })
 }
 
-/// A variable as a child gets it: a proxy's address without the password, which is the worker's. Who wants a server to
-/// have it says so in the server's own `env`.
+/// The value of a variable for a child. The address of a proxy loses its password, which belongs to the worker; an operator
+/// can set it in the server's own `env`.
 fn inherited(name: &str, value: OsString) -> OsString {
     if !name.ends_with("_PROXY") {
         return value;
@@ -235,19 +243,19 @@ fn inherited(name: &str, value: OsString) -> OsString {
     if scheme.is_empty() { host.into() } else { format!("{scheme}://{host}").into() }
 }
 
-/// Owns the connection until the server or the worker ends it.
-async fn keep(server: String, service: RunningService<RoleClient, TarsyClient>) {
+/// Runs the connection until the server or the worker ends it.
+async fn run_connection(server: String, service: RunningService<RoleClient, TarsyClient>) {
     match service.waiting().await {
-        Ok(reason) => tracing::debug!(server, ?reason, "connection to mcp server ended"),
-        Err(error) => tracing::warn!(server, %error, "task of mcp server failed"),
+        Ok(reason) => tracing::debug!(server, ?reason, "mcp server connection ended"),
+        Err(error) => tracing::warn!(server, %error, "mcp server connection failed"),
     }
 }
 
-/// A child whose standard error nobody reads stops at some point. Ends with the child.
-async fn drain(server: String, stderr: ChildStderr, mask: Mask) {
+/// Logs the standard error of a child until the child ends. Unread output would block the child at some point.
+async fn log_stderr(server: String, stderr: ChildStderr, mask: Mask) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut reader).take(MAX_LOG_LINE_BYTES).read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
         tracing::debug!(server, text = %mask.apply(text.trim_end()), "mcp server wrote to stderr");
         line.clear();
@@ -259,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_gets_the_address_of_a_proxy_and_no_password() {
+    fn a_child_gets_the_address_of_a_proxy_without_its_password() {
         for (name, value, expected) in [
             ("HTTPS_PROXY", "http://user:w0rd@proxy:3128", "http://proxy:3128"),
             ("HTTP_PROXY", "user:w@rd@proxy:3128", "proxy:3128"),

@@ -1,21 +1,21 @@
-//! Cutting a long result: its beginning and its end stay, on line boundaries, with a visible mark between them.
+//! Cuts a long result: keeps its beginning and end, on line boundaries, with a visible mark between them.
 
-/// Bytes that one token stands for, times ten: JSON, YAML and logs run near 3.3 bytes a token.
+/// JSON, YAML and logs have about 3.3 bytes per token.
 const BYTES_PER_TEN_TOKENS: usize = 33;
 
-/// What the mark needs at most.
-const MARK_BYTES: usize = 110;
+/// The longest mark.
+const MAX_MARK_BYTES: usize = 110;
 
 /// The cut text; `None` when the text fits into `max_tokens`.
 ///
-/// Three fifths of the budget go to the beginning and two to the end, because errors stand at the end of logs.
+/// Three fifths of the budget go to the beginning and two to the end, because the errors of a log are at its end.
 pub(super) fn cut(text: &str, max_tokens: u32) -> Option<String> {
     let tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let limit = tokens.saturating_mul(BYTES_PER_TEN_TOKENS) / 10;
     if text.len() <= limit {
         return None;
     }
-    let budget = limit.saturating_sub(MARK_BYTES);
+    let budget = limit.saturating_sub(MAX_MARK_BYTES);
     let head_budget = budget * 3 / 5;
     let head = head(text, head_budget);
     let tail = tail(text, budget - head_budget);
@@ -24,7 +24,7 @@ pub(super) fn cut(text: &str, max_tokens: u32) -> Option<String> {
     Some(format!("{head}\n[… {left_out} of {total} bytes left out here; the whole result is stored …]\n{tail}"))
 }
 
-/// At most `budget` bytes of the beginning, to the end of a line unless that costs more than half of them.
+/// At most `budget` bytes of the beginning. They end with a whole line, unless that costs more than half of them.
 fn head(text: &str, budget: usize) -> &str {
     let head = text.get(..text.floor_char_boundary(budget)).unwrap_or_default();
     match head.rfind('\n') {
@@ -33,7 +33,7 @@ fn head(text: &str, budget: usize) -> &str {
     }
 }
 
-/// At most `budget` bytes of the end, from the beginning of a line unless that costs more than half of them.
+/// At most `budget` bytes of the end. They begin with a whole line, unless that costs more than half of them.
 fn tail(text: &str, budget: usize) -> &str {
     let tail = text.get(text.ceil_char_boundary(text.len() - budget)..).unwrap_or_default();
     match tail.find('\n') {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_and_the_end_stay_on_line_boundaries() {
+    fn the_beginning_and_the_end_are_kept_on_line_boundaries() {
         let lines = |from: u32, to: u32| (from..=to).map(|line| format!("line {line}\n")).collect::<String>();
         let text = lines(1, 200);
         let (head, tail) = (lines(1, 17), lines(192, 200));
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_text_keeps_to_its_limit_and_tells_the_truth(text in "(ä|[a-z]{1,20}|\n){0,400}", tokens in 40_u32..200) {
+        fn a_cut_text_keeps_its_limit_and_counts_the_bytes_left_out(text in "(ä|[a-z]{1,20}|\n){0,400}", tokens in 40_u32..200) {
             if let Some(cut) = cut(&text, tokens) {
                 prop_assert!(cut.len() <= usize::try_from(tokens).unwrap() * 33 / 10);
                 let (head, rest) = cut.split_once("\n[… ").unwrap();

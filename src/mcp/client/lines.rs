@@ -1,5 +1,5 @@
-//! Lines of a bounded length. An answer that is longer becomes an error of the call that it answers, so that the call
-//! fails at once: dropped, it would be waited for until its time is over, and taken for one whose outcome is unknown.
+//! Reads lines of bounded length. An answer that is too long becomes an error of its call, so that the call fails at once.
+//! If the answer was dropped, the call would wait for its timeout and its outcome would be unknown.
 
 use std::io;
 use std::pin::Pin;
@@ -7,37 +7,37 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// What is read of one message.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// A buffer of a long line is not kept.
-const KEPT_BYTES: usize = 64 * 1024;
-/// Longer ids are none of ours.
+/// The longest message that is read.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// A larger buffer is freed after its line.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
+/// The ids of our requests are shorter.
 const MAX_ID_BYTES: usize = 64;
 
-/// A reader that hands out what `R` says, line by line, none of them longer than 16 MiB.
+/// A reader that returns the lines of `R`, each of at most 16 MiB.
 #[derive(Debug)]
 pub(super) struct BoundedLines<R> {
     reader: BufReader<R>,
     max_bytes: usize,
     /// The line that is being read.
     line: Vec<u8>,
-    /// What is handed out now, from `at` on.
-    whole: Vec<u8>,
+    /// The finished line, returned from `at` on.
+    finished: Vec<u8>,
     at: usize,
-    /// Of a line that is too long.
-    skipped: Option<Skipped>,
+    /// Set while the current line is too long.
+    skipped: Option<SkippedMessage>,
 }
 
 impl<R: AsyncRead> BoundedLines<R> {
     pub(super) fn new(reader: R) -> Self {
         let reader = BufReader::new(reader);
-        Self { reader, max_bytes: MAX_BYTES, line: Vec::new(), whole: Vec::new(), at: 0, skipped: None }
+        Self { reader, max_bytes: MAX_LINE_BYTES, line: Vec::new(), finished: Vec::new(), at: 0, skipped: None }
     }
 
-    /// Takes a piece that ends at the end of a line if `ends` says so.
-    fn take(&mut self, piece: &[u8], ends: bool) {
+    /// Adds a piece of the current line.
+    fn push(&mut self, piece: &[u8]) {
         if self.skipped.is_none() && self.line.len().saturating_add(piece.len()) > self.max_bytes {
-            let mut skipped = Skipped::default();
+            let mut skipped = SkippedMessage::default();
             skipped.read(&self.line);
             self.line = Vec::new();
             self.skipped = Some(skipped);
@@ -46,13 +46,14 @@ impl<R: AsyncRead> BoundedLines<R> {
             Some(skipped) => skipped.read(piece),
             None => self.line.extend_from_slice(piece),
         }
-        if ends {
-            self.at = 0;
-            self.whole = match self.skipped.take() {
-                Some(skipped) => skipped.answer(self.max_bytes),
-                None => std::mem::take(&mut self.line),
-            };
-        }
+    }
+
+    fn finish_line(&mut self) {
+        self.at = 0;
+        self.finished = match self.skipped.take() {
+            Some(skipped) => skipped.error_response(self.max_bytes),
+            None => std::mem::take(&mut self.line),
+        };
     }
 }
 
@@ -60,15 +61,15 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            let left = this.whole.get(this.at..).unwrap_or_default();
+            let left = this.finished.get(this.at..).unwrap_or_default();
             if !left.is_empty() {
                 let count = left.len().min(buf.remaining());
                 buf.put_slice(left.get(..count).unwrap_or_default());
                 this.at += count;
                 return Poll::Ready(Ok(()));
             }
-            if this.whole.capacity() > KEPT_BYTES {
-                this.whole = Vec::new();
+            if this.finished.capacity() > MAX_KEPT_BYTES {
+                this.finished = Vec::new();
             }
             let read = ready!(Pin::new(&mut this.reader).poll_fill_buf(cx))?;
             if read.is_empty() {
@@ -78,29 +79,32 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
             let count = newline.map_or(read.len(), |at| at + 1);
             let piece = read.get(..count).unwrap_or_default().to_vec();
             Pin::new(&mut this.reader).consume(count);
-            this.take(&piece, newline.is_some());
+            this.push(&piece);
+            if newline.is_some() {
+                this.finish_line();
+            }
         }
     }
 }
 
-/// Looks for the id of a message that is too long to be kept. It may stand before what is long or behind it.
+/// Finds the id of a message that is too long to be kept. The id may come before or after the long part.
 #[derive(Debug, Default)]
-struct Skipped {
+struct SkippedMessage {
     bytes: usize,
     depth: u32,
     /// The string that is being read.
     string: Option<Word>,
     escaped: bool,
-    /// Of the outer object: the name whose value is being read.
-    name: Option<Vec<u8>>,
-    /// A value of the outer object that is no string.
-    bare: Word,
+    /// The key of the outer object whose value is being read.
+    key: Option<Vec<u8>>,
+    /// The number that is being read as a value of the outer object.
+    number: Word,
     id: Option<Vec<u8>>,
-    /// It asks for something: its id is one of the server's own.
-    asks: bool,
+    /// The message is a request of the server, so its id is not the id of a call.
+    is_request: bool,
 }
 
-/// The beginning of a word: one byte more than an id may have, so that a longer one is told apart.
+/// The start of a string or number: one byte more than an id may have, so that a longer one is recognised.
 #[derive(Debug, Default)]
 struct Word(Vec<u8>);
 
@@ -112,7 +116,7 @@ impl Word {
     }
 }
 
-impl Skipped {
+impl SkippedMessage {
     fn read(&mut self, piece: &[u8]) {
         self.bytes = self.bytes.saturating_add(piece.len());
         for byte in piece {
@@ -137,12 +141,12 @@ impl Skipped {
         if self.depth != 1 {
             return;
         }
-        match &self.name {
+        match &self.key {
             None => {
-                self.asks |= string == b"method";
-                self.name = Some(string);
+                self.is_request |= string == b"method";
+                self.key = Some(string);
             }
-            Some(name) if name == b"id" => self.id = Some([b"\"", string.as_slice(), b"\""].concat()),
+            Some(key) if key == b"id" => self.id = Some([b"\"", string.as_slice(), b"\""].concat()),
             Some(_) => {}
         }
     }
@@ -156,7 +160,7 @@ impl Skipped {
                 self.depth = self.depth.saturating_sub(1);
             }
             b',' => self.value_ends(),
-            b'-' | b'0'..=b'9' if self.depth == 1 => self.bare.push(byte),
+            b'-' | b'0'..=b'9' if self.depth == 1 => self.number.push(byte),
             _ => {}
         }
     }
@@ -165,21 +169,22 @@ impl Skipped {
         if self.depth != 1 {
             return;
         }
-        let Word(bare) = std::mem::take(&mut self.bare);
-        if self.name.take().is_some_and(|name| name == b"id") && !bare.is_empty() {
-            self.id = Some(bare);
+        let Word(number) = std::mem::take(&mut self.number);
+        if self.key.take().is_some_and(|key| key == b"id") && !number.is_empty() {
+            self.id = Some(number);
         }
     }
 
-    /// The error that stands in for the message; nothing when it answers no call.
-    fn answer(self, max_bytes: usize) -> Vec<u8> {
-        let Self { bytes, id, asks, .. } = self;
-        let Some(id) = id.filter(|id| !asks && id.len() <= MAX_ID_BYTES) else {
+    /// The error response that replaces the message; empty if the message answers no call.
+    fn error_response(self, max_bytes: usize) -> Vec<u8> {
+        let Self { bytes, id, is_request, .. } = self;
+        let Some(id) = id.filter(|id| !is_request && id.len() <= MAX_ID_BYTES) else {
             tracing::warn!(bytes, "mcp message dropped: too large");
             return Vec::new();
         };
-        let told = format!("the answer is too large: {bytes} bytes, and at most {max_bytes} are read. Ask for less.");
-        let error = format!(r#","error":{{"code":-32000,"message":"{told}"}}}}"#);
+        let message =
+            format!("the answer is too large: {bytes} bytes, and at most {max_bytes} are read. Ask for less.");
+        let error = format!(r#","error":{{"code":-32000,"message":"{message}"}}}}"#);
         [br#"{"jsonrpc":"2.0","id":"#, id.as_slice(), error.as_bytes(), b"\n"].concat()
     }
 }
@@ -190,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes out of these bytes when each line may have 40, fed in pieces of `size`.
+    /// The output for these bytes, fed in pieces of `size`, when a line may have 40 bytes.
     async fn read(bytes: &[u8], size: usize) -> String {
         let (mut to, from) = tokio::io::duplex(size);
         let mut lines = BoundedLines { max_bytes: 40, ..BoundedLines::new(from) };
@@ -204,13 +209,13 @@ mod tests {
         out
     }
 
-    fn told(id: &str, bytes: usize) -> String {
-        let told = format!("the answer is too large: {bytes} bytes, and at most 40 are read. Ask for less.");
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{told}"}}}}"#) + "\n"
+    fn error_line(id: &str, bytes: usize) -> String {
+        let message = format!("the answer is too large: {bytes} bytes, and at most 40 are read. Ask for less.");
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{message}"}}}}"#) + "\n"
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_becomes_an_error_of_the_call_that_it_answers() {
+    async fn a_line_that_is_too_long_becomes_an_error_of_its_call() {
         let long = "x".repeat(50);
         let short = "{\"id\":1}\n";
         let table = [
@@ -226,7 +231,7 @@ mod tests {
             (long.clone(), None),
         ];
         for (line, id) in table {
-            let error = id.map(|id| told(id, line.len() + 1)).unwrap_or_default();
+            let error = id.map(|id| error_line(id, line.len() + 1)).unwrap_or_default();
             for size in [1, 3, 1000] {
                 let out = read(format!("{short}{line}\n{short}").as_bytes(), size).await;
                 assert_eq!(out, format!("{short}{error}{short}"), "{line} in pieces of {size}");
@@ -235,9 +240,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_at_the_limit_is_handed_out_and_one_without_an_end_is_not() {
+    async fn a_line_at_the_limit_is_returned_and_an_unfinished_line_is_not() {
         let line = format!("{}\n", "x".repeat(39));
         assert_eq!(read(line.as_bytes(), 7).await, line);
-        assert_eq!(read(b"no end", 7).await, "", "as the transport does with what was cut off");
+        assert_eq!(read(b"no end", 7).await, "", "the transport drops unfinished lines, too");
     }
 }

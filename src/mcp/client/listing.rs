@@ -1,4 +1,4 @@
-//! Everything that a server has, for people: what a model is offered of it, and what it is not.
+//! The complete tool list of a server, for people: offered tools, withheld tools and the reasons.
 
 use std::collections::BTreeMap;
 
@@ -14,36 +14,36 @@ use crate::mcp::Error;
 pub struct Listed {
     /// `server.tool`.
     pub name: String,
-    /// What the server says of it, masked.
+    /// Masked.
     pub description: String,
-    /// The server or the configuration says that it changes nothing.
+    /// The server or the configuration declares it read-only.
     pub read_only: bool,
     /// A model may call it.
     pub offered: bool,
-    /// Why it may not; `None` when it may.
+    /// Why a model may not call it; `None` when it may.
     pub withheld: Option<String>,
 }
 
-/// What a server has, and what it has not.
+/// The tools of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
-    /// Its tools, sorted by name.
+    /// Sorted by name.
     pub tools: Vec<Listed>,
-    /// Names in the configuration that it has no tool for, each with its key: `deny: pods_exec`.
+    /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
     pub unknown: Vec<String>,
 }
 
 impl Servers {
-    /// What a server has.
+    /// Lists the tools of a server.
     ///
     /// # Errors
     /// When it is unknown, does not start, or does not answer.
     pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
         let known = self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?;
-        let connection = known.connection(&self.surroundings).await?;
-        let tools = connection.tools(server).await.inspect_err(|_| known.forget(&connection))?;
+        let connection = known.connection(&self.context).await?;
+        let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
         let unknown = rules::unknown(&known.config, &tools);
-        Ok(Inventory { tools: listed(&known.config, tools, &self.surroundings.mask), unknown })
+        Ok(Inventory { tools: listed(&known.config, tools, &self.context.mask), unknown })
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_is_not_offered_says_why() {
+    fn a_withheld_tool_has_a_reason() {
         let tools = json!([
             {"name": "write", "description": "writes", "inputSchema": {"type": "object"}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},

@@ -1,9 +1,9 @@
-//! Names of tools: `server.tool` inside, `server__tool` where a provider allows no dot, and back without a doubt.
+//! Rules for names, so that `server.tool` can be written as `server__tool`, without a dot, and converted back.
 
-/// What providers allow: `server__tool` together.
-const LONGEST: usize = 64;
+/// The longest `server__tool` that providers allow.
+const MAX_NAME_CHARS: usize = 64;
 
-/// Why a name cannot be used; `None` when it can be the server's part of a tool's name.
+/// Why a server cannot have this name; `None` when it can.
 pub(super) fn server_fault(name: &str) -> Option<&'static str> {
     if name.ends_with('_') {
         return Some("must not end with _");
@@ -14,12 +14,12 @@ pub(super) fn server_fault(name: &str) -> Option<&'static str> {
     segment_fault(name)
 }
 
-/// Why a server's tool cannot be offered; `None` when it can.
+/// Why a tool of the server cannot have this name; `None` when it can.
 pub(super) fn tool_fault(server: &str, tool: &str) -> Option<&'static str> {
     if tool.starts_with('_') {
         return Some("must not begin with _");
     }
-    if server.len() + "__".len() + tool.len() > LONGEST {
+    if server.len() + "__".len() + tool.len() > MAX_NAME_CHARS {
         return Some("is longer than 64 characters together with the server's name");
     }
     segment_fault(tool)
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_usable_name_comes_back_from_its_form_without_a_dot() {
+    fn every_valid_name_can_be_converted_back_from_its_form_without_a_dot() {
         for (server, tool) in [("kubernetes", "pods_list"), ("a-b", "c-d"), ("x1", "get_"), ("a_b", "c_d")] {
             assert_eq!((server_fault(server), tool_fault(server, tool)), (None, None));
             let name = format!("{server}.{tool}");

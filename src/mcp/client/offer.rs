@@ -1,4 +1,4 @@
-//! Which of a server's tools are offered to a model.
+//! Selects the tools of a server that are offered to a model.
 
 use rmcp::model::Tool;
 
@@ -7,7 +7,7 @@ use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
 /// The tools that may be called, sorted by name: those that are read-only and those that the configuration allows.
-/// A tool whose name cannot be used is left out with a warning.
+/// A tool with an invalid name or schema is left out with a warning.
 pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<ToolSpec> {
     let mut offered: Vec<ToolSpec> = tools.iter().filter_map(|tool| spec(config, tool, mask)).collect();
     offered.sort_by(|one, other| one.name.cmp(&other.name));
@@ -18,12 +18,12 @@ pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec
 fn spec(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Option<ToolSpec> {
     let read_only = rules::judge(config, tool).ok()?;
     if let Some(fault) = names::tool_fault(&config.name, &tool.name) {
-        tracing::warn!(server = config.name, tool = %tool.name, "tool is left out: its name {fault}");
+        tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: its name {fault}");
         return None;
     }
     let parameters_schema = schema::schema(tool, mask);
     let parameters_schema = parameters_schema
-        .inspect_err(|fault| tracing::warn!(server = config.name, tool = %tool.name, "tool is left out: {fault}"));
+        .inspect_err(|fault| tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: {fault}"));
     Some(ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
         description: schema::description(tool, mask),
@@ -67,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_declared_read_only_is_offered() {
+    fn only_tools_that_are_declared_read_only_are_offered() {
         assert_eq!(offered(&[], &[]), [("s.read".to_owned(), true)]);
     }
 
     #[test]
-    fn the_configuration_may_declare_more_and_allow_more() {
+    fn the_configuration_can_declare_and_allow_further_tools() {
         assert_eq!(
             offered(&["write"], &["delete"]),
             [("s.delete".to_owned(), false), ("s.read".to_owned(), true), ("s.write".to_owned(), true)]

@@ -1,4 +1,4 @@
-//! A child process as a connection: one message a line, in both directions.
+//! The process of an MCP server as a transport: one message per line, in both directions.
 
 use std::future::Future;
 use std::io;
@@ -14,8 +14,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::lines::BoundedLines;
 
-/// How long a child is given to end, once after its input was closed and once after SIGTERM.
-const ENDING: Duration = Duration::from_secs(3);
+/// For the exit of a child: once after its input was closed, and once after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server's process. Dropping it kills the process.
 pub(super) struct ServerProcess {
@@ -24,7 +24,7 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it; with its standard error.
+    /// Starts the process. Returns its standard error separately.
     pub(super) fn start(mut command: Command) -> io::Result<(Self, Option<ChildStderr>)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
@@ -32,21 +32,21 @@ impl ServerProcess {
             return Err(io::Error::other("the child has no pipes"));
         };
         let stderr = child.stderr.take();
-        // No line that comes out of the reader is longer than what it allows.
+        // The reader limits the length of lines already.
         let lines = AsyncRwTransport::new(BoundedLines::new(stdout), stdin).with_max_line_length(usize::MAX);
         Ok((Self { child, lines }, stderr))
     }
 
-    /// Input closed, then SIGTERM, then SIGKILL: the order that MCP prescribes.
+    /// Closes the input, then sends SIGTERM, then SIGKILL: the order that MCP prescribes.
     async fn end(&mut self) -> io::Result<()> {
         self.lines.close().await?;
-        if tokio::time::timeout(ENDING, self.child.wait()).await.is_ok() {
+        if tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.is_ok() {
             return Ok(());
         }
         let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         if let Some(pid) = pid
             && kill_process(pid, Signal::TERM).is_ok()
-            && tokio::time::timeout(ENDING, self.child.wait()).await.is_ok()
+            && tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.is_ok()
         {
             return Ok(());
         }

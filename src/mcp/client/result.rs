@@ -1,4 +1,4 @@
-//! From an MCP result to the text that a model reads: flattened, masked, cut.
+//! Converts an MCP result into the text that a model reads: flattened, masked and cut.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
@@ -6,16 +6,11 @@ use super::cut;
 use crate::engine::ports::ToolReply;
 use crate::investigation::mask::Mask;
 
-/// The reply to a call that was answered.
+/// The reply to a call with this result. Masks before it cuts, because half of a secret would not be recognised.
 pub(super) fn reply(result: &CallToolResult, mask: &Mask, max_tokens: u32) -> ToolReply {
-    text_reply(&flatten(result), result.is_error.unwrap_or(false), mask, max_tokens)
-}
-
-/// The reply of a tool that says `text`. Masks before it cuts: half a secret would not be recognised.
-pub(super) fn text_reply(text: &str, is_error: bool, mask: &Mask, max_tokens: u32) -> ToolReply {
-    let clean = text.replace('\0', "");
+    let clean = flatten(result).replace('\0', "");
     let full = mask.apply(&clean).into_owned();
-    let bytes = full.len() as u64;
+    let (bytes, is_error) = (full.len() as u64, result.is_error.unwrap_or(false));
     match cut::cut(&full, max_tokens) {
         Some(content) => ToolReply::Answered { content, full: Some(full), bytes, is_error },
         None => ToolReply::Answered { content: full, full: None, bytes, is_error },
@@ -40,10 +35,10 @@ fn block(block: &ContentBlock) -> String {
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 format!("{uri} {}", placeholder("resource", mime_type.as_deref().unwrap_or("binary"), blob))
             }
-            other => format!("[resource of a kind that is not understood: {other:?}]"),
+            other => format!("[resource of an unknown kind: {other:?}]"),
         },
         ContentBlock::ResourceLink(link) => format!("{} <{}>", link.name, link.uri),
-        other => format!("[content of a kind that is not understood: {other:?}]"),
+        other => format!("[content of an unknown kind: {other:?}]"),
     }
 }
 
@@ -64,8 +59,8 @@ mod tests {
         reply(&serde_json::from_value(result).unwrap(), &Mask::default(), 1000)
     }
 
-    fn answered(content: &str, is_error: bool) -> ToolReply {
-        ToolReply::Answered { content: content.to_owned(), full: None, bytes: content.len() as u64, is_error }
+    fn answered(content: &str) -> ToolReply {
+        ToolReply::Answered { content: content.to_owned(), full: None, bytes: content.len() as u64, is_error: false }
     }
 
     #[test]
@@ -80,21 +75,22 @@ mod tests {
         ], "structuredContent": {"not": "shown"}});
         let expected = "one\n[image image/png 12 KB]\n[audio audio/wav 3 B]\ninline\n\
                         file:///b [resource binary 2 B]\nc <file:///c>";
-        assert_eq!(flat(result), answered(expected, false));
+        assert_eq!(flat(result), answered(expected));
     }
 
     #[test]
-    fn structured_content_stands_in_for_missing_text() {
+    fn structured_content_replaces_missing_text() {
         let result = json!({"content": [], "structuredContent": {"pods": 3}, "isError": true});
-        assert_eq!(flat(result), answered(r#"{"pods":3}"#, true));
-        assert_eq!(flat(json!({"content": []})), answered("", false));
+        let content = r#"{"pods":3}"#.to_owned();
+        assert_eq!(flat(result), ToolReply::Answered { content, full: None, bytes: 10, is_error: true });
+        assert_eq!(flat(json!({"content": []})), answered(""));
     }
 
     #[test]
     fn a_secret_at_the_cut_is_masked_in_both_texts() {
         let text = format!("{}\npassword={}\n{}", "a".repeat(50), "s3cret".repeat(40), "b".repeat(300));
         let ToolReply::Answered { content, full: Some(full), bytes, is_error: false } =
-            text_reply(&text, false, &Mask::default(), 90)
+            reply(&CallToolResult::success(vec![ContentBlock::text(text)]), &Mask::default(), 90)
         else {
             panic!("not cut")
         };

@@ -1,13 +1,13 @@
-//! What the configuration and the server say of a tool, and which of them counts.
+//! Decides from the configuration and the server's hints whether a model may call a tool.
 //!
-//! | the first that holds | a model |
+//! | the first rule that holds | a model |
 //! |---|---|
-//! | `deny` names it | may not call it |
-//! | `tools` is there and does not name it | may not call it |
+//! | `deny` names the tool | may not call it |
+//! | `tools` is set and does not name it | may not call it |
 //! | `read_only` names it | may call it, at any time and again |
-//! | its server says that it is read-only, and `trust_hints` | may call it, at any time and again |
+//! | its server declares it read-only, and `trust_hints` is true | may call it, at any time and again |
 //! | `allow` names it | may call it, once |
-//! | nothing | may not call it |
+//! | no rule | may not call it |
 
 use rmcp::model::Tool;
 
@@ -23,18 +23,17 @@ pub(super) enum Withheld {
 }
 
 impl Withheld {
-    /// For people.
     pub(super) fn why(self) -> &'static str {
         match self {
             Self::Denied => "deny names it",
             Self::NotAmongTools => "tools does not name it",
-            Self::HintNotTrusted => "only its server says that it changes nothing, and trust_hints is false",
+            Self::HintNotTrusted => "only its server declares it read-only, and trust_hints is false",
             Self::MayChange => "it may change something",
         }
     }
 }
 
-/// Whether the tool that may be called is read-only, or why it may not be called.
+/// Whether the tool is read-only, or why it may not be called.
 pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<bool, Withheld> {
     let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
     if named(&config.deny) {
@@ -53,7 +52,7 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<bool, Withheld
     Err(if is_hinted { Withheld::HintNotTrusted } else { Withheld::MayChange })
 }
 
-/// Names in the configuration that the server has no tool for, each with its key: `deny: pods_exec`.
+/// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
 pub(super) fn unknown(config: &ServerConfig, tools: &[Tool]) -> Vec<String> {
     let only = config.tools.as_deref().unwrap_or_default();
     let keys = [("tools", only), ("deny", &config.deny), ("read_only", &config.read_only), ("allow", &config.allowed)];
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_the_server_does_not_have_is_found_with_its_key() {
+    fn an_unknown_name_is_reported_with_its_key() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let config = ServerConfig {
             tools: Some(names(&["get", "gets"])),

@@ -1,16 +1,16 @@
-//! What a server says of a tool, before it becomes a part of a plan: masked and bounded.
+//! Masks and bounds the description and the schema of a tool before they become part of a plan.
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
 use crate::investigation::mask::Mask;
 
-/// What a model has to know of a tool fits into this; the rest of a description is cut off.
+/// The rest of a longer description is cut off.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
-/// A larger schema cannot be cut: the tool is left out.
+/// A schema cannot be cut, so a tool with a larger one is not offered.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// Keywords whose values are examples of what a property holds.
-const SAMPLES: [&str; 5] = ["default", "const", "enum", "example", "examples"];
+const SAMPLE_KEYWORDS: [&str; 5] = ["default", "const", "enum", "example", "examples"];
 
 /// The description of a tool, masked and cut.
 pub(super) fn description(tool: &Tool, mask: &Mask) -> String {
@@ -26,17 +26,17 @@ pub(super) fn description(tool: &Tool, mask: &Mask) -> String {
 /// The schema of a tool's arguments, masked.
 ///
 /// # Errors
-/// Why it cannot be taken, said of the tool: "its schema …".
+/// When the schema is too large: a text like "its schema …".
 pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
     let schema = masked(mask, tool.schema_as_json_value()).to_string();
     if schema.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("its schema has {} bytes; at most {MAX_SCHEMA_BYTES} are taken", schema.len()));
+        return Err(format!("its schema has {} bytes; at most {MAX_SCHEMA_BYTES} are allowed", schema.len()));
     }
     Ok(schema)
 }
 
-/// A schema names what is secret without holding it: `password` is a property here, and its value a schema. So texts are
-/// masked one by one, and samples together with the name of their property.
+/// In a schema `password` is a property, and its value is a schema, not a secret. So strings are masked one by one, and
+/// sample values together with the name of their property.
 fn masked(mask: &Mask, schema: Value) -> Value {
     match schema {
         Value::String(text) => Value::String(mask.apply(&text).into_owned()),
@@ -47,7 +47,7 @@ fn masked(mask: &Mask, schema: Value) -> Value {
                     return (key, masked(mask, value));
                 }
                 let Value::Object(properties) = value else { return (key, masked(mask, value)) };
-                (key, Value::Object(named(mask, properties)))
+                (key, Value::Object(mask_properties(mask, properties)))
             };
             Value::Object(fields.into_iter().map(field).collect())
         }
@@ -55,14 +55,14 @@ fn masked(mask: &Mask, schema: Value) -> Value {
     }
 }
 
-fn named(mask: &Mask, properties: Map<String, Value>) -> Map<String, Value> {
+fn mask_properties(mask: &Mask, properties: Map<String, Value>) -> Map<String, Value> {
     let property = |(name, value): (String, Value)| {
         let mut value = masked(mask, value);
-        for sample in SAMPLES {
+        for sample in SAMPLE_KEYWORDS {
             if let Some(held) = value.get_mut(sample) {
                 let values = if let Value::Array(values) = held { values.iter_mut().collect() } else { vec![held] };
                 for held in values {
-                    *held = with_name(mask, &name, held);
+                    *held = mask_sample(mask, &name, held);
                 }
             }
         }
@@ -71,7 +71,7 @@ fn named(mask: &Mask, properties: Map<String, Value>) -> Map<String, Value> {
     properties.into_iter().map(property).collect()
 }
 
-fn with_name(mask: &Mask, name: &str, value: &Value) -> Value {
+fn mask_sample(mask: &Mask, name: &str, value: &Value) -> Value {
     let pair = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
     mask.json(&pair).get(name).cloned().unwrap_or_else(|| Value::String(crate::investigation::mask::MASKED.to_owned()))
 }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_keeps_its_form_and_loses_its_secrets() {
+    fn a_masked_schema_keeps_its_form() {
         let mask = Mask::new(["known-val5e".to_owned()]);
         let given = json!({"type": "object", "required": ["password"], "properties": {
             "password": {"type": "string", "description": "not known-val5e", "default": "hunter2-hunter2"},
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_cut_and_a_schema_that_is_too_large_refused() {
+    fn a_long_description_is_cut_and_a_large_schema_is_refused() {
         let mask = Mask::default();
         let long = description(&tool(&"é".repeat(4_000), json!({"type": "object"})), &mask);
         assert!(

@@ -1,4 +1,4 @@
-//! MCP servers as child processes.
+//! The MCP client with real servers as child processes.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::wait::eventually;
 
-/// Far more than anything here needs: only a hanging test gets there.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Far longer than any step here takes: only a hanging test reaches it.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POD: &str = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
 
-/// One evidence server named `drill`, with gates and a file of its calls.
+/// An evidence server named `drill`, its gates and the file of its calls.
 struct Bench {
     folder: TempDir,
     servers: Servers,
@@ -31,32 +31,31 @@ struct Bench {
 
 impl Bench {
     fn drill() -> Self {
-        Self::new(tempfile::tempdir().unwrap(), "oom-killed", Mask::default(), true)
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = evidence_server("drill", "oom-killed");
+        config.env.insert("TARSY_GATES".to_owned(), folder.path().join("gates").to_str().unwrap().to_owned());
+        Self::new(folder, config, Mask::default())
     }
 
-    /// One tool, `look`, that answers with `text`, and no gates.
+    /// A server without gates whose only tool, `look`, answers with `text`.
     fn look(text: &str, mask: Mask) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("evidence.yaml"), LOOK).unwrap();
         std::fs::write(folder.path().join("text"), text).unwrap();
-        let path = folder.path().to_str().unwrap().to_owned();
-        Self::new(folder, &path, mask, false)
+        let config = evidence_server("drill", folder.path().to_str().unwrap());
+        Self::new(folder, config, mask)
     }
 
-    fn new(folder: TempDir, evidence: &str, mask: Mask, gated: bool) -> Self {
+    fn new(folder: TempDir, mut config: ServerConfig, mask: Mask) -> Self {
         let gates = UnixListener::bind(folder.path().join("gates")).unwrap();
-        let mut config = evidence_server("drill", evidence);
-        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        config.env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), path("calls"));
-        if gated {
-            config.env.insert("TARSY_GATES".to_owned(), path("gates"));
-        }
+        let calls = folder.path().join("calls").to_str().unwrap().to_owned();
+        config.env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), calls);
         let shutdown = CancellationToken::new();
         let servers = Servers::start(vec![config], mask, &shutdown).unwrap();
         Self { folder, servers, shutdown, gates }
     }
 
-    /// Waits until somebody stands at a gate; its name and detail.
+    /// Waits until a call is at a gate. Returns the line with the name and detail of the gate.
     async fn at_gate(&self) -> (UnixStream, String) {
         let (stream, _) = within(self.gates.accept()).await.unwrap();
         let mut reader = BufReader::new(stream);
@@ -65,7 +64,7 @@ impl Bench {
         (reader.into_inner(), line)
     }
 
-    /// Lets everybody through two gates, one after the other.
+    /// Opens the next two gates, one after the other.
     async fn open_two_gates(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for _ in 0..2 {
@@ -82,14 +81,14 @@ impl Bench {
     }
 }
 
-/// `evidence` is the name of a drill or a folder.
+/// `evidence` is the name of a drill, or a folder.
 fn evidence_server(name: &str, evidence: &str) -> ServerConfig {
     ServerConfig {
         name: name.to_owned(),
         command: env!("CARGO_BIN_EXE_tarsy").to_owned(),
         args: vec!["evidence-server".to_owned(), evidence.to_owned()],
         env: BTreeMap::new(),
-        tool_timeout: PATIENCE,
+        tool_timeout: TEST_TIMEOUT,
         read_only: Vec::new(),
         allowed: Vec::new(),
         tools: None,
@@ -103,7 +102,7 @@ fn call(tool: &str, arguments: &str) -> ToolCall {
 }
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("took too long")
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("took too long")
 }
 
 fn content(reply: ToolReply) -> (String, bool) {
@@ -142,10 +141,10 @@ async fn only_read_only_tools_are_offered_sorted_by_name() {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_without_secrets_and_counted() {
+async fn a_call_is_answered_without_secrets_and_recorded_once() {
     let bench = Bench::drill();
     let call = call("drill.describe_pod", POD);
-    let (reply, gates) = tokio::join!(within(bench.servers.call(&call, 8_000, PATIENCE)), bench.open_two_gates());
+    let (reply, gates) = tokio::join!(within(bench.servers.call(&call, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(!is_error);
     assert!(text.contains("OOMKilled") && text.contains("DB_PASSWORD:           [masked]"), "{text}");
@@ -157,10 +156,10 @@ async fn a_call_is_answered_without_secrets_and_counted() {
 }
 
 #[tokio::test]
-async fn a_failing_tool_and_a_wrong_call_are_answers() {
+async fn a_failing_tool_and_an_invalid_call_are_answers() {
     let bench = Bench::look("disk on fire", Mask::default());
     let ask = async |tool: &str, arguments: &str| {
-        content(within(bench.servers.call(&call(tool, arguments), 100, PATIENCE)).await)
+        content(within(bench.servers.call(&call(tool, arguments), 100, TEST_TIMEOUT)).await)
     };
     assert_eq!(ask("drill.look", r#"{"what":"fail"}"#).await, ("disk on fire".to_owned(), true));
     assert_eq!(ask("drill.look", "").await, ("disk on fire".to_owned(), false));
@@ -171,10 +170,10 @@ async fn a_failing_tool_and_a_wrong_call_are_answers() {
 }
 
 #[tokio::test]
-async fn arguments_without_a_recorded_answer_are_told_what_exists() {
+async fn the_answer_to_unknown_arguments_lists_the_recorded_ones() {
     let bench = Bench::drill();
     let call = call("drill.describe_pod", r#"{"namespace":"checkout","pod":"other"}"#);
-    let (reply, _) = tokio::join!(within(bench.servers.call(&call, 8_000, PATIENCE)), bench.open_two_gates());
+    let (reply, _) = tokio::join!(within(bench.servers.call(&call, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(is_error && text.contains("pod = \"checkout-7d9f8b6c5-x2x9p\""), "{text}");
     bench.servers.close().await;
@@ -183,18 +182,18 @@ async fn arguments_without_a_recorded_answer_are_told_what_exists() {
 #[tokio::test]
 async fn a_call_that_takes_too_long_has_no_answer_and_the_next_one_works() {
     let bench = Bench::look("here", Mask::default());
-    // The process runs before the clock of the short call does.
+    // Starts the process, so that the short timeout covers only the call.
     within(bench.servers.list(&["drill".to_owned()])).await;
     let hang = call("drill.look", r#"{"what":"hang"}"#);
     let reply = within(bench.servers.call(&hang, 100, Duration::from_millis(50))).await;
     assert_eq!(reply, ToolReply::NoAnswer { error: "drill.look: no answer within 50 ms".to_owned(), timeout: true });
-    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, PATIENCE)).await;
+    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
     assert_eq!(content(reply), ("here".to_owned(), false));
     bench.servers.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_leaves_it_without_an_answer_and_is_started_again() {
+async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again() {
     let bench = Bench::drill();
     let look = call("drill.describe_pod", POD);
     let dying = async {
@@ -202,7 +201,7 @@ async fn a_server_that_dies_in_a_call_leaves_it_without_an_answer_and_is_started
         assert!(line.starts_with("tool-describe_pod-start "));
         stream.write_all(b"fail\n").await.unwrap();
     };
-    let (reply, ()) = tokio::join!(within(bench.servers.call(&look, 8_000, PATIENCE)), dying);
+    let (reply, ()) = tokio::join!(within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)), dying);
     assert_eq!(
         reply,
         ToolReply::NoAnswer {
@@ -210,14 +209,14 @@ async fn a_server_that_dies_in_a_call_leaves_it_without_an_answer_and_is_started
             timeout: false
         }
     );
-    let (reply, _) = tokio::join!(within(bench.servers.call(&look, 8_000, PATIENCE)), bench.open_two_gates());
+    let (reply, _) = tokio::join!(within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
     assert!(content(reply).0.contains("OOMKilled"));
-    // One line each: nothing was sent a second time behind the caller's back.
+    // One line per call: the client has sent no call twice.
     assert_eq!(bench.calls().len(), 2);
     bench.servers.close().await;
 }
 
-/// Where the system does not tell, the signal is taken for obeyed.
+/// Whether every thread is stopped. True where the system has no `/proc`.
 fn is_stopped(pid: rustix::process::Pid) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero().get()));
     let mut stats =
@@ -226,7 +225,7 @@ fn is_stopped(pid: rustix::process::Pid) -> bool {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
+async fn a_server_that_hangs_is_replaced_for_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let pids = folder.path().join("pids");
     let mut config = evidence_server("drill", "oom-killed");
@@ -235,7 +234,7 @@ async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
         vec!["-c".to_owned(), format!("echo $$ >> {}; exec {server} {}", pids.display(), config.args.join(" "))];
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
     let look = call("drill.describe_pod", POD);
-    content(within(servers.call(&look, 8_000, PATIENCE)).await);
+    content(within(servers.call(&look, 8_000, TEST_TIMEOUT)).await);
 
     let pid = std::fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
@@ -243,7 +242,7 @@ async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
     eventually("every thread of the server has stopped", async || is_stopped(pid)).await;
     let reply = within(servers.call(&look, 8_000, Duration::from_millis(50))).await;
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: true, .. }), "{reply:?}");
-    content(within(servers.call(&look, 8_000, PATIENCE)).await);
+    content(within(servers.call(&look, 8_000, TEST_TIMEOUT)).await);
     assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 2);
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     servers.close().await;
@@ -253,18 +252,18 @@ async fn a_server_that_hangs_altogether_is_replaced_for_the_next_call() {
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let bench = Bench::drill();
     let look = call("drill.describe_pod", POD);
-    let calling = bench.servers.call(&look, 8_000, PATIENCE);
+    let calling = bench.servers.call(&look, 8_000, TEST_TIMEOUT);
     let (mut stream, _) = tokio::select! {
         reply = calling => panic!("answered through a closed gate: {reply:?}"),
         arrived = bench.at_gate() => arrived,
     };
-    // The server leaves the gate: its end of the connection closes.
+    // The server cancels the call, so its end of the gate's connection closes.
     assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
     bench.servers.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_start_offers_nothing_and_is_not_sent_to() {
+async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
     let mut missing = evidence_server("missing", "oom-killed");
     missing.command = "/no/such/program".to_owned();
     let mute = evidence_server("mute", "no-such-drill");
@@ -274,14 +273,14 @@ async fn a_server_that_does_not_start_offers_nothing_and_is_not_sent_to() {
     let Listing { tools, unavailable } = within(servers.list(&names)).await;
     assert_eq!(tools, []);
     assert_eq!(unavailable.iter().map(|server| server.server.as_str()).collect::<Vec<_>>(), names);
-    assert!(unavailable[1].why.starts_with("mcp server \"mute\" does not speak: "), "{unavailable:?}");
+    assert!(unavailable[1].why.starts_with("mcp server \"mute\": protocol error: "), "{unavailable:?}");
     for (tool, fault) in [
         ("missing.look", "mcp server \"missing\" does not start: /no/such/program: "),
-        ("mute.look", "mcp server \"mute\" does not speak: "),
+        ("mute.look", "mcp server \"mute\": protocol error: "),
         ("unknown.look", "there is no mcp server \"unknown\""),
         ("nodot", "there is no mcp server \"nodot\""),
     ] {
-        match within(servers.call(&call(tool, "{}"), 100, PATIENCE)).await {
+        match within(servers.call(&call(tool, "{}"), 100, TEST_TIMEOUT)).await {
             ToolReply::NotSent { error } => assert!(error.starts_with(fault), "{error}"),
             reply @ (ToolReply::Answered { .. } | ToolReply::NoAnswer { .. }) => panic!("{reply:?}"),
         }
@@ -293,7 +292,7 @@ async fn a_server_that_does_not_start_offers_nothing_and_is_not_sent_to() {
 async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
     let text: String = (1..=2_000).map(|line| format!("line {line}\n")).collect();
     let bench = Bench::look(&text, Mask::default());
-    match within(bench.servers.call(&call("drill.look", "{}"), 300, PATIENCE)).await {
+    match within(bench.servers.call(&call("drill.look", "{}"), 300, TEST_TIMEOUT)).await {
         ToolReply::Answered { content, full: Some(full), bytes, is_error: false } => {
             assert_eq!((full.as_str(), bytes), (text.as_str(), text.len() as u64));
             assert!(content.len() <= 990, "{}", content.len());
@@ -310,16 +309,16 @@ async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
 }
 
 #[tokio::test]
-async fn a_configured_value_leaves_no_trace() {
+async fn a_configured_secret_is_masked_in_results() {
     let mask = Mask::new(["correct horse".to_owned()]);
     let bench = Bench::look("it says correct horse twice: correct horse", mask);
-    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, PATIENCE)).await;
+    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
     assert_eq!(content(reply), ("it says [masked] twice: [masked]".to_owned(), false));
     bench.servers.close().await;
 }
 
 #[tokio::test]
-async fn a_server_ends_with_its_input_even_in_the_middle_of_a_call() {
+async fn a_server_ends_with_its_input_even_during_a_call() {
     let folder = tempfile::tempdir().unwrap();
     let gates = UnixListener::bind(folder.path().join("gates")).unwrap();
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_tarsy"))
@@ -349,22 +348,25 @@ async fn a_server_ends_with_its_input_even_in_the_middle_of_a_call() {
 async fn the_children_end_when_the_worker_stops() {
     let bench = Bench::drill();
     let look = call("drill.describe_pod", POD);
-    let ask = bench.servers.call(&look, 8_000, PATIENCE);
+    let ask = bench.servers.call(&look, 8_000, TEST_TIMEOUT);
     let stop = async {
         let (mut stream, _) = bench.at_gate().await;
         bench.shutdown.cancel();
-        // The child is gone: its end of the gate's connection closes.
+        // The child exits, so its end of the gate's connection closes.
         assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
     };
     let (reply, ()) = tokio::join!(within(ask), stop);
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: false, .. }), "{reply:?}");
     within(bench.servers.close()).await;
-    let reply = within(bench.servers.call(&look, 8_000, PATIENCE)).await;
-    assert_eq!(reply, ToolReply::NotSent { error: "mcp server \"drill\" does not speak: the worker stops".to_owned() });
+    let reply = within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)).await;
+    assert_eq!(
+        reply,
+        ToolReply::NotSent { error: "mcp server \"drill\": protocol error: the worker is stopping".to_owned() }
+    );
 }
 
 #[test]
-fn a_server_whose_name_breaks_tool_names_is_refused() {
+fn a_server_name_that_cannot_be_part_of_tool_names_is_refused() {
     let shutdown = CancellationToken::new();
     let start = |names: &[&str]| {
         let configs = names.iter().map(|name| evidence_server(name, "oom-killed")).collect();
@@ -386,7 +388,7 @@ async fn a_server_does_not_see_the_environment_of_the_worker() {
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
     assert_eq!(within(servers.list(&["nosy".to_owned()])).await.tools, []);
     let seen = std::fs::read_to_string(seen).unwrap();
-    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the test has to have something to hide");
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the test needs a variable that has to be hidden");
     assert!(seen.contains("GIVEN=yes\n") && seen.contains("PATH=") && !seen.contains("CARGO_MANIFEST_DIR"), "{seen}");
     servers.close().await;
 }

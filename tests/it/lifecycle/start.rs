@@ -200,6 +200,6 @@ async fn an_llm_service_that_other_machines_can_reach_says_so() {
     for (listen, warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", listen], &[]);
         service.ready().await;
-        assert_eq!(service.log().contains("asks no caller who it is"), warned, "{}", service.log());
+        assert_eq!(service.log().contains("has no authentication"), warned, "{}", service.log());
     }
 }

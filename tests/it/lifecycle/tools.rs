@@ -1,4 +1,4 @@
-//! MCP servers that are unavailable, busy, or change: what becomes of the alerts that need their tools.
+//! Alerts whose MCP servers are unavailable or busy, or change their tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/one_at_a_time.sh");
-const PATIENCE: Duration = Duration::from_secs(60);
-/// What an alert contains whose recording calls the tool that waits.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// Selects the recording that calls the tool `wait`.
 const MARK: &str = "BusyServer";
 const RECORDING: &str = "name: busy\nmatch: BusyServer\nprovider_state: true\nanswers:\n  \
     - chunks: [{call: {tool: slow.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: it was busy.\"}]\n";
 
-/// A server that does one thing at a time.
+/// A server that handles one request at a time.
 struct OneAtATime {
     folder: tempfile::TempDir,
 }
@@ -51,7 +51,7 @@ impl OneAtATime {
         std::fs::write(self.file("tools"), serde_json::to_string(&tools).unwrap()).unwrap();
     }
 
-    /// How often it was asked for its tools.
+    /// The number of requests for the list of tools.
     fn listed(&self) -> usize {
         self.requests().matches("\"tools/list\"").count()
     }
@@ -60,8 +60,8 @@ impl OneAtATime {
         std::fs::read_to_string(self.file("requests")).unwrap()
     }
 
-    /// Ends the call that waits.
-    async fn go_on(&self) {
+    /// Ends the waiting call.
+    async fn finish_call(&self) {
         tokio::fs::write(self.file("go"), "go\n").await.unwrap();
     }
 
@@ -80,7 +80,7 @@ impl OneAtATime {
             command: "sh".to_owned(),
             args: self.args(),
             env: BTreeMap::new(),
-            tool_timeout: PATIENCE,
+            tool_timeout: TEST_TIMEOUT,
             read_only: Vec::new(),
             allowed: Vec::new(),
             tools: None,
@@ -92,13 +92,13 @@ impl OneAtATime {
 }
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("took too long")
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("took too long")
 }
 
 async fn call(servers: &Servers, tool: &str) -> ToolReply {
     let tool = format!("slow.{tool}");
     let call = ToolCall { id: "1".to_owned(), tool, arguments: "{}".to_owned(), read_only: true };
-    within(Box::pin(servers.call(&call, 1_000, PATIENCE))).await
+    within(Box::pin(servers.call(&call, 1_000, TEST_TIMEOUT))).await
 }
 
 async fn offered(servers: &Servers) -> Vec<String> {
@@ -126,14 +126,14 @@ async fn a_server_lists_its_tools_once_and_again_after_a_change_or_a_crash() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_with_a_call_still_offers_what_it_listed() {
+async fn a_busy_server_still_offers_the_tools_that_it_listed_before() {
     let server = OneAtATime::new(&["wait"]);
     let servers = server.start();
     offered(&servers).await;
     let asked = async {
         eventually("the call has arrived", async || server.requests().contains("\"wait\"")).await;
         assert_eq!(offered(&servers).await, ["slow.wait"]);
-        server.go_on().await;
+        server.finish_call().await;
     };
     tokio::join!(call(&servers, "wait"), asked);
     assert_eq!(server.listed(), 1);
@@ -147,7 +147,7 @@ async fn a_too_large_answer_fails_at_once_and_the_next_call_is_answered() {
     offered(&servers).await;
     for _ in 0..2 {
         let ToolReply::Answered { content, is_error: true, .. } = call(&servers, "large").await else {
-            panic!("it was sent and it was answered")
+            panic!("the answer was not turned into an error")
         };
         assert!(content.starts_with("the answer is too large: 17825"), "{content}");
         assert!(content.ends_with(" bytes, and at most 16777216 are read. Ask for less."), "{content}");
@@ -188,8 +188,8 @@ async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_bus
         let seen = timeline(&system, alert).await;
         assert_eq!(seen.last().unwrap().event_type, EventType::Joined);
     }
-    assert_eq!(server.listed(), 1, "who joins needs no tools");
-    server.go_on().await;
+    assert_eq!(server.listed(), 1, "a joining alert needs no tools");
+    server.finish_call().await;
     assert_eq!(timeline(&system, first).await.last().unwrap().event_type, EventType::SessionCompleted);
 }
 
@@ -211,8 +211,8 @@ async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_ale
     assert!(metric(&address, "tarsy_tool_server_waits_total", "").await >= 1.0);
     assert!((metric(&address, "tarsy_sessions_without_tools_total", "").await - 1.0).abs() < f64::EPSILON);
     let sql = format!("SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'", first.0);
-    let told = system.database.text(&sql);
-    assert!(told.contains("could not be reached, so none of their tools can be called: slow."), "{told}");
+    let prompt = system.database.text(&sql);
+    assert!(prompt.contains("could not be reached, so none of their tools can be called: slow."), "{prompt}");
     let mut watch = system.tarsy("watch", &["watch", &first.to_string()]);
     let (_, shown) = watch.finished().await;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -221,7 +221,7 @@ async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_ale
     std::fs::remove_file(server.file("down")).unwrap();
     let second = publish(&system, body).await;
     let seen = timeline(&system, second).await;
-    assert_eq!(seen[0].content, "Investigation started", "the first one does not answer for it");
+    assert_eq!(seen[0].content, "Investigation started", "the first session does not cover this alert");
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let third = publish(&system, body).await;
     assert_eq!(timeline(&system, third).await[0].metadata["joined_session_id"], second.to_string());

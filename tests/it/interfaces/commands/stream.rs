@@ -106,7 +106,7 @@ async fn an_error_chunk_is_the_error_event_and_a_line_that_is_no_chunk_is_named(
 
     let wrong = b"{\"text\":{\"content\":\"a\"}}\n\n{\"txt\":{}}\n";
     let ran = run_with(&[], &["inspect", "stream", "--controller", "react"], wrong).await.exits(1);
-    let start = "tarsy: standard input: line 3: no GenerateResponse: unrecognized field name 'txt'";
+    let start = "tarsy: standard input: line 3: not a GenerateResponse: unrecognized field name 'txt'";
     assert!(ran.out.is_empty() && ran.err.starts_with(start), "{ran:#?}");
     run_with(&[], &["inspect", "stream"], b"").await.exits(2);
     run_with(&[], &["inspect", "stream", "--controller", "synthesis", "/no/such/file"], b"").await.exits(1);

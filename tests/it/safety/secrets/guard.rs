@@ -1,4 +1,4 @@
-//! What a role keeps from other processes of its own user.
+//! Other processes of the same user cannot read the environment of a role.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use crate::support::process::TARSY;
 use crate::support::wait::eventually;
 
-/// A user without rights, where the tests run as one that may become it.
+/// A user without rights, for tests that run as root.
 const OTHER: u32 = 65_534;
 
-/// A command as a user who is not root: root reads everything.
+/// A command of a user who is not root, because root can read everything.
 fn as_user(program: &str) -> Command {
     let mut command = Command::new(program);
     if rustix::process::geteuid().is_root() {
@@ -29,8 +29,8 @@ impl Drop for Ended {
 }
 
 #[tokio::test]
-async fn a_process_of_the_same_user_reads_no_environment_of_a_role() {
-    // Elsewhere the other user may not reach the program.
+async fn a_process_of_the_same_user_cannot_read_the_environment_of_a_role() {
+    // The other user may have no access to the program in its own folder.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let program = folder.path().join("tarsy");
     std::fs::copy(TARSY, &program).unwrap();
@@ -47,7 +47,7 @@ async fn a_process_of_the_same_user_reads_no_environment_of_a_role() {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = Ended(command.spawn().unwrap());
         let environment = format!("/proc/{}/environ", child.0.id());
-        // The files of a process that cannot be dumped belong to root: proc(5).
+        // If a process cannot be dumped, its files in /proc belong to root: proc(5).
         eventually("the role guards itself", async || {
             std::fs::metadata(&environment).is_ok_and(|file| file.uid() == 0)
         })
@@ -58,5 +58,8 @@ async fn a_process_of_the_same_user_reads_no_environment_of_a_role() {
     let mut plain = as_user("/bin/sleep");
     let plain = Ended(plain.arg("60").env_clear().env("MY_API_KEY", "s3cret").spawn().unwrap());
     let read = as_user("/bin/cat").arg(format!("/proc/{}/environ", plain.0.id())).output().unwrap();
-    assert!(read.status.success(), "any other process can be read, so the test can fail: {read:?}");
+    assert!(
+        read.status.success(),
+        "the environment of another process must be readable, or this test could not fail: {read:?}"
+    );
 }

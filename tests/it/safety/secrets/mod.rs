@@ -1,4 +1,4 @@
-//! Secrets on their way through everything: they come in by every port, and none is left anywhere.
+//! Secrets enter the system by every port, and none is left in anything that it stores or writes.
 
 mod guard;
 
@@ -18,10 +18,10 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::tap::Tap;
 use crate::support::wait::eventually;
 
-/// Known to the process, and of no form that any pattern knows.
+/// A value that the configuration names as a secret, and that no pattern matches.
 const KNOWN: &str = "plain.words.of.the.operator";
 
-/// The seeds that the mask knows on their own. Those that it does not are the business of its own tests.
+/// The seeds that the mask recognises without context. The tests of the mask cover the others.
 fn known_seeds() -> Vec<Seed> {
     let mask = Mask::default();
     let is_known = |seed: &Seed| {
@@ -31,14 +31,14 @@ fn known_seeds() -> Vec<Seed> {
         forms.iter().all(|form| seed.shown_in(&mask.apply(form)).is_none())
     };
     let alone: Vec<Seed> = seeds().into_iter().filter(is_known).collect();
-    // And where one stands behind the other.
+    // They also have to be recognised one after the other.
     let samples = json!({"samples": texts(&alone)}).to_string();
     let together = [markdown(&alone), samples.clone(), json!({"event": samples}).to_string(), format!("{samples:?}")];
     let together = together.map(|text| mask.apply(&text).into_owned());
     alone.into_iter().filter(|seed| together.iter().all(|text| seed.shown_in(text).is_none())).collect()
 }
 
-/// Those that stand on one line of a header, also behind the words of a fault.
+/// The seeds that fit into a header, and that are recognised in an error text about this header.
 fn of_headers(seeds: &[Seed]) -> Vec<&Seed> {
     let mask = Mask::default();
     let fits = |seed: &&Seed| {
@@ -53,14 +53,14 @@ fn texts(seeds: &[Seed]) -> Vec<String> {
     seeds.iter().map(|seed| seed.text.clone()).chain([format!("it is {KNOWN} there")]).collect()
 }
 
-/// One block for each, as a model writes them. A recording takes `[[` for a citation.
+/// One code block per seed, as models write them. `[[` is split, because it would be a citation in a recording.
 fn markdown(seeds: &[Seed]) -> String {
     let block =
         |text: String| format!("It printed:\n\n```text\n{}\n```\n\nThen it ended.\n\n", text.replace("[[", "[ ["));
     texts(seeds).into_iter().map(block).collect()
 }
 
-/// A model that repeats every secret in everything that it can say, behind an error of its provider that does so, too.
+/// A model that repeats every secret in each kind of content, after a provider error that contains them, too.
 fn transcript(seeds: &[Seed]) -> String {
     let found = texts(seeds);
     let call = |tool: &str| json!({"call": {"tool": format!("leak.{tool}"), "arguments": {"samples": found}}});
@@ -78,7 +78,7 @@ fn transcript(seeds: &[Seed]) -> String {
     json!({"name": "leak", "match": "KubeLeak", "answers": [first, last]}).to_string()
 }
 
-/// Tools whose descriptions, schemas, results and errors are full of them.
+/// Tools whose descriptions, schemas, results and errors contain every secret.
 fn evidence(folder: &std::path::Path, seeds: &[Seed]) {
     let properties: serde_json::Map<String, Value> =
         texts(seeds).into_iter().zip(0..).map(|(text, n)| (format!("p{n}"), json!({"description": text}))).collect();
@@ -105,11 +105,11 @@ fn config(system: &TestSystem) -> String {
     .to_string()
 }
 
-/// What is written and sent, by where it was found.
+/// All that the system wrote and sent, by its origin.
 struct Traces(Vec<(&'static str, String)>);
 
 impl Traces {
-    /// Each secret that is there in clear, also within JSON or JSON within JSON, with its place.
+    /// Every secret in plain text, also within JSON or JSON within JSON, with its origin.
     fn of(&self, seeds: &[&Seed]) -> BTreeSet<String> {
         let unescaped = |text: &str| {
             text.replace("\\\\", "\u{0}").replace("\\\"", "\"").replace("\\n", "\n").replace('\u{0}', "\\")
@@ -130,7 +130,7 @@ impl Traces {
     }
 }
 
-/// What stands around a text, where it is.
+/// The text around the first occurrence of a secret.
 fn excerpt(text: &str, secret: &str) -> Option<String> {
     let at = text.find(secret)?;
     let (before, after) = (text.get(..at)?, text.get(at..)?);
@@ -151,7 +151,7 @@ fn dump(system: &TestSystem) -> String {
     tables.split(' ').map(rows).collect()
 }
 
-/// All of a stream: subjects, headers if asked for, bodies.
+/// All messages of a stream.
 async fn stream(system: &TestSystem, name: &str) -> Vec<async_nats::jetstream::message::StreamMessage> {
     let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream(name).await.unwrap();
@@ -175,7 +175,7 @@ async fn publish(system: &TestSystem, headers: Value, body: &str) -> SessionId {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_metric() {
+async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
     let seeds = known_seeds();
     let in_headers = of_headers(&seeds);
     assert!(seeds.len() >= 300 && in_headers.len() >= 100, "{} {}", seeds.len(), in_headers.len());
@@ -219,7 +219,11 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
     let letters = stream(&system, "TARSY_DEAD_LETTERS").await;
     assert_eq!(letters.len(), in_headers.len());
     let is_raw = |seed: &&&Seed| letters.iter().any(|letter| letter.payload == seed.text);
-    assert_eq!(in_headers.iter().filter(is_raw).count(), letters.len(), "a dead letter is queued again as it came");
+    assert_eq!(
+        in_headers.iter().filter(is_raw).count(),
+        letters.len(),
+        "a dead letter keeps its body, so that it can be queued again"
+    );
     let details = letters.iter().map(|letter| letter.headers.get("Tarsy-Dead-Detail").unwrap().as_str());
     let events = stream(&system, "TARSY_TIMELINE").await.into_iter();
     let list = ["dead-letters", "list", "--json", "--limit", "1000"];
@@ -240,12 +244,12 @@ async fn secrets_that_come_in_by_every_port_are_in_no_dump_stream_log_prompt_or_
         [("dump", "KubeLeak"), ("prompts", "KubeLeak"), ("live text", "Then it ended"), ("timeline", "[masked]")]
     {
         let (_, text) = traces.0.iter().find(|(name, _)| *name == place).unwrap();
-        assert!(text.contains(holds), "{place} is not what it should be");
+        assert!(text.contains(holds), "{place} lacks {holds}");
     }
     let all: Vec<&Seed> = seeds.iter().collect();
     assert_eq!(traces.of(&all), BTreeSet::new());
     assert!(!traces.0.iter().any(|(_, text)| text.contains("w0rd-0f-the-runb00k")));
     let sent = std::fs::read_to_string(system.file("tool_calls")).unwrap();
-    assert!(sent.contains(KNOWN), "a tool is sent what the model wrote");
+    assert!(sent.contains(KNOWN), "a tool gets the arguments as the model wrote them");
     assert_eq!(system.database.number("SELECT count(*) FROM alerts WHERE raw IS NOT NULL"), 0);
 }

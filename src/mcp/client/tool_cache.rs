@@ -1,0 +1,168 @@
+//! Caches the tools that a server offers, for as long as its connection lives.
+//!
+//! Many servers handle one request at a time, and an alert must not wait for a list of tools behind a long call. So the
+//! list is requested once per connection, again after the server announces a change, and in the background when it is
+//! older than some minutes. A task of its own requests the list: an alert waits for it only for a short time, and a server
+//! that starts slowly still has time to finish.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::offer::offer;
+use super::server::Server;
+use super::{ConnectionContext, masked};
+use crate::investigation::plan::ToolSpec;
+use crate::mcp::Error;
+
+/// An older list is requested again, unless the server is busy.
+const MAX_AGE: Duration = Duration::from_secs(300);
+/// The pause after a failed request for the list.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// The longest time that an alert waits for a list.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+type Tools = Arc<[ToolSpec]>;
+
+/// The cached tools of one server.
+#[derive(Debug, Default)]
+pub(super) struct ToolCache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<CachedList>,
+    last_failure: Option<Failure>,
+    /// The request in flight; `true` when it has ended.
+    request: Option<watch::Receiver<bool>>,
+}
+
+#[derive(Clone, Debug)]
+struct CachedList {
+    tools: Tools,
+    connection: Weak<Connection>,
+    listed_at: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Failure {
+    at: Instant,
+    reason: String,
+}
+
+/// How a lookup continues.
+enum Lookup {
+    Found(Tools),
+    Failed(String),
+    Wait(watch::Receiver<bool>),
+}
+
+impl ToolCache {
+    /// The offered tools, sorted by name, or the reason why they are unavailable. Takes ten seconds at most.
+    pub(super) async fn get(&self, server: &Arc<Server>, context: &Arc<ConnectionContext>) -> Result<Tools, String> {
+        let mut ended = match self.lookup(server, context) {
+            Lookup::Found(tools) => return Ok(tools),
+            Lookup::Failed(reason) => return Err(reason),
+            Lookup::Wait(ended) => ended,
+        };
+        // An aborted request ends as well, without a list.
+        let waited = tokio::time::timeout(MAX_WAIT, ended.wait_for(|ended| *ended)).await;
+        let state = self.state();
+        if let Some(last) = state.last.as_ref().filter(|last| last.live_connection().is_some()) {
+            return Ok(Arc::clone(&last.tools));
+        }
+        Err(match (&state.last_failure, waited) {
+            (_, Err(_)) => format!("mcp server {:?}: no list of tools within {MAX_WAIT:?}", server.config.name),
+            (Some(failure), Ok(_)) => failure.reason.clone(),
+            (None, Ok(_)) => format!("mcp server {:?} is being stopped", server.config.name),
+        })
+    }
+
+    fn lookup(&self, server: &Arc<Server>, context: &Arc<ConnectionContext>) -> Lookup {
+        let mut state = self.state();
+        let live = state.last.as_ref().and_then(|last| Some((last.clone(), last.live_connection()?)));
+        if let Some((last, connection)) = &live {
+            let is_due = last.listed_at.elapsed() >= MAX_AGE && !connection.is_busy();
+            if !connection.tools_changed() {
+                if is_due && !state.has_request() && state.recent_failure().is_none() {
+                    state.request = Some(request(server, context));
+                }
+                return Lookup::Found(Arc::clone(&last.tools));
+            }
+        }
+        if state.has_request()
+            && let Some(ended) = &state.request
+        {
+            return Lookup::Wait(ended.clone());
+        }
+        match (state.recent_failure(), live) {
+            (Some(_), Some((last, _))) => Lookup::Found(last.tools),
+            (Some(failure), None) => Lookup::Failed(failure.reason.clone()),
+            (None, _) => Lookup::Wait(state.request.insert(request(server, context)).clone()),
+        }
+    }
+
+    fn store(&self, tools: Tools, connection: &Arc<Connection>) {
+        let mut state = self.state();
+        state.last = Some(CachedList { tools, connection: Arc::downgrade(connection), listed_at: Instant::now() });
+        state.last_failure = None;
+    }
+
+    fn store_failure(&self, reason: String) {
+        self.state().last_failure = Some(Failure { at: Instant::now(), reason });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether a request is in flight. Its sender is dropped when it ends.
+    fn has_request(&self) -> bool {
+        self.request.as_ref().is_some_and(|ended| ended.has_changed().is_ok())
+    }
+
+    fn recent_failure(&self) -> Option<&Failure> {
+        self.last_failure.as_ref().filter(|failure| failure.at.elapsed() < RETRY_DELAY)
+    }
+}
+
+impl CachedList {
+    /// The connection that the list came from, if it is still open.
+    fn live_connection(&self) -> Option<Arc<Connection>> {
+        self.connection.upgrade().filter(|connection| connection.is_open())
+    }
+}
+
+/// Requests the list in a task of its own, which ends when the context shuts down. The channel closes with the task.
+fn request(server: &Arc<Server>, context: &Arc<ConnectionContext>) -> watch::Receiver<bool> {
+    let (ended, receiver) = watch::channel(false);
+    let (server, context) = (Arc::clone(server), Arc::clone(context));
+    context.tasks.clone().spawn(async move {
+        let listing = context.shutdown.run_until_cancelled(list(&server, &context));
+        let Some(listed) = listing.await else { return };
+        match &listed {
+            Ok((tools, connection)) => server.tools.store(Arc::clone(tools), connection),
+            Err(error) => {
+                let error = masked(&context, &error.to_string());
+                tracing::warn!(server = server.config.name, error, "mcp server tools unavailable");
+                server.tools.store_failure(error);
+            }
+        }
+        ended.send_replace(true);
+    });
+    receiver
+}
+
+async fn list(server: &Server, context: &ConnectionContext) -> Result<(Tools, Arc<Connection>), Error> {
+    let connection = server.connection(context).await?;
+    // Cleared before the request, because a change after the request makes its answer outdated.
+    connection.clear_tools_changed();
+    let tools = connection.list_tools(&server.config.name).await.inspect_err(|_| server.discard(&connection))?;
+    Ok((offer(&server.config, tools, &context.mask).into(), connection))
+}
