@@ -1,46 +1,42 @@
-//! What an alert is, once it is understood.
+//! The normalised alert: type, severity, status, fingerprint and text.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A normalised alert: one delivery, one value, however many alerts a webhook bundles.
+/// A normalised alert. A webhook with several alerts is one value, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     /// `alertmanager`, `grafana`, `json` or `text`.
     pub source: String,
-    /// What chains are chosen by.
+    /// Chains are chosen by it.
     pub alert_type: String,
     /// For people: the alert's name and what it is about.
     pub title: String,
-    /// How bad it is, as the body says; how it was queued where the body says nothing.
+    /// From the body; otherwise from the priority of its queue.
     pub severity: Severity,
-    /// Whether anything of it still fires.
+    /// Firing if one of its alerts is.
     pub status: AlertStatus,
-    /// What makes two alerts the same: `<form>@<end of the subject>:<what was said>`.
+    /// The same for repetitions of an alert: `<form>@<end of the subject>:<key>`.
     pub fingerprint: String,
-    /// What fires in it, a hash for each alert of a group. A cooldown answers only for an alert whose members the
-    /// investigated one had all of. Empty when nothing fires, and for a question.
+    /// A hash for each firing alert of a group. A cooldown covers only an alert all of whose members belonged to the
+    /// investigated one. Empty when no alert fires, and for a question.
     pub members: Vec<Uuid>,
-    /// A page that says what to do about it.
+    /// A page with instructions for this alert.
     pub runbook_url: Option<String>,
-    /// What the investigation sees: cleaned, masked text.
+    /// The text that the investigation sees, cleaned and masked.
     pub text: String,
 }
 
-/// How bad an alert is.
+/// The severity of an alert, from the least to the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Can wait.
     Low,
-    /// The default.
     #[default]
     Normal,
-    /// Soon.
     High,
-    /// Now.
     Critical,
 }
 
@@ -76,8 +72,13 @@ impl FromStr for Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertStatus {
-    /// It does.
     Firing,
-    /// All of it is over.
     Resolved,
+}
+
+impl AlertStatus {
+    /// The status of a producer's word: `resolved` in any case, otherwise firing.
+    pub fn of_word(word: &str) -> Self {
+        if word.eq_ignore_ascii_case("resolved") { Self::Resolved } else { Self::Firing }
+    }
 }

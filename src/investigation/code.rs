@@ -1,36 +1,36 @@
-//! Code in Markdown: fences and words between backticks.
+//! Code in Markdown: fences, and spans between backticks.
 
 use std::collections::HashMap;
 
 use super::react::is_blank;
 
-/// Signs in a row that make a fence.
-pub(super) const FENCE: usize = 3;
+/// Minimum length of a fence.
+pub(super) const MIN_FENCE_LENGTH: usize = 3;
 
-/// The signs of a fence.
+/// The mark of a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) sign: char,
     pub(super) length: usize,
 }
 
-/// The fence that a line begins.
+/// The fence that a line opens.
 pub(super) fn fence(line: &str) -> Option<Mark> {
     let line = line.trim_start_matches(is_blank);
     let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
     let words = line.trim_start_matches(sign);
     let length = line.len() - words.len();
-    // Backticks that end in their line are a word set as code.
-    (length >= FENCE && (sign == '~' || !words.contains('`'))).then_some(Mark { sign, length })
+    // Backticks that are closed in the same line are a code span.
+    (length >= MIN_FENCE_LENGTH && (sign == '~' || !words.contains('`'))).then_some(Mark { sign, length })
 }
 
-/// Whether a line ends a fence.
+/// Whether a line closes a fence.
 pub(super) fn ends(line: &str, mark: Mark) -> bool {
     let line = line.trim_matches(is_blank);
     line.len() >= mark.length && line.trim_start_matches(mark.sign).is_empty()
 }
 
-/// Places in a line that are set as code: `` `Action: a.b` ``. Asked for from left to right.
+/// The code spans of a line, as `` `Action: a.b` ``. Queries have to go from left to right.
 #[derive(Debug)]
 pub(super) struct CodeSpans {
     /// From its first backtick to its last one, in order.
@@ -62,7 +62,7 @@ impl CodeSpans {
         Self { spans, next: 0 }
     }
 
-    /// Whether `from` to `to` is set as code with more behind it.
+    /// Whether `from..to` is inside of a code span that goes on after it.
     pub(super) fn contain(&mut self, from: usize, to: usize) -> bool {
         while self.spans.get(self.next).is_some_and(|(_, end)| *end <= from) {
             self.next += 1;

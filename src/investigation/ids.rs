@@ -1,4 +1,4 @@
-//! The ids of the domain, as types that cannot be mixed up.
+//! The ids of the domain, each with a type of its own.
 
 use std::fmt;
 
@@ -28,26 +28,26 @@ macro_rules! id {
 }
 
 id! {
-    /// One alert and, if it opens one, its investigation. A UUIDv7: sorting by id is sorting by time.
+    /// An alert and the session that it opens. A UUIDv7: the order of ids is the order of time.
     SessionId
 }
 id! {
-    /// One agent's run in one stage of a session. Derived, so creating it twice creates the same one.
+    /// One agent's run in one stage of a session. Derived from session, stage and agent.
     ExecutionId
 }
 id! {
-    /// One worker process. A restarted process is another worker.
+    /// A worker process. A restarted process is another worker.
     WorkerId
 }
 
 impl SessionId {
-    /// Parses an id that a producer chose. `None` unless it is a UUIDv7.
+    /// Parses an id of a producer; `None` unless it is a UUIDv7.
     pub fn parse(text: &str) -> Option<Self> {
         let id = Uuid::try_parse(text.trim()).ok()?;
         (id.get_version_num() == 7).then_some(Self(id))
     }
 
-    /// The id of an alert that came without one: the same for every delivery of the same message.
+    /// The id of an alert that was published without one: the same for every delivery of the message.
     ///
     /// `stored_at_ms` is the stream's timestamp in Unix milliseconds.
     pub fn of_delivery(stream: &str, sequence: u64, stored_at_ms: u64) -> Self {
@@ -62,7 +62,7 @@ impl SessionId {
         Self(uuid::Builder::from_unix_timestamp_millis(stored_at_ms, &random).into_uuid())
     }
 
-    /// The last eight characters: how the id is shown to people.
+    /// The last eight characters, for people.
     pub fn short(&self) -> String {
         let hex = self.0.simple().to_string();
         hex.chars().skip(24).collect()

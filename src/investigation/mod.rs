@@ -1,24 +1,27 @@
-//! The core: what an investigation is and what it does next. Pure: no async, no I/O, no clock, no randomness.
+//! The core: alerts, plans, and the fold that decides the next step of an execution. Pure: no async, no I/O, no clock, no
+//! randomness.
 //!
-//! An execution is a fold over its entries ([`entry`]); the rest of the crate brings entries in and decisions out.
+//! In the order of an alert's way: `intake` and `mask` make an [`alert`]; `plan`, `prompt` and `follow_up` freeze how it is
+//! investigated; `execution` folds the journal of an agent and decides, with `react` and `native` for the answers;
+//! `chain` folds the stages; `timeline` and `summary` are what people read.
 
-pub mod alert;
-pub mod chain;
-mod code;
-pub mod execution;
-pub mod follow_up;
 pub mod ids;
 pub mod intake;
 pub mod mask;
-pub mod native;
+pub mod alert;
 pub mod plan;
 pub mod prompt;
-pub mod react;
+mod tool_descriptions;
 pub mod runbook;
+pub mod follow_up;
+pub mod execution;
+pub mod react;
+pub mod native;
+mod code;
+pub mod chain;
+pub mod timeline;
 pub mod summary;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-pub mod timeline;
-mod tool_descriptions;

@@ -1,7 +1,7 @@
-//! Whose pages an operator vouches for: hosts of runbooks, and whether a URL points at one of them.
+//! The hosts of runbooks that operators list, and whether a URL is a page of one of them.
 //!
-//! A URL comes from an alert, so it is read strictly: what two programs could read in two ways (user information, a
-//! backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is on no list. Pure.
+//! A URL comes from an alert, so it is parsed strictly. A URL that two programs could parse in two ways (user information,
+//! a backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is never listed.
 
 use std::fmt;
 
@@ -11,27 +11,27 @@ use std::fmt;
 pub struct RunbookHost {
     /// Lower case, without the `*.`.
     name: String,
-    /// Only names below it are meant.
+    /// Whether only names below it are listed.
     below: bool,
     /// `None`: the port of the URL's scheme.
     port: Option<u16>,
 }
 
 impl RunbookHost {
-    /// A host as it is written in a configuration; `None` for anything else, a URL among them.
+    /// Parses a host of the configuration; `None` for anything else, also for a URL.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, below) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
         let (name, port) = authority(name)?;
         Some(Self { name, below, port })
     }
 
-    fn is(&self, name: &str, (port, usual): (Option<u16>, u16)) -> bool {
+    fn matches(&self, name: &str, port: Option<u16>, default_port: u16) -> bool {
         let same_name = match name.strip_suffix(self.name.as_str()) {
             Some("") => !self.below,
             Some(before) => self.below && before.ends_with('.'),
             None => false,
         };
-        same_name && self.port.unwrap_or(usual) == port.unwrap_or(usual)
+        same_name && self.port.unwrap_or(default_port) == port.unwrap_or(default_port)
     }
 }
 
@@ -43,9 +43,9 @@ impl fmt::Display for RunbookHost {
     }
 }
 
-/// Whether `url` is a page of one of these hosts. False for what is no plain `http://` or `https://` URL.
+/// Whether `url` is a plain `http://` or `https://` URL of one of these hosts.
 pub fn is_listed(hosts: &[RunbookHost], url: &str) -> bool {
-    let (rest, usual) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+    let (rest, default_port) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (rest, 443),
         (None, Some(rest)) => (rest, 80),
         (None, None) => return false,
@@ -54,7 +54,7 @@ pub fn is_listed(hosts: &[RunbookHost], url: &str) -> bool {
     let (before, path) = rest.split_at(end);
     let is_of_urls = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
     let found = authority(before).filter(|_| path.chars().all(is_of_urls));
-    found.is_some_and(|(name, port)| hosts.iter().any(|host| host.is(&name, (port, usual))))
+    found.is_some_and(|(name, port)| hosts.iter().any(|host| host.matches(&name, port, default_port)))
 }
 
 /// A host name in lower case and its port.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_shown_as_it_is_written_and_nothing_else_is_a_host() {
+    fn a_host_is_shown_as_it_is_written_and_any_other_text_is_refused() {
         for text in ["a", "a.b", "*.a.b", "a.b:8443", "*.a.b:1", "10.0.0.7", "a_b.c-d"] {
             assert_eq!(RunbookHost::parse(text).unwrap().to_string(), text);
         }

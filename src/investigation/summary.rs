@@ -1,6 +1,6 @@
-//! The executive summary: the lines with which an analysis begins.
+//! The executive summary: the first lines of an analysis.
 
-/// The labels as they are shown, each with the spellings that models use.
+/// The shown labels, each with the spellings of models.
 const LABELS: [(&str, &[&str]); 3] = [
     ("Cause", &["cause", "root cause", "likely cause"]),
     ("Evidence", &["evidence"]),
@@ -10,8 +10,8 @@ const LABELS: [(&str, &[&str]); 3] = [
 /// Marks of lists, headings, quotes and emphasis around a label.
 const MARKS: [char; 8] = ['*', '_', '#', '>', '-', '•', '`', ' '];
 
-/// Cause, Evidence and Do next of an analysis, one line each, in the order in which it gives them; `None` when it does
-/// not begin with any. Empty lines and headings before and between them do not count.
+/// The lines `Cause`, `Evidence` and `Do next` of an analysis, in its own order; `None` when it does not begin with one of
+/// them. Empty lines and headings before and between them are ignored.
 pub fn executive_summary(analysis: &str) -> Option<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut open = None;
@@ -20,7 +20,7 @@ pub fn executive_summary(analysis: &str) -> Option<String> {
             (Some((label, _)), _) if found.iter().any(|(known, _)| *known == label) => break,
             (Some((label, "")), _) => open = Some(label),
             (Some((label, text)), _) => found.push((label, text.to_owned())),
-            // A label on a line of its own has its text on the next one.
+            // The text of a label that is alone on its line is on the next line.
             (None, Some(label)) => found.push((label, line.trim_start_matches(['-', '*', ' ']).to_owned())),
             (None, None) if line.starts_with('#') => {}
             (None, None) => break,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_leading_lines_are_the_summary_however_they_are_dressed() {
+    fn the_leading_lines_are_the_summary_in_any_markup() {
         let expected = "Cause: heap too large [5]\nEvidence: exit 137 [5], limit 512Mi [7]\nDo next: raise the limit";
         let dressed = [
             expected.to_owned(),
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_begin_with_a_label_has_no_summary() {
+    fn a_text_that_does_not_begin_with_a_label_has_no_summary() {
         for analysis in ["", "The disk is full.\nCause: logs", "Because: x", "Cause without colon", "Cause:"] {
             assert_eq!(executive_summary(analysis), None, "{analysis}");
         }

@@ -1,7 +1,8 @@
-//! An investigation without a world: model and tools are functions of the journal.
+//! Builders for tests, and an investigation without ports: model and tools are functions of the journal.
 
 use std::sync::Arc;
 
+use super::alert::{Alert, AlertStatus, Severity};
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
@@ -12,9 +13,9 @@ use super::execution::state::State;
 use super::execution::window::{EXCEEDED, ToolBinding};
 use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
 use super::timeline::EventDraft;
-use super::timeline::projection::{Measured, narrate};
+use super::timeline::projection::{Measured, project};
 
-/// What the model does in one iteration.
+/// The model's part of one iteration.
 #[derive(Clone, Debug)]
 pub(super) enum Turn {
     Says(Box<Answer>),
@@ -22,7 +23,7 @@ pub(super) enum Turn {
 }
 
 impl Turn {
-    /// Text, reasoning and calls; the calls all have the same id and no arguments.
+    /// Text, reasoning and calls; all calls have the same id and no arguments.
     pub(super) fn says(text: &str, thinking: &str, tools: &[&str]) -> Self {
         let call = |tool: &&str| ToolCall {
             id: "same".to_owned(),
@@ -45,26 +46,26 @@ impl Turn {
     }
 }
 
-/// Everything outside of the core, as a function of the journal.
+/// The ports of an execution, as functions of the journal.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) strategy: Strategy,
     pub(super) limits: Limits,
-    /// By iteration; behind their end the model gives a final answer.
+    /// By iteration; after the last one the model gives a final answer.
     pub(super) turns: Vec<Turn>,
-    /// What the stage before has found.
+    /// The findings of the stage before.
     pub(super) context: Option<String>,
-    /// After so many entries something wants the execution to stop.
+    /// After so many entries the execution is stopped.
     pub(super) stop: Option<(usize, StopReason)>,
     pub(super) room: Room,
 }
 
-/// How much fits, and how much the tools say.
+/// The size of the context window and of the results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Tokens of the window as the plan tells them; 0 when nobody knows.
+    /// Tokens of the window in the plan; 0 when they are unknown.
     pub(super) told: u64,
-    /// Bytes of messages that the model really takes.
+    /// Bytes of messages that the model accepts in fact.
     pub(super) takes_bytes: usize,
     /// Bytes of each result.
     pub(super) result_bytes: usize,
@@ -78,37 +79,59 @@ impl Room {
     }
 }
 
-/// What one checkpoint writes, and what for it asked the model.
+/// One checkpoint, with the purpose of its model call.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     pub(super) entries: Vec<Entry>,
     pub(super) events: Vec<EventDraft>,
     pub(super) asked: Option<Purpose>,
-    /// For each entry the number of its event, as a store draws them.
+    /// For each entry the number of its event, as a store assigns them.
     pub(super) numbers: Vec<Option<u32>>,
-    /// What the model was shown.
+    /// The messages of the model call.
     pub(super) shown: Vec<Message>,
 }
 
 impl Written {
-    /// As the store keeps it.
+    /// The entries as the store returns them.
     pub(super) fn recorded(&self) -> impl Iterator<Item = RecordedEntry> {
         RecordedEntry::all(self.entries.clone(), self.numbers.clone())
     }
 }
 
-/// With whether they are read-only. One that is `silent` never answers.
-pub(super) const TOOLS: [(&str, bool); 4] =
-    [("k8s.get", true), ("k8s.silent", true), ("k8s.restart", false), ("k8s.patch_silent", false)];
+/// The tools of every agent here. A tool whose name has `silent` never answers.
+fn tools() -> Vec<ToolSpec> {
+    let read_only = ["k8s.get", "k8s.silent"].map(read_only_tool);
+    read_only.into_iter().chain(["k8s.restart", "k8s.patch_silent"].map(changing_tool)).collect()
+}
 
-/// A tool that says nothing of itself.
-pub(super) fn tool(name: &str, read_only: bool) -> ToolSpec {
+/// A tool that changes nothing, without description and arguments.
+pub(crate) fn read_only_tool(name: &str) -> ToolSpec {
     let parameters_schema = "{}".to_owned();
-    ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema, read_only }
+    ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema, read_only: true }
+}
+
+/// A tool that may change something.
+pub(crate) fn changing_tool(name: &str) -> ToolSpec {
+    ToolSpec { read_only: false, ..read_only_tool(name) }
+}
+
+/// A firing alert of this type.
+pub(crate) fn alert(alert_type: &str) -> Alert {
+    Alert {
+        source: "text".to_owned(),
+        alert_type: alert_type.to_owned(),
+        title: "t".to_owned(),
+        severity: Severity::Normal,
+        status: AlertStatus::Firing,
+        fingerprint: "f".to_owned(),
+        members: Vec::new(),
+        runbook_url: None,
+        text: "5xx".to_owned(),
+    }
 }
 
 /// An agent with one provider and every limit's default.
-pub(super) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
+pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
     let provider = ProviderPlan {
         name: "p".to_owned(),
         provider: "scripted".to_owned(),
@@ -141,29 +164,29 @@ impl World {
     }
 
     fn plan(&self) -> Arc<AgentPlan> {
-        let mut plan = agent_plan(self.strategy, TOOLS.map(|(name, read_only)| tool(name, read_only)).to_vec());
+        let mut plan = agent_plan(self.strategy, tools());
         plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.told);
         Arc::new(AgentPlan { limits: self.limits, ..plan })
     }
 
-    /// The state that a journal leads to.
+    /// Replays a journal.
     pub(super) fn replay(&self, journal: impl IntoIterator<Item = impl Into<RecordedEntry>>) -> State {
         State::replay(self.plan(), self.context.clone(), journal)
     }
 
-    /// Goes on from a journal to its end.
+    /// Runs from a journal to the end of the execution.
     pub(super) fn run(&self, journal: Vec<Entry>) -> Vec<Written> {
         self.go_on(journal, 0)
     }
 
-    /// The same behind so many events.
+    /// The same, after so many events.
     pub(super) fn go_on(&self, journal: Vec<impl Into<RecordedEntry>>, events: usize) -> Vec<Written> {
         let mut state = self.replay(journal);
         let mut checkpoints: Vec<Written> = Vec::new();
         let mut last_event = u32::try_from(events).unwrap();
         let mut write = |state: &mut State, entries: Vec<Entry>, asked: Option<Purpose>| {
             let shown = asked.map(|_| state.messages()).unwrap_or_default();
-            let events = narrate(state, &entries, &Measured::default());
+            let events = project(state, &entries, &Measured::default());
             let numbers =
                 event_of_each_entry(&entries, &events).into_iter().map(|told| Some(told? + last_event)).collect();
             last_event += u32::try_from(events.len()).unwrap();
@@ -175,9 +198,9 @@ impl World {
             if let Some((after, reason)) = self.stop
                 && state.stopped().is_none()
                 && state.ended().is_none()
-                // A stop that comes while a call is out is seen after its result, or not at all.
+                // A stop during a call takes effect after its result, or not at all.
                 && state.open_calls().iter().all(|open| !open.started)
-                && told(state.entries()).len() >= after
+                && without_losses(state.entries()).len() >= after
             {
                 write(&mut state, vec![Entry::Stopped { reason }], None);
             }
@@ -225,15 +248,15 @@ impl World {
     }
 }
 
-/// A journal in which it does not matter whether a call that may have changed something was lost.
-pub(super) fn told(journal: &[Entry]) -> Vec<Entry> {
-    let side_effect = |tool: &str| TOOLS.contains(&(tool, false));
+/// The journal without the difference between the result of a changing call and its loss.
+pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
+    let changing: Vec<String> = tools().into_iter().filter(|tool| !tool.read_only).map(|tool| tool.name).collect();
     let kept = journal.iter().filter(|entry| !matches!(entry, Entry::Lost { .. }));
     kept.cloned()
         .map(|mut entry| {
             if let Entry::ToolResult(ToolResult { tool, content, is_error, .. })
             | Entry::Observation(ToolResult { tool, content, is_error, .. }) = &mut entry
-                && side_effect(tool)
+                && changing.contains(tool)
             {
                 (*content, *is_error) = (String::new(), true);
             }

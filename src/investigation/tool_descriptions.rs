@@ -1,11 +1,11 @@
-//! Tools as text, for a model that has to call them by writing. What a server says of them stands in quotes, on one line:
-//! it can pass neither for a line of ours nor for a header of the format.
+//! Descriptions of tools for the prompt of a model that writes its calls as text. A server's own words are quoted on one
+//! line, so that the model can mistake them neither for a line of tarsy nor for a header of the format.
 
 use serde_json::{Map, Value};
 
 use super::plan::ToolSpec;
 
-/// One entry a tool: its name, what it is for, its arguments with what a JSON schema says of them.
+/// One entry per tool: name, description, and the arguments of its JSON schema.
 pub(super) fn describe(tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
         return "\nThere are none: your first answer is a Final Answer.".to_owned();
@@ -18,7 +18,7 @@ fn tool(tool: &ToolSpec) -> String {
     push_described(&mut text, &tool.description);
     match serde_json::from_str::<Value>(&tool.parameters_schema) {
         Ok(Value::Object(schema)) => push_arguments(&mut text, &schema),
-        // Not a schema that anybody can take apart: as it is.
+        // No JSON object: shown unchanged.
         Ok(_) | Err(_) => push_line(&mut text, &format!("arguments: {}", one_line(&tool.parameters_schema))),
     }
     text
@@ -29,21 +29,19 @@ fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in properties.into_iter().flatten() {
-        let mut line =
-            format!("{} ({})", one_line(name), traits(property, required.contains(&name.as_str())).join(", "));
+        let requirement = required.contains(&name.as_str()).then_some("required");
+        let mut line = format!("{} ({})", one_line(name), traits(property, requirement).join(", "));
         push_described(&mut line, property.get("description").and_then(Value::as_str).unwrap_or_default());
         push_line(text, &line);
     }
 }
 
-fn traits(property: &Value, required: bool) -> Vec<String> {
-    // What is nested is shown as its schema.
+fn traits(property: &Value, requirement: Option<&str>) -> Vec<String> {
+    // A nested property is shown as its schema.
     let nested = property.get("properties").or_else(|| property.get("items")).map(|_| property.to_string());
     let kind = one_line(property.get("type").and_then(Value::as_str).unwrap_or("any"));
     let mut traits = vec![nested.unwrap_or(kind)];
-    if required {
-        traits.push("required".to_owned());
-    }
+    traits.extend(requirement.map(str::to_owned));
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         traits.push(format!("one of {}", values.join(" ")));
@@ -83,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_described_with_what_its_schema_says() {
+    fn a_tool_is_described_with_the_arguments_of_its_schema() {
         let schema = r#"{"type": "object", "required": ["host"], "properties": {
             "host": {"type": "string", "description": "Name of\n the host"},
             "unit": {"enum": ["GB", "MB"], "type": "string", "default": "GB"},

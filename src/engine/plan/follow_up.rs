@@ -1,7 +1,7 @@
-//! The plan of a follow-up question: one agent of the investigation's chain, under the configuration of today, with
-//! prompts of its own. Pure, as the planner.
+//! The plan of a follow-up question: one agent of the investigation's chain, with the present configuration and prompts
+//! of its own. Pure.
 
-use super::planner::{PlanError, Route, agent_plan, callable, choose, names_of, offered, undefined};
+use super::planner::{AgentRequest, PlanError, Route, agent_plan, callable, choose, names_of, servers_for, undefined};
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
@@ -9,50 +9,52 @@ use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
 use crate::investigation::prompt::{Briefing, without_servers};
 
-/// Who answers: the first agent of the chain that may call tools, else its first one.
+/// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
 struct Answerer<'a> {
     name: &'a str,
     settings: Settings,
 }
 
-/// The chain that the header names; else the one that investigated, when there still is one of that name; else the one
-/// of the alert's type, else the default.
+/// Chooses the chain that the header names, otherwise the chain of the investigation if it still exists, otherwise the
+/// one of the alert's type, otherwise the default.
 ///
 /// # Errors
 /// When the header names a chain that is not defined.
 pub fn route<'a>(config: &'a Config, thread: &Thread, header: Option<&str>) -> Result<Route<'a>, PlanError> {
     let named = header.map(str::trim).filter(|named| !named.is_empty());
-    let former = Some(thread.chain.as_str()).filter(|chain| config.agent_chains.contains_key(*chain));
-    choose(config, &thread.alert.alert_type, named.or(former))
+    let previous = Some(thread.chain.as_str()).filter(|chain| config.agent_chains.contains_key(*chain));
+    choose(config, &thread.alert.alert_type, named.or(previous))
 }
 
 /// The MCP servers whose tools the agent may call, sorted.
 pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     let mut servers = match answerer(config, route) {
-        Some(agent) if strategy(&agent.settings).uses_tools() => offered(config, &agent.settings),
+        Some(agent) if strategy(&agent.settings).uses_tools() => servers_for(config, &agent.settings),
         Some(_) | None => Vec::new(),
     };
     servers.sort();
     servers
 }
 
-/// Freezes everything that the answer needs. `listing` is what the agent's servers offer now.
+/// Makes the plan of a question. `listing` has the tools that the agent's servers offer now.
 ///
 /// # Errors
-/// When the configuration refers to something that it does not define.
+/// When the configuration refers to a name that it does not define.
 pub fn plan(
     config: &Config,
     route: &Route<'_>,
-    (thread, question): (&Thread, &str),
+    thread: &Thread,
+    question: &str,
     listing: &Listing,
 ) -> Result<Plan, PlanError> {
     let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
-    let instructions = config.agents.get(name).map(|agent| agent.instructions.as_str());
-    let instructions = instructions.ok_or_else(|| undefined("agent", name))?;
+    let defined = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
+    let instructions = defined.instructions.as_str();
     let mut listing = callable(config, listing);
-    // Who asks is no operator: a question looks, unless the chain says that it may do more.
+    // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
     listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
-    let agent = agent_plan(config, (name, instructions), &settings, &thread.alert, &listing)?;
+    let request = AgentRequest { name, instructions, settings: &settings };
+    let agent = agent_plan(config, &request, &thread.alert, &listing)?;
     let briefing = Briefing {
         agent: name,
         strategy: agent.strategy,
@@ -89,9 +91,9 @@ fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::alert::{Alert, AlertStatus, Severity};
     use crate::investigation::ids::SessionId;
-    use crate::investigation::plan::{Strategy, ToolSpec};
+    use crate::investigation::plan::Strategy;
+    use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
 llm_providers:
@@ -118,17 +120,7 @@ defaults: {llm_provider: small}
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
             over: true,
             chain: chain.to_owned(),
-            alert: Alert {
-                source: "text".to_owned(),
-                alert_type: "Http5xx".to_owned(),
-                title: "t".to_owned(),
-                severity: Severity::Normal,
-                status: AlertStatus::Firing,
-                fingerprint: "f".to_owned(),
-                members: Vec::new(),
-                runbook_url: None,
-                text: "5xx".to_owned(),
-            },
+            alert: alert("Http5xx"),
             outcome: "completed".to_owned(),
             analysis: Some("Cause: c".to_owned()),
             error: None,
@@ -139,7 +131,7 @@ defaults: {llm_provider: small}
     }
 
     #[test]
-    fn a_question_takes_the_chain_of_its_investigation_as_long_as_there_is_one() {
+    fn a_question_takes_the_chain_of_its_investigation_while_it_exists() {
         let config = Config::parse("f", CONFIG, &|_| None).unwrap();
         let chosen = |chain: &str, header| route(&config, &thread(chain), header).map(|route| route.name);
         assert_eq!(chosen("plain", None), Ok("plain"));
@@ -154,16 +146,9 @@ defaults: {llm_provider: small}
         let thread = thread("web");
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), ["k8s"]);
-        let tool = |name: &str, read_only| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters_schema: "{}".to_owned(),
-            read_only,
-        };
-        let tools = [tool("k8s.logs", false), tool("k8s.delete", false), tool("prom.query", true)];
-        let plan =
-            plan(&config, &route, (&thread, "Is it over?"), &Listing { tools: tools.to_vec(), unavailable: vec![] })
-                .unwrap();
+        let tools = vec![changing_tool("k8s.logs"), changing_tool("k8s.delete"), read_only_tool("prom.query")];
+        let listing = Listing { tools, unavailable: vec![] };
+        let plan = plan(&config, &route, &thread, "Is it over?", &listing).unwrap();
         let [stage] = plan.stages.as_slice() else { panic!("one stage") };
         let [agent] = stage.agents.as_slice() else { panic!("one agent") };
         let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -177,14 +162,10 @@ defaults: {llm_provider: small}
     }
 
     #[test]
-    fn a_question_is_offered_what_changes_something_only_where_its_chain_says_so() {
-        let tool = |name: &str| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            parameters_schema: "{}".to_owned(),
-            read_only: name == "k8s.get",
-        };
-        let tools = ["k8s.get", "k8s.logs", "k8s.restart", "k8s.delete"].map(tool);
+    fn a_question_gets_changing_tools_only_if_its_chain_allows_it() {
+        let changing = ["k8s.logs", "k8s.restart", "k8s.delete"].map(changing_tool);
+        let tools: Vec<_> = std::iter::once(read_only_tool("k8s.get")).chain(changing).collect();
+        let listing = Listing { tools, unavailable: vec![] };
         let offered = |questions: &str| {
             let text = CONFIG
                 .replace("read_only: [logs]", "read_only: [logs], allow: [restart]")
@@ -192,13 +173,7 @@ defaults: {llm_provider: small}
             let config = Config::parse("f", &text, &|_| None).unwrap();
             let thread = thread("web");
             let route = route(&config, &thread, None).unwrap();
-            let plan = plan(
-                &config,
-                &route,
-                (&thread, "Restart it!"),
-                &Listing { tools: tools.to_vec(), unavailable: vec![] },
-            )
-            .unwrap();
+            let plan = plan(&config, &route, &thread, "Restart it!", &listing).unwrap();
             let agent = &plan.stages[0].agents[0];
             let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
             (names, agent.system_prompt.contains("you cannot change anything"))
@@ -215,7 +190,7 @@ defaults: {llm_provider: small}
         let thread = thread("plain");
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), Vec::<String>::new());
-        let plan = plan(&config, &route, (&thread, "why?"), &Listing::default()).unwrap();
+        let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
         assert_eq!((plan.stages.len(), plan.stages[0].agents[0].strategy), (1, Strategy::SingleCall));
     }
 }

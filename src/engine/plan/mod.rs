@@ -1,4 +1,4 @@
-//! Plans: from a configuration and an alert to the stages, agents and tools of its session. Pure.
+//! Planning: the stages, agents and tools of a session, from the configuration and the alert. Pure.
 
 pub mod planner;
 mod stage_agents;

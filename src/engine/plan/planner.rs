@@ -1,11 +1,11 @@
-//! From a configuration and an alert to a frozen plan. Pure: the tools are listed by the caller in between.
+//! The planner: makes the frozen plan of a session from the configuration, the alert and the listed tools. Pure.
 //!
-//! [`choose`] the chain, list the tools of [`servers_of`] it, [`plan`].
+//! The caller [chooses](choose) the chain, lists the tools of [its servers](servers_of), and [plans](plan).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::stage_agents::{crew, needs_synthesis, settings, strategy, synthesis};
+use super::stage_agents::{agents_of, needs_synthesis, settings, strategy, synthesis};
 use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
@@ -14,23 +14,17 @@ use crate::investigation::plan::{
 };
 use crate::investigation::prompt::{Briefing, prompts, without_servers};
 
-/// Why there is no plan.
+/// Why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A chain was asked for that is not defined.
+    /// The header names a chain that is not defined.
     #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
-    UnknownChain {
-        /// What was asked for.
-        named: String,
-        /// What there is.
-        defined: Vec<String>,
-    },
-    /// The configuration refers to something that it does not define; a loaded one does not.
+    UnknownChain { named: String, defined: Vec<String> },
+    /// The configuration refers to a name that it does not define. Cannot happen after its validation.
     #[error("configuration does not define {kind} {name:?}")]
     Undefined {
         /// `chain`, `agent` or `provider`.
         kind: &'static str,
-        /// What it is called.
         name: String,
     },
 }
@@ -43,7 +37,7 @@ pub struct Route<'a> {
     pub(super) chain: &'a AgentChain,
 }
 
-/// The chain that the header names; else the one of the alert's type; else the default.
+/// Chooses the chain that the header names, otherwise the one of the alert's type, otherwise the default.
 ///
 /// # Errors
 /// When the header names a chain that is not defined.
@@ -61,34 +55,34 @@ pub fn choose<'a>(config: &'a Config, alert_type: &str, header: Option<&str>) ->
     found.map(|(name, chain)| Route { name, chain }).ok_or_else(|| undefined("chain", &config.defaults.chain))
 }
 
-/// The MCP servers whose tools some agent of the chain may call, sorted.
+/// The MCP servers whose tools any agent of the chain may call, sorted.
 pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     let mut servers = BTreeSet::new();
     for stage in &route.chain.stages {
         for agent in &stage.agents {
             let settings = settings(config, route.chain, stage, agent);
             if strategy(&settings).uses_tools() {
-                servers.extend(offered(config, &settings));
+                servers.extend(servers_for(config, &settings));
             }
         }
     }
     servers.into_iter().collect()
 }
 
-/// Freezes everything that the investigation needs to know. `listing` is what the chain's servers offer now; agents get
-/// those tools of their servers that change nothing or are allowed by name, and are told which servers are missing.
+/// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those of
+/// its servers that change nothing or are allowed by name; its prompt names the unavailable servers.
 ///
 /// # Errors
-/// When the configuration refers to something that it does not define.
+/// When the configuration refers to a name that it does not define.
 pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing) -> Result<Plan, PlanError> {
     let listing = callable(config, listing);
     let mut stages = Vec::with_capacity(route.chain.stages.len());
     for (index, stage) in route.chain.stages.iter().enumerate() {
-        let agents = crew(stage).into_iter().map(|(name, agent)| {
+        let agents = agents_of(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
-            let instructions = config.agents.get(&agent.name).map(|agent| agent.instructions.as_str());
-            let undefined = || undefined("agent", &agent.name);
-            agent_plan(config, (&name, instructions.ok_or_else(undefined)?), &settings, alert, &listing)
+            let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
+            let request = AgentRequest { name: &name, instructions: &defined.instructions, settings: &settings };
+            agent_plan(config, &request, alert, &listing)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
         let agents = agents.collect::<Result<_, PlanError>>()?;
@@ -105,31 +99,39 @@ pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing
     })
 }
 
-/// The stage that puts together what the agents of `stage` found. Its agent need not be defined.
+/// The stage that combines the findings of `stage`. Its agent need not be defined.
 fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
     let (name, settings) = synthesis(config, chain, stage);
     let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
-    let agent = agent_plan(config, (&name, instructions), &settings, alert, &Listing::default())?;
+    let request = AgentRequest { name: &name, instructions, settings: &settings };
+    let agent = agent_plan(config, &request, alert, &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
     Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
 }
 
-/// Names of the servers that an agent may use: its list, or all.
-pub(super) fn offered(config: &Config, settings: &Settings) -> Vec<String> {
+/// Names of the servers that an agent may use: its own list, or all.
+pub(super) fn servers_for(config: &Config, settings: &Settings) -> Vec<String> {
     settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
+}
+
+/// An agent to make a plan for.
+pub(super) struct AgentRequest<'a> {
+    pub(super) name: &'a str,
+    pub(super) instructions: &'a str,
+    pub(super) settings: &'a Settings,
 }
 
 pub(super) fn agent_plan(
     config: &Config,
-    (name, instructions): (&str, &str),
-    settings: &Settings,
+    request: &AgentRequest<'_>,
     alert: &Alert,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
+    let AgentRequest { name, instructions, settings } = *request;
     let provider = settings.llm_provider.as_deref().unwrap_or_default();
     let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
     let strategy = strategy(settings);
-    let servers = if strategy.uses_tools() { offered(config, settings) } else { Vec::new() };
+    let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
     let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
     let offered = listing.tools.iter().filter(|tool| server_of(tool).is_some_and(is_offered));
     let tools: Vec<ToolSpec> = offered.cloned().collect();
@@ -194,17 +196,17 @@ fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
     }
 }
 
-/// What changes nothing, by the server's word or the configuration's, and what the configuration allows all the same;
-/// sorted, each name once.
+/// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
+/// allows; sorted, each name once.
 pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
-    let one = |tool: &ToolSpec| {
+    let permitted = |tool: &ToolSpec| {
         let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
         let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
         let read_only = tool.read_only || named.is_some_and(|(server, name)| is_in(&server.read_only, name));
         let allowed = named.is_some_and(|(server, name)| is_in(&server.allow, name));
         (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
     };
-    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(one).collect();
+    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(permitted).collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
     Listing { tools, unavailable: listing.unavailable.clone() }
@@ -217,8 +219,8 @@ fn server_of(tool: &ToolSpec) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::alert::{AlertStatus, Severity};
     use crate::investigation::plan::Strategy;
+    use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
 llm_providers:
@@ -250,24 +252,6 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         Config::parse("f", CONFIG, &|_| None).unwrap()
     }
 
-    fn alert(alert_type: &str) -> Alert {
-        Alert {
-            source: "text".to_owned(),
-            alert_type: alert_type.to_owned(),
-            title: "t".to_owned(),
-            severity: Severity::Normal,
-            status: AlertStatus::Firing,
-            fingerprint: "f".to_owned(),
-            members: Vec::new(),
-            runbook_url: None,
-            text: "5xx".to_owned(),
-        }
-    }
-
-    fn tool(name: &str, read_only: bool) -> ToolSpec {
-        ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema: "{}".to_owned(), read_only }
-    }
-
     fn provider(name: &str, provider: &str, backend: &str, model: &str, api_key_env: &str) -> ProviderPlan {
         ProviderPlan {
             name: name.to_owned(),
@@ -283,7 +267,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     }
 
     #[test]
-    fn the_header_wins_then_the_type_then_the_default() {
+    fn the_chain_is_that_of_the_header_then_of_the_type_then_the_default() {
         let config = config();
         let unknown =
             PlanError::UnknownChain { named: "wbe".to_owned(), defined: vec!["rest".to_owned(), "web".to_owned()] };
@@ -310,15 +294,15 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     }
 
     #[test]
-    fn a_plan_freezes_what_is_in_force() {
+    fn a_plan_freezes_the_settings_of_all_levels() {
         let config = config();
         let route = choose(&config, "Http5xx", None).unwrap();
         let tools = [
-            tool("prom.query", true),
-            tool("k8s.restart", false),
-            tool("k8s.logs", false),
-            tool("k8s.delete", false),
-            tool("k8s.get", true),
+            read_only_tool("prom.query"),
+            changing_tool("k8s.restart"),
+            changing_tool("k8s.logs"),
+            changing_tool("k8s.delete"),
+            read_only_tool("k8s.get"),
         ];
         let alert = alert("Http5xx");
         let limits = |max_iterations, max_timeouts, max_tokens| Limits {
@@ -349,7 +333,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
         let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
-        let k8s = vec![tool("k8s.get", true), tool("k8s.logs", true), tool("k8s.restart", false)];
+        let k8s = vec![read_only_tool("k8s.get"), read_only_tool("k8s.logs"), changing_tool("k8s.restart")];
         let stage = StagePlan {
             name: "look".to_owned(),
             success_policy: SuccessPolicy::All,
@@ -377,7 +361,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     }
 
     #[test]
-    fn without_a_file_any_alert_has_a_plan() {
+    fn without_a_configuration_file_any_alert_has_a_plan() {
         let config = Config::load(None, &|_| None).unwrap();
         let route = choose(&config, "anything", None).unwrap();
         let plan = plan(&config, &route, &alert("anything"), &Listing::default()).unwrap();
@@ -389,7 +373,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     }
 
     #[test]
-    fn a_configuration_with_a_hole_is_an_error() {
+    fn an_undefined_provider_is_an_error() {
         let mut config = config();
         config.llm_providers.remove("small");
         let route = choose(&config, "", Some("rest")).unwrap();

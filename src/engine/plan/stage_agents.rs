@@ -1,15 +1,15 @@
-//! Who runs in a stage, with which settings: agents, replicas, and the synthesis that follows several of them. Pure.
+//! The agents of a stage with their settings: replicas, and the synthesis after several agents. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
 use crate::investigation::plan::Strategy;
 
-/// Provider whose synthesis thinks natively.
-const NATIVE: &str = "google";
+/// The provider with native thinking in a synthesis.
+const NATIVE_PROVIDER: &str = "google";
 
-/// The agents of a stage in order, each with a name of its own: the second of two `sre` is `sre-2`.
-pub(super) fn crew(stage: &Stage) -> Vec<(String, &StageAgent)> {
+/// The agents of a stage in order, each with a unique name: the second of two `sre` is `sre-2`.
+pub(super) fn agents_of(stage: &Stage) -> Vec<(String, &StageAgent)> {
     let replicas = usize::try_from(stage.replicas.max(1)).unwrap_or(1);
     let agents: Vec<&StageAgent> = stage.agents.iter().flat_map(|agent| std::iter::repeat_n(agent, replicas)).collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -22,7 +22,7 @@ pub(super) fn crew(stage: &Stage) -> Vec<(String, &StageAgent)> {
         if counts.get(agent.name.as_str()) == Some(&1) {
             return (agent.name.clone(), agent);
         }
-        // An agent may be called what a replica would be.
+        // Another agent may have the name of a replica.
         let mut numbered = (1_u32..).map(|number| format!("{}-{number}", agent.name));
         let name = numbered.find(|name| !taken.contains(name)).unwrap_or_default();
         taken.insert(name.clone());
@@ -31,7 +31,7 @@ pub(super) fn crew(stage: &Stage) -> Vec<(String, &StageAgent)> {
     named.collect()
 }
 
-/// What is in force for an agent: defaults < agent < chain < stage < agent of the stage.
+/// The settings of an agent. Precedence: agent of the stage, stage, chain, agent, defaults.
 pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent: &StageAgent) -> Settings {
     let own = config.agents.get(&agent.name).map(|agent| &agent.settings);
     let layers = [Some(&agent.settings), Some(&stage.settings), Some(&chain.settings), own];
@@ -39,46 +39,45 @@ pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent
     upper.over(&config.defaults.settings)
 }
 
-/// How an agent iterates.
 pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
 }
 
-/// Whether a synthesis is added behind the stage at `index`: several agents ran, and the chain has none of its own
-/// there.
+/// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of its
+/// own there.
 pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize) -> bool {
-    let several = chain.stages.get(index).is_some_and(|stage| crew(stage).len() > 1);
-    let own = chain.stages.get(index + 1).is_some_and(|next| match crew(next).as_slice() {
+    let several = chain.stages.get(index).is_some_and(|stage| agents_of(stage).len() > 1);
+    let own = chain.stages.get(index + 1).is_some_and(|next| match agents_of(next).as_slice() {
         [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
         _ => false,
     });
     several && !own
 }
 
-/// The agent that puts together what a stage found, and what is in force for it: the same layers as of every agent,
-/// where at each level what `synthesis` says goes before the rest.
+/// The agent that combines the findings of a stage, with its settings: the same levels as for every agent; at each level
+/// `synthesis` takes precedence over the rest.
 pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (String, Settings) {
-    let said = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);
-    let name = said.agent.unwrap_or_else(|| builtin::SYNTHESIS.to_owned());
+    let synthesis = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);
+    let name = synthesis.agent.unwrap_or_else(|| builtin::SYNTHESIS.to_owned());
     let own = config.agents.get(&name).map(|agent| agent.settings.clone()).unwrap_or_default();
     let settings = [
-        of(&stage.synthesis),
-        plain(&stage.settings),
-        of(&chain.synthesis),
-        plain(&chain.settings),
-        plain(&own),
-        of(&config.defaults.synthesis),
-        plain(&config.defaults.settings),
+        settings_of(&stage.synthesis),
+        without_iteration(&stage.settings),
+        settings_of(&chain.synthesis),
+        without_iteration(&chain.settings),
+        without_iteration(&own),
+        settings_of(&config.defaults.synthesis),
+        without_iteration(&config.defaults.settings),
     ];
     let settings = settings.iter().fold(Settings::default(), |upper, layer| upper.over(layer));
     let thinks = settings.llm_provider.as_ref().and_then(|name| config.llm_providers.get(name));
-    let thinks = thinks.is_some_and(|llm| llm.provider == NATIVE);
+    let thinks = thinks.is_some_and(|llm| llm.provider == NATIVE_PROVIDER);
     let fitting = if thinks { Strategy::SynthesisNativeThinking } else { Strategy::Synthesis };
     let iteration_strategy = Some(settings.iteration_strategy.unwrap_or(fitting));
     (name, Settings { iteration_strategy, ..settings })
 }
 
-fn of(synthesis: &Synthesis) -> Settings {
+fn settings_of(synthesis: &Synthesis) -> Settings {
     Settings {
         iteration_strategy: synthesis.iteration_strategy,
         llm_provider: synthesis.llm_provider.clone(),
@@ -86,8 +85,8 @@ fn of(synthesis: &Synthesis) -> Settings {
     }
 }
 
-/// How those iterate whose findings are put together says nothing about how that is done.
-fn plain(settings: &Settings) -> Settings {
+/// Settings without the strategy of investigating agents, which a synthesis does not use.
+fn without_iteration(settings: &Settings) -> Settings {
     let iteration_strategy = settings.iteration_strategy.filter(|strategy| strategy.synthesises());
     Settings { iteration_strategy, ..settings.clone() }
 }
@@ -109,11 +108,11 @@ defaults: {chain: a, llm_provider: large}
 
     fn names(stage: &str) -> Vec<String> {
         let config = config(&format!("{{a: {{stages: [{{{stage}}}]}}}}"));
-        crew(&config.agent_chains["a"].stages[0]).into_iter().map(|(name, _)| name).collect()
+        agents_of(&config.agent_chains["a"].stages[0]).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
-    fn every_agent_of_a_stage_has_a_name_of_its_own() {
+    fn every_agent_of_a_stage_has_a_unique_name() {
         for (stage, expected) in [
             ("agents: [{name: sre}]", vec!["sre"]),
             ("agents: [{name: sre}], replicas: 1", vec!["sre"]),
@@ -155,11 +154,11 @@ defaults: {chain: a, llm_provider: large}
 
     #[test]
     fn a_synthesis_is_resolved_level_by_level() {
-        let stage = |said: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{said}}}]");
+        let stage = |rest: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{rest}}}]");
         let (native, plain) = (Strategy::SynthesisNativeThinking, Strategy::Synthesis);
         let table = [
             (format!("{{stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
-            // What the investigating agents are told to be is not what the synthesis is.
+            // The strategy of the investigating agents is not that of the synthesis.
             (format!("{{iteration_strategy: react, stages: {}}}", stage("")), ("synthesis", "large", native, 2)),
             (format!("{{llm_provider: small, stages: {}}}", stage("")), ("synthesis", "small", plain, 2)),
             (format!("{{stages: {}}}", stage(", synthesis: {agent: chief}")), ("chief", "small", plain, 9)),

@@ -25,7 +25,7 @@ use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::ToolBinding;
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, Strategy};
-use crate::investigation::timeline::projection::{Measured, narrate};
+use crate::investigation::timeline::projection::{Measured, project};
 use crate::investigation::timeline::{Delta, DeltaKind};
 
 /// Pause after a failed model call.
@@ -275,7 +275,7 @@ impl<W: World> Execution<W> {
 
     fn checkpoint(&self, performed: Performed) -> Checkpoint {
         let Performed { entries, measured, model_calls, tool_calls } = performed;
-        let events = narrate(&self.state, &entries, &measured);
+        let events = project(&self.state, &entries, &measured);
         let answers = !model_calls.is_empty();
         let (status, error) = status_after(&entries);
         Checkpoint {

@@ -18,8 +18,9 @@ use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_e
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
+use crate::investigation::testing::{agent_plan, changing_tool, read_only_tool};
 use crate::investigation::timeline::{DeltaKind, EventDraft};
 
 /// What the scripted model does when it has given `n` answers before, failed ones counted.
@@ -342,44 +343,17 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn tools() -> Vec<ToolSpec> {
-    let tool = |name: &str, read_only| ToolSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        parameters_schema: "{}".to_owned(),
-        read_only,
-    };
-    vec![
-        tool("k8s.get", true),
-        tool("k8s.lost", true),
-        tool("k8s.refused", true),
-        tool("k8s.restart", false),
-        tool("k8s.patch.lost", false),
-    ]
+    let read_only = ["k8s.get", "k8s.lost", "k8s.refused"].map(read_only_tool);
+    read_only.into_iter().chain(["k8s.restart", "k8s.patch.lost"].map(changing_tool)).collect()
 }
 
 fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
-    let provider = ProviderPlan {
-        name: "local".to_owned(),
-        provider: "scripted".to_owned(),
-        backend: "scripted".to_owned(),
-        model: "recording".to_owned(),
-        api_key_env: String::new(),
-        base_url: String::new(),
-        transcript: String::new(),
-        context_window: 0,
-        keep_search_widget: false,
-    };
     let agent = AgentPlan {
-        name: "sre".to_owned(),
-        strategy,
         limits: Limits { max_iterations, ..Limits::default() },
-        providers: vec![provider],
-        tools: tools(),
         system_prompt: "You are an SRE.".to_owned(),
         user_prompt: "The disk is full.".to_owned(),
         conclusion_prompt: "Conclude now.".to_owned(),
-        result_form: ResultForm::Indented,
-        citable: None,
+        ..agent_plan(strategy, tools())
     };
     let stage = StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
     Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage], unavailable_servers: vec![] }

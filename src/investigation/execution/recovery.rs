@@ -137,7 +137,7 @@ mod tests {
     use crate::investigation::execution::entry::{Answer, ToolResult};
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::Strategy;
-    use crate::investigation::testing::{agent_plan, tool};
+    use crate::investigation::testing::{agent_plan, changing_tool, read_only_tool};
     use crate::investigation::timeline::EventStatus;
 
     const EXECUTION: ExecutionId = ExecutionId(Uuid::nil());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn state(entries: Vec<Entry>) -> State {
-        let plan = agent_plan(Strategy::NativeThinking, vec![tool("k8s.get", true), tool("k8s.restart", false)]);
+        let plan = agent_plan(Strategy::NativeThinking, vec![read_only_tool("k8s.get"), changing_tool("k8s.restart")]);
         let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!() };
         opening.into_iter().chain(entries).for_each(|entry| state.apply(entry));

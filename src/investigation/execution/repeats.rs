@@ -77,7 +77,7 @@ mod tests {
     use crate::investigation::execution::results::{ToolOutput, answered, repeats_itself};
     use crate::investigation::execution::state::State;
     use crate::investigation::plan::Strategy;
-    use crate::investigation::testing::{agent_plan, tool};
+    use crate::investigation::testing::{agent_plan, read_only_tool};
 
     fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
         let call = |(tool, arguments): &(&str, &str)| ToolCall {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_model_that_repeats_itself_is_told_once_whatever_it_was_told_before() {
-        let plan = Arc::new(agent_plan(Strategy::React, vec![tool("k8s.get", true)]));
+        let plan = Arc::new(agent_plan(Strategy::React, vec![read_only_tool("k8s.get")]));
         let mut state = State::replay(plan, None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!() };
         opening.into_iter().for_each(|entry| state.apply(entry));

@@ -1,6 +1,6 @@
-//! The prompts of a question.
+//! The prompts of a follow-up question.
 
-use super::bounds::{ALERT_BYTES, REPORT_BYTES, asked, calls, cut};
+use super::bounds::{MAX_ALERT_BYTES, MAX_REPORT_BYTES, asked, calls, cut};
 use super::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::{Briefing, Prompts, fence, line, paragraph, render, system_of};
@@ -32,8 +32,8 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
 }
 
 fn user(thread: &Thread, question: &str) -> String {
-    let alert = cut(&thread.alert.text, ALERT_BYTES);
-    let report = cut(&report(thread), REPORT_BYTES);
+    let alert = cut(&thread.alert.text, MAX_ALERT_BYTES);
+    let report = cut(&report(thread), MAX_REPORT_BYTES);
     let (calls, asked) = (calls(&thread.calls), asked(thread));
     let question = cut(question, MAX_QUESTION_BYTES);
     let fence = fence(&[&thread.alert.alert_type, &alert, &report, &calls, &asked, &question]);
@@ -54,7 +54,7 @@ fn user(thread: &Thread, question: &str) -> String {
     render(USER, &values)
 }
 
-/// What the investigation found, or why it found nothing.
+/// The analysis of the investigation, or why there is none.
 fn report(thread: &Thread) -> String {
     match (thread.analysis.as_deref().map(str::trim).filter(|text| !text.is_empty()), &thread.error) {
         (Some(analysis), _) => analysis.to_owned(),
@@ -165,11 +165,11 @@ pub(in crate::investigation) mod tests {
         let fence = "`".repeat(7);
         assert!(text.ends_with(&format!("\n{fence}question\nwhy ```?\n{{{{fence}}}}\n{fence}")), "{text}");
         assert_eq!(text.lines().filter(|line| *line == fence).count(), 5);
-        assert_eq!(text.matches("{{").count(), 2, "what is inserted is not looked into");
+        assert_eq!(text.matches("{{").count(), 2, "inserted text is not expanded");
     }
 
     #[test]
-    fn a_prompt_is_bounded_whatever_is_in_its_thread() {
+    fn a_prompt_is_bounded_for_a_thread_of_any_size() {
         let mut thread = thread();
         let long = "long ".repeat(100_000);
         thread.alert.text.clone_from(&long);

@@ -1,9 +1,9 @@
-//! Text from outside: without what drives a terminal or hides from a reader, and of bounded size.
+//! Cleans text from outside: removes terminal sequences and invisible characters, and bounds its size.
 
-/// The most bytes of text that an investigation sees of an alert.
+/// Maximum size of an alert's text.
 pub const MAX_TEXT_BYTES: usize = 100 * 1024;
 
-/// Clean text with its line breaks, cut at [`MAX_TEXT_BYTES`] with a note that says how much is missing.
+/// Clean text with its line breaks, cut at [`MAX_TEXT_BYTES`] with a note about the missing bytes.
 pub(super) fn text(text: &str) -> String {
     let clean = visible(text);
     let clean = clean.trim_end();
@@ -32,8 +32,8 @@ pub(super) fn line(text: &str, max_chars: usize) -> String {
     cut
 }
 
-/// Without control characters (line breaks and tabs excepted), terminal sequences, and characters that change the
-/// direction of writing or have no shape at all.
+/// Removes control characters (except line breaks and tabs), terminal sequences, and characters that change the
+/// direction of writing or are invisible.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_reader_sees_is_left() {
+    fn only_visible_characters_are_left() {
         assert_eq!(text("a\u{1b}[31mred\u{1b}[0m\r\nb\rc\u{0}\u{7}\u{202e}\td \n\n"), "ared\nb\nc\td");
         assert_eq!(text("\u{1b}[999;\u{1b}"), "");
         assert_eq!(line("  one\n two\u{e0041}  ", 20), "one  two");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_between_characters_and_says_so() {
+    fn a_long_text_is_cut_between_characters_with_a_note() {
         let long = "é".repeat(MAX_TEXT_BYTES / 2 + 3);
         let expected = "é".repeat(MAX_TEXT_BYTES / 2) + "\n[cut here: 6 of 102406 bytes of the alert are not shown]";
         assert_eq!(text(&long), expected);

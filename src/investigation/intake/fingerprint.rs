@@ -1,8 +1,8 @@
-//! What makes two alerts the same: header → `groupKey` → the single alert's `fingerprint` → hash of the alert's name
-//! and its sorted labels → SHA-256 of the body.
+//! The fingerprint of an alert, from the first of these: header, `groupKey`, the single alert's `fingerprint`, hash of the
+//! alert's name and its sorted labels, SHA-256 of the body.
 //!
-//! A fingerprint carries where it came from, `<form>@<end of the subject>:<what was said>`: who may publish on one
-//! subject cannot claim the alerts of another one. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
+//! A fingerprint names its origin, `<form>@<end of the subject>:<key>`: a producer with the permission for one subject
+//! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,32 +10,32 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// What was said and is longer is hashed: a fingerprint is a key of an index.
-const MAX_BYTES: usize = 512;
+/// A longer key is hashed, because a fingerprint is a key of an index.
+const MAX_KEY_BYTES: usize = 512;
 /// The same for the end of a subject.
 const MAX_SUFFIX_BYTES: usize = 128;
-/// A header's own form, beside those of bodies.
+/// The form of a fingerprint from a header.
 pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
-/// Labels that say how bad it is, which a cooldown compares by itself.
+/// Labels of the severity, which a cooldown compares separately.
 const SEVERITIES: [&str; 3] = ["severity", "priority", "level"];
-/// Of more members than this one hash is made.
+/// More members than this become one hash.
 const MAX_MEMBERS: usize = 256;
 
-/// The fingerprint of what was said in a body of this form that came on a subject with this end.
-pub(super) fn scoped(form: &str, suffix: &str, said: String) -> String {
-    let said = if said.len() <= MAX_BYTES { said } else { hash([said.as_bytes()]) };
-    format!("{}{said}", scope(form, suffix))
+/// The fingerprint of `key` from a body of this form, published on a subject with this end.
+pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
+    let key = if key.len() <= MAX_KEY_BYTES { key } else { hash([key.as_bytes()]) };
+    format!("{}{key}", scope(form, suffix))
 }
 
-/// The fingerprint that a header says. A whole one of the same subject is taken as it is: it claims no more than a body
-/// on that subject could, and a repeated investigation keeps the fingerprint of the first one.
-pub(super) fn of_header(suffix: &str, said: String) -> String {
-    let is_whole = FORMS.iter().any(|form| said.starts_with(&scope(form, suffix)));
-    if is_whole && said.len() <= MAX_BYTES { said } else { scoped(HEADER, suffix, said) }
+/// The fingerprint of a header. A complete fingerprint of the same subject stays unchanged: it claims no more than a body
+/// on that subject could, and a rerun keeps the fingerprint of the first investigation.
+pub(super) fn of_header(suffix: &str, key: String) -> String {
+    let is_complete = FORMS.iter().any(|form| key.starts_with(&scope(form, suffix)));
+    if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, suffix, key) }
 }
 
-/// No end of a subject looks like another one with the beginning of a fingerprint behind it.
+/// Hashes an unusual end of a subject, so that no two ends give the same prefix.
 fn scope(form: &str, suffix: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if suffix.len() <= MAX_SUFFIX_BYTES && suffix.chars().all(is_plain) {
@@ -44,25 +44,25 @@ fn scope(form: &str, suffix: &str) -> String {
     format!("{form}@{}:", hash([suffix.as_bytes()]).replace(':', "-"))
 }
 
-/// For a body that says nothing else.
+/// For a body without any key.
 pub(super) fn of_body(body: &[u8]) -> String {
     hash([body])
 }
 
-/// For an alert with labels: its name and they, in any order.
+/// For an alert with labels: the hash of its name and labels, in any order.
 pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String {
     let pairs = labels.iter().flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     hash(std::iter::once(name.as_bytes()).chain(pairs))
 }
 
-/// The member that an alert with labels is: its name and they, without how bad it is.
+/// The member of an alert with labels: the hash of its name and labels without the severity.
 pub(super) fn member(name: &str, labels: &BTreeMap<String, String>) -> Uuid {
     let pairs = labels.iter().filter(|(key, _)| !SEVERITIES.contains(&key.as_str()));
     let pairs = pairs.flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     short(std::iter::once(name.as_bytes()).chain(pairs))
 }
 
-/// The member that a text is. Its numbers do not count: `disk 94 % full` goes on as `disk 95 % full`.
+/// The member of a text. Numbers are ignored: `disk 94 % full` and `disk 95 % full` are the same.
 pub(super) fn member_of_text(text: &str) -> Uuid {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -75,7 +75,7 @@ pub(super) fn member_of_text(text: &str) -> Uuid {
     short([b"text".as_slice(), plain.trim().as_bytes()])
 }
 
-/// The members of a group in one order, each once.
+/// The members of a group, sorted and without duplicates.
 pub(super) fn group(mut members: Vec<Uuid>) -> Vec<Uuid> {
     members.sort_unstable();
     members.dedup();
@@ -85,7 +85,7 @@ pub(super) fn group(mut members: Vec<Uuid>) -> Vec<Uuid> {
     members
 }
 
-/// Lengths go in, so that no two lists of parts are the same bytes; a single part is a plain SHA-256.
+/// Hashes lengths, too, so that no two lists of parts are the same bytes; a single part is a plain SHA-256.
 fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
     let mut hash = Sha256::new();
     for (index, part) in parts.into_iter().enumerate() {
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_hashed_as_everybody_hashes_it() {
+    fn the_hash_of_a_body_is_its_sha_256() {
         assert_eq!(of_body(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
     #[test]
-    fn labels_that_differ_only_in_where_they_are_split_are_different() {
+    fn labels_that_differ_only_in_their_split_are_different() {
         let labels = |key: &str, value: &str| labels(&[(key, value)]);
         assert_eq!(of_labels("a", &labels("b", "c")), of_labels("a", &labels("b", "c")));
         assert_ne!(of_labels("a", &labels("b", "cd")), of_labels("a", &labels("bc", "d")));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_says_where_it_came_from_and_no_other_place_can_say_the_same() {
+    fn a_fingerprint_names_its_origin_and_no_other_origin_gives_the_same() {
         let real = scoped("alertmanager", "alertmanager", "{}:{x}".into());
         assert_eq!(real, "alertmanager@alertmanager:{}:{x}");
         let others = [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_its_name_and_its_labels_whatever_its_severity_or_its_numbers() {
+    fn a_member_is_name_and_labels_without_severity_and_numbers() {
         let of = |severity| member("A", &labels(&[("pod", "p"), ("severity", severity)]));
         assert_eq!(of("warning"), of("critical"));
         assert_ne!(of("warning"), member("A", &labels(&[("pod", "q")])));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_its_members_in_any_order_and_a_large_one_is_a_whole() {
+    fn a_group_is_its_members_in_any_order_and_a_large_one_is_one_hash() {
         let of = |numbers: &mut dyn Iterator<Item = u128>| group(numbers.map(Uuid::from_u128).collect());
         assert_eq!(of(&mut [3, 1, 3].into_iter()), [1, 3].map(Uuid::from_u128));
         assert_eq!(of(&mut (0..256)).len(), 256);

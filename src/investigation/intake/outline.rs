@@ -1,10 +1,10 @@
-//! JSON as people read it: an indented outline, one fact a line.
+//! Renders JSON for people: an indented outline, one field per line.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Lines that are put together with their indentation.
+/// Collects lines with their indentation.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     text: String,
@@ -15,7 +15,7 @@ impl Outline {
         self.text
     }
 
-    /// A line of its own; line breaks in it keep the indentation, so that a value cannot pose as a line of ours.
+    /// Adds a line; line breaks in it keep the indentation, so that a value cannot look like another field.
     pub(super) fn line(&mut self, depth: usize, text: &str) {
         for part in text.trim_end().split('\n') {
             let depth = if part.is_empty() { 0 } else { depth };
@@ -29,7 +29,7 @@ impl Outline {
         self.text.push('\n');
     }
 
-    /// A key with its value, whatever it is; nothing at all for an empty value.
+    /// Adds a key with its value; empty values are left out.
     pub(super) fn field(&mut self, depth: usize, key: &str, value: &Value) {
         match value {
             Value::Null => {}
@@ -44,7 +44,7 @@ impl Outline {
         }
     }
 
-    /// A value without a key.
+    /// Adds a value without a key.
     pub(super) fn value(&mut self, depth: usize, value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -62,7 +62,7 @@ impl Outline {
         }
     }
 
-    /// A heading with its pairs; nothing without any.
+    /// Adds a heading with its pairs, if there are any.
     pub(super) fn pairs(&mut self, depth: usize, heading: &str, pairs: &BTreeMap<String, String>) {
         if pairs.is_empty() {
             return;

@@ -1,12 +1,12 @@
-//! A follow-up question: text that a person typed, never looked into.
+//! Normalises a follow-up question: text that a person typed and that is never parsed.
 
 use super::{IntakeError, MAX_TITLE_CHARS, clean};
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 
-/// Understands a question. `alert_type` is that of the alert it is about. It has no fingerprint: nothing is the same.
+/// Normalises a question. `alert_type` is that of the alert it is about. A question has no fingerprint.
 ///
 /// # Errors
-/// When the body is not text, or nothing is in it.
+/// When the body is not text, or is empty.
 pub fn question(body: &[u8], alert_type: &str, severity: Option<Severity>) -> Result<Alert, IntakeError> {
     let text = std::str::from_utf8(body).map_err(|_| IntakeError::Undecodable)?;
     let text = clean::text(text);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_a_question_as_it_stands_and_nothing_is_none() {
+    fn json_is_a_question_like_any_text_and_an_empty_body_is_none() {
         assert_eq!(question(b"{}", "", None).unwrap().text, "{}");
         assert_eq!(question(b" \n\x07\t ", "", None), Err(IntakeError::Empty));
         assert_eq!(question(b"\xff", "", None), Err(IntakeError::Undecodable));

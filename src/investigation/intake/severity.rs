@@ -1,4 +1,4 @@
-//! The words that monitoring systems use for how bad it is.
+//! The severity of the words that monitoring systems use.
 
 use crate::investigation::alert::Severity;
 
@@ -41,7 +41,7 @@ const WORDS: [(&str, Severity); 36] = [
     ("sev4", Severity::Low),
 ];
 
-/// The severity of a word; `None` for one that nobody uses.
+/// The severity of a word; `None` for an unknown word.
 pub(super) fn of_word(word: &str) -> Option<Severity> {
     let word = word.trim();
     WORDS.iter().find(|(known, _)| word.eq_ignore_ascii_case(known)).map(|(_, severity)| *severity)

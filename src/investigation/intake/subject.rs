@@ -1,4 +1,4 @@
-//! What an alert is about, in two words, from its labels.
+//! The title of an alert: its name and the object that its labels name.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const OBJECTS: [&str; 11] = [
     "job",
 ];
 
-/// Everything else that has a name, from the most to the least telling.
+/// Other labels that name an object, from the most to the least specific.
 const THINGS: [&str; 12] = [
     "instance", "node", "host", "hostname", "device", "service", "job", "queue", "topic", "database", "cluster",
     "region",

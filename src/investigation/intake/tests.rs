@@ -1,4 +1,4 @@
-//! Captured bodies, every kind of body, every step of the fingerprint's order, and arbitrary bytes.
+//! Tests of the intake: captured bodies, every kind of body, the order of fingerprints, and arbitrary bytes.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -103,7 +103,7 @@ fn any_json_is_an_outline() {
 }
 
 #[test]
-fn any_other_text_is_an_alert_as_it_stands() {
+fn any_other_text_is_an_alert() {
     let alert = read("\n disk full on db-1\n\u{1b}[31m{not json\n".as_bytes());
     let expected = Alert {
         source: "text".to_owned(),
@@ -130,7 +130,7 @@ fn a_body_without_content_is_no_alert() {
 }
 
 #[test]
-fn the_fingerprint_is_the_first_that_is_said() {
+fn the_fingerprint_is_the_first_key_of_the_body() {
     let alert = |extra: Value| {
         let mut alert = json!({"labels": {"alertname": "A", "x": "1"}});
         alert.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -160,7 +160,7 @@ fn the_fingerprint_is_the_first_that_is_said() {
 }
 
 #[test]
-fn a_group_key_counts_only_on_the_subject_and_in_the_form_that_it_came_in() {
+fn a_group_key_counts_only_for_its_subject_and_its_form() {
     let of = |body: &[u8], suffix: &str| {
         normalise(body, &Hints { suffix: suffix.to_owned(), ..Hints::default() }).unwrap().fingerprint
     };
@@ -171,11 +171,11 @@ fn a_group_key_counts_only_on_the_subject_and_in_the_form_that_it_came_in() {
         assert_ne!(of(forged.to_string().as_bytes(), suffix), real, "{suffix}");
     }
     assert_ne!(of(FIRING, "http"), real);
-    assert_eq!(of(RESOLVED, "alertmanager"), real, "what is resolved finds what fired");
+    assert_eq!(of(RESOLVED, "alertmanager"), real, "a resolved alert has the fingerprint of the firing one");
 }
 
 #[test]
-fn what_fires_is_the_same_as_long_as_no_other_alert_joins_it() {
+fn members_stay_the_same_until_another_alert_fires() {
     let alert = |pod: &str, status: &str, severity: &str| {
         json!({"labels": {"alertname": "A", "pod": pod, "severity": severity}, "status": status,
                "annotations": {"value": status}})
@@ -218,7 +218,7 @@ fn hints_win_over_the_body_but_a_priority_does_not() {
 }
 
 #[test]
-fn the_worst_firing_alert_says_how_bad_it_is() {
+fn the_severity_is_that_of_the_worst_firing_alert() {
     let alert = |severity: &str, status: &str| json!({"labels": {"severity": severity}, "status": status});
     let cases = [
         (vec![alert("warning", "firing"), alert("CRITICAL", "resolved")], Severity::Normal),
@@ -233,7 +233,7 @@ fn the_worst_firing_alert_says_how_bad_it_is() {
 }
 
 #[test]
-fn a_body_is_resolved_only_if_nothing_says_otherwise() {
+fn a_body_is_resolved_only_if_no_part_of_it_fires() {
     let alert = |status: &str| json!({"labels": {"alertname": "A"}, "status": status});
     let cases = [
         (json!({"status": "resolved", "alerts": [alert("resolved")]}), AlertStatus::Resolved),
@@ -257,14 +257,14 @@ fn json_that_is_nested_too_deeply_is_text() {
 }
 
 #[test]
-fn a_value_cannot_pose_as_a_line_of_ours() {
+fn a_value_cannot_look_like_a_line_of_tarsy() {
     let alert = json!({"labels": {"alertname": "A", "x": "1\nfiring alert 2 of 2"}, "status": "firing"});
     let text = read_json(&json!({"alerts": [alert]})).text;
     assert!(!text.lines().any(|line| line == "firing alert 2 of 2"), "{text}");
 }
 
 #[test]
-fn a_title_prefers_the_smallest_thing() {
+fn a_title_names_the_smallest_object() {
     let cases = [
         (json!({"alertname": "A", "namespace": "n", "pod": "p", "service": "s"}), "A  n/p"),
         (json!({"alertname": "A", "namespace": "n"}), "A  n"),

@@ -1,4 +1,4 @@
-//! Webhooks of Alertmanager (format 4) and Grafana's unified alerting, and bare alerts with labels as Prometheus
+//! Parses webhooks of Alertmanager (format 4) and of Grafana's unified alerting, and bare alerts with labels as Prometheus
 //! sends them. Grafana's body is Alertmanager's with more fields.
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use uuid::Uuid;
 use super::outline::Outline;
 use super::plain::{pairs, text};
 use super::{Reading, fingerprint, severity, subject};
-use crate::investigation::alert::Severity;
+use crate::investigation::alert::{AlertStatus, Severity};
 
-/// Fields of the body that are rendered in their own way, or say nothing.
+/// Fields of the body that are rendered in their own way, or left out.
 const BODY_KNOWN: [&str; 8] =
     ["alerts", "commonLabels", "commonAnnotations", "groupLabels", "status", "version", "truncatedAlerts", "orgId"];
 const ALERT_KNOWN: [&str; 6] = ["labels", "annotations", "status", "startsAt", "endsAt", "orgId"];
-/// How an alert that has not ended says so.
+/// The `endsAt` of an alert that has not ended.
 const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// One alert of a webhook.
@@ -23,7 +23,7 @@ const NEVER: &str = "0001-01-01T00:00:00Z";
 struct Item<'a> {
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
-    resolved: bool,
+    status: AlertStatus,
     fields: &'a Map<String, Value>,
 }
 
@@ -41,14 +41,16 @@ pub(super) fn read(value: &Value) -> Option<Reading> {
     if items.is_empty() {
         return None;
     }
-    let group_resolved = is_resolved(body).unwrap_or_default();
-    let mut items = items.iter().map(|item| Item::read(item, group_resolved)).collect::<Option<Vec<_>>>()?;
-    // A stable sort: the firing ones come first, in the sender's order.
-    items.sort_by_key(|item| item.resolved);
-    // What is cut off may still fire: then the body's own word counts.
-    let resolved = items.iter().all(|item| item.resolved) && is_resolved(body).unwrap_or(true);
+    let group = status_of(body);
+    let read = |item| Item::read(item, group.unwrap_or(AlertStatus::Firing));
+    let mut items = items.iter().map(read).collect::<Option<Vec<_>>>()?;
+    // A stable sort: the firing alerts come first, in the sender's order.
+    items.sort_by_key(Item::is_resolved);
+    // Alerts that the sender left out may still fire: then the status of the body counts.
+    let resolved = items.iter().all(Item::is_resolved) && group != Some(AlertStatus::Firing);
+    let status = if resolved { AlertStatus::Resolved } else { AlertStatus::Firing };
     let grafana = ["orgId", "appVersion"].iter().any(|key| body.contains_key(*key));
-    Some(reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, resolved))
+    Some(reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, status))
 }
 
 /// Whether a bare object is an alert: it has a name among its labels.
@@ -56,20 +58,25 @@ fn named(alerts: &[Value]) -> bool {
     alerts.iter().all(|alert| alert.pointer("/labels/alertname").is_some_and(Value::is_string))
 }
 
-fn is_resolved(fields: &Map<String, Value>) -> Option<bool> {
-    text(fields, "status").map(|status| status.eq_ignore_ascii_case("resolved"))
+fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
+    text(fields, "status").map(|word| AlertStatus::of_word(&word))
 }
 
 impl<'a> Item<'a> {
-    fn read(value: &'a Value, group_resolved: bool) -> Option<Self> {
+    /// An alert without a status has that of its `group`.
+    fn read(value: &'a Value, group: AlertStatus) -> Option<Self> {
         let fields = value.as_object()?;
         fields.get("labels")?.as_object()?;
         Some(Self {
             labels: pairs(fields.get("labels")),
             annotations: pairs(fields.get("annotations")),
-            resolved: is_resolved(fields).unwrap_or(group_resolved),
+            status: status_of(fields).unwrap_or(group),
             fields,
         })
+    }
+
+    fn is_resolved(&self) -> bool {
+        self.status == AlertStatus::Resolved
     }
 
     fn severity(&self) -> Option<Severity> {
@@ -80,9 +87,10 @@ impl<'a> Item<'a> {
     }
 }
 
-fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], resolved: bool) -> Reading {
-    // What the alert is about is said by the alerts that fire, as long as one does.
-    let relevant: Vec<&Item<'_>> = items.iter().filter(|item| resolved || !item.resolved).collect();
+fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], status: AlertStatus) -> Reading {
+    // Name, severity and runbook are those of the firing alerts, as long as one fires.
+    let relevant = items.iter().filter(|item| status == AlertStatus::Resolved || !item.is_resolved());
+    let relevant: Vec<&Item<'_>> = relevant.collect();
     let relevant = if relevant.is_empty() { items.iter().collect() } else { relevant };
     let shared = common(relevant.iter().map(|item| &item.labels));
     let first = relevant.first().map(|item| &item.labels);
@@ -99,7 +107,7 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     Reading {
         source,
         severity: relevant.iter().filter_map(|item| item.severity()).max(),
-        resolved,
+        status,
         members: members(body, items),
         fingerprint: Some(text(body, "groupKey").or_else(single).unwrap_or_else(by_labels)),
         runbook_url: relevant.iter().find_map(|item| runbook(&item.annotations).or_else(|| runbook(&item.labels))),
@@ -109,23 +117,23 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     }
 }
 
-/// What fires. Alerts that the sender has left out count by their number: nothing else is known of them.
+/// The firing alerts. Alerts that the sender left out are one member, made of their number.
 fn members(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<Uuid> {
     let name = |item: &Item<'_>| item.labels.get("alertname").cloned().unwrap_or_default();
-    let firing = items.iter().filter(|item| !item.resolved);
+    let firing = items.iter().filter(|item| !item.is_resolved());
     let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).filter(|left_out| *left_out > 0);
     let left_out = left_out.map(|left_out| BTreeMap::from([("truncatedAlerts".to_owned(), left_out.to_string())]));
     let left_out = left_out.map(|left_out| fingerprint::member("", &left_out));
     firing.map(|item| fingerprint::member(&name(item), &item.labels)).chain(left_out).collect()
 }
 
-/// The labels that identify a webhook without a group key: those of its group, else what all its alerts share.
+/// The labels that identify a webhook without a group key: the group's labels, otherwise those of all its alerts.
 fn group_labels(body: &Map<String, Value>, items: &[Item<'_>]) -> BTreeMap<String, String> {
     let group = pairs(body.get("groupLabels"));
     if group.is_empty() { common(items.iter().map(|item| &item.labels)) } else { group }
 }
 
-/// The pairs that are in all of the maps.
+/// The pairs that all of the maps have.
 fn common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
     let mut shared = maps.next().cloned().unwrap_or_default();
     for map in maps {
@@ -135,7 +143,7 @@ fn common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> B
 }
 
 fn render(title: &str, source: &str, body: &Map<String, Value>, items: &[Item<'_>]) -> String {
-    let resolved = items.iter().filter(|item| item.resolved).count();
+    let resolved = items.iter().filter(|item| item.is_resolved()).count();
     let firing = items.len() - resolved;
     let mut out = Outline::default();
     out.line(0, title);
@@ -154,7 +162,7 @@ fn render(title: &str, source: &str, body: &Map<String, Value>, items: &[Item<'_
     out.pairs(0, &format!("annotations{shared}"), &annotations);
     for (index, item) in items.iter().enumerate() {
         out.blank();
-        let heading = if item.resolved {
+        let heading = if item.is_resolved() {
             format!("resolved alert {} of {resolved} (context)", index + 1 - firing)
         } else {
             format!("firing alert {} of {firing}", index + 1)

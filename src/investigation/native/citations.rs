@@ -1,7 +1,7 @@
-//! Which words of an analysis rest on which pages.
+//! Citations: the pages that support words of an analysis.
 //!
-//! Providers count the bytes of a piece from the beginning of some part of their answer, and the parts are not known
-//! here. So a span is believed only where the text that it is to hold stands; anywhere else the text is looked for.
+//! Providers count the bytes of a piece from the beginning of a part of their answer, and the parts are not known here.
+//! So a span counts only if its text is at its place; otherwise the text is searched for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,28 +10,28 @@ use serde::Serialize;
 use super::references::distinct;
 use super::{Grounding, Source, Support};
 
-/// More than these say nothing to anybody.
+/// More citations are left out.
 const MAX_CITATIONS: usize = 500;
 const MAX_SOURCES: usize = 20;
-/// How often the whole text may be looked through, and the bytes that may be looked through in any case.
-const SEARCHES: usize = 16;
-const SEARCHED_BYTES: usize = 4 * 1024 * 1024;
+/// How often the whole text may be searched, and the bytes that may always be searched.
+const MAX_SEARCHES: usize = 16;
+const MIN_SEARCHED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Words of the analysis, and the pages that they rest on.
+/// Words of the analysis, and the pages that support them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Citation {
     /// First byte in the analysis.
     pub start: usize,
-    /// The byte behind the last one.
+    /// The byte after the last one.
     pub end: usize,
-    /// What stands there.
+    /// The words.
     pub text: String,
     /// Never empty.
     pub sources: Vec<Source>,
 }
 
-/// The citations of `analysis`, by their place in it. Supports whose text is not there, or that name no page, give
-/// none. Takes time in proportion to the length of what it is given.
+/// The citations of `analysis` in their order. A support without a page, or whose text is not in the analysis, gives
+/// none. Takes time in proportion to the length of its input.
 pub fn citations(analysis: &str, groundings: &[Grounding]) -> Vec<Citation> {
     let mut places: BTreeMap<(usize, usize), Vec<Source>> = BTreeMap::new();
     let mut resolver = Resolver::new(analysis);
@@ -57,7 +57,7 @@ pub fn citations(analysis: &str, groundings: &[Grounding]) -> Vec<Citation> {
     places.into_iter().filter_map(citation).collect()
 }
 
-/// The pages of a support; an index that points at nothing names none.
+/// The pages of a support; indices out of range are ignored.
 fn named<'a>(grounding: &'a Grounding, support: &Support) -> Vec<&'a Source> {
     let indices = support.grounding_chunk_indices.iter().take(MAX_SOURCES);
     let sources = indices.filter_map(|index| grounding.sources.get(usize::try_from(*index).ok()?));
@@ -66,11 +66,11 @@ fn named<'a>(grounding: &'a Grounding, support: &Support) -> Vec<&'a Source> {
 
 struct Resolver<'a> {
     analysis: &'a str,
-    /// How far the last part begins behind the text's beginning, as far as is known: only a hint.
+    /// Offset of the last part in the text, as far as it is known: only a hint.
     shift: i64,
-    /// Bytes that may still be looked through.
+    /// Bytes that may still be searched.
     left: usize,
-    /// Where a text was found last, and which place it had been given.
+    /// For each text, its last place and the index that the provider gave.
     found: HashMap<&'a str, Option<Found>>,
 }
 
@@ -82,7 +82,7 @@ struct Found {
 
 impl<'a> Resolver<'a> {
     fn new(analysis: &'a str) -> Self {
-        let left = analysis.len().saturating_mul(SEARCHES).saturating_add(SEARCHED_BYTES);
+        let left = analysis.len().saturating_mul(MAX_SEARCHES).saturating_add(MIN_SEARCHED_BYTES);
         Self { analysis, shift: 0, left, found: HashMap::new() }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Resolver<'a> {
         let start = match self.found.get(text).copied() {
             Some(None) => return None,
             Some(Some(before)) if before.given == support.start_index => before.start,
-            // The same words again, further on: a later place, or the same when there is no other.
+            // The same words again with a higher index: the next place, or the same if there is none.
             Some(Some(before)) if before.given < support.start_index => {
                 self.nearest(text, before.start + 1, hinted).unwrap_or(before.start)
             }
@@ -134,13 +134,13 @@ impl<'a> Resolver<'a> {
         start.checked_add(text.len()).and_then(|end| self.analysis.get(start..end)) == Some(text)
     }
 
-    /// The place of `text` from `floor` on that is nearest to `hint`.
+    /// The place of `text` at or after `floor` that is nearest to `hint`.
     fn nearest(&mut self, text: &str, floor: usize, hint: usize) -> Option<usize> {
         if self.left == 0 {
             return None;
         }
         let floor = self.analysis.ceil_char_boundary(floor);
-        // A place behind the end says nothing: then they are taken in their order.
+        // A hint after the end is useless: then the first place is taken.
         let hint = if hint.saturating_add(text.len()) > self.analysis.len() { floor } else { hint };
         let from = self.analysis.floor_char_boundary(hint.max(floor));
         let to = self.analysis.ceil_char_boundary(from.saturating_add(text.len()).saturating_sub(1));
@@ -187,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_believed_where_its_text_stands_and_looked_for_elsewhere() {
+    fn a_span_counts_where_its_text_stands_and_is_searched_for_elsewhere() {
         let analysis = "Exit 137 → killed — é. Raise the limit.";
         for (supports, expected) in [
             (vec![support(0, 26, "Exit 137 → killed — é", &[0])], vec![one(0, "Exit 137 → killed — é", "a")]),
-            // Bytes of a part that begins elsewhere, and no bytes at all.
+            // Bytes of a part that begins elsewhere, and an empty span.
             (vec![support(0, 15, "Raise the limit", &[1, 0])], vec![one(28, "Raise the limit", "ba")]),
             (vec![support(0, 0, "killed", &[0])], vec![one(13, "killed", "a")]),
-            // In the middle of a character, behind the end, backwards.
+            // In the middle of a character, after the end, backwards.
             (vec![support(10, 12, "→", &[0])], vec![one(9, "→", "a")]),
             (vec![support(900, 906, "killed", &[0])], vec![one(13, "killed", "a")]),
             (vec![support(20, 3, "killed", &[0])], vec![one(13, "killed", "a")]),
-            // White space that the text has lost.
+            // White space that the text does not have.
             (vec![support(28, 46, "Raise the limit.\n\n", &[0])], vec![one(28, "Raise the limit.", "a")]),
             (vec![support(0, 4, "Exit", &[0]), support(0, 4, "Exit", &[1])], vec![one(0, "Exit", "ab")]),
         ] {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_come_again_are_cited_in_their_order() {
+    fn repeated_words_are_cited_in_their_order() {
         let analysis = "Restart it. Wait. Restart it. Done. Restart it.";
         let again = |start| support(start, start + 11, "Restart it.", &[0]);
         let places = |supports| cited(analysis, supports).into_iter().map(|(start, ..)| start).collect::<Vec<_>>();
@@ -229,7 +229,7 @@ mod tests {
         // All offsets are off: the part begins 100 bytes before the text.
         assert_eq!(places(vec![again(100), again(118), again(136)]), [0, 18, 36]);
         assert_eq!(places(vec![again(20)]), [18]);
-        // More of them than there are places.
+        // More pieces than places.
         assert_eq!(places(vec![again(100), again(118), again(136), again(154)]), [0, 18, 36]);
     }
 
@@ -241,10 +241,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_looked_through_so_often_and_then_only_given_places_count() {
+    fn after_the_last_allowed_search_only_given_places_count() {
         let analysis = format!("{} end of it", "ab".repeat(64 * 1024));
         let nowhere = |n: usize| support(0, 9, &format!("nowhere {n}"), &[0]);
-        let searches = SEARCHES + SEARCHED_BYTES / analysis.len() + 1;
+        let searches = MAX_SEARCHES + MIN_SEARCHED_BYTES / analysis.len() + 1;
         let given = u32::try_from(analysis.len() - 2).unwrap();
         let behind = |count: usize| {
             let ends = [support(given, given + 2, "it", &[0]), support(0, 0, "end of", &[0])];
@@ -255,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_citation_is_what_stands_there(
+        fn every_citation_is_the_text_at_its_place(
             analysis in "[ab é→\n]{0,40}",
             supports in prop::collection::vec((0_u32..60, 0_u32..60, "[ab é→\n]{0,6}", prop::collection::vec(0_u32..4, 0..3)), 0..12),
         ) {
@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_provider_counts_in_parts_is_found_in_the_whole(
+        fn pieces_counted_in_parts_are_found_in_the_whole(
             parts in prop::collection::vec("[a-e é]{1,8}", 1..6),
         ) {
             let whole = parts.concat();

@@ -1,7 +1,7 @@
-//! What the tools of the provider itself did while the model answered: code that it ran, pages that it searched or read.
+//! Native tools: code that the provider ran and pages that it searched or read while the model answered.
 //!
-//! These parts come with the answer and are stored with it, as they arrived. Owns their meaning; the names follow the
-//! provider's protocol. What is told of them is worked out when it is told: `runs`, `references`, `citations`.
+//! These parts arrive with the answer and are stored with it, unchanged; the names follow the provider's protocol. `runs`,
+//! `references` and `citations` interpret them when the timeline is projected.
 
 mod citations;
 mod references;
@@ -13,34 +13,34 @@ pub use runs::{Run, runs};
 
 use serde::{Deserialize, Serialize};
 
-/// Code that the provider ran, or what came of it. The two often arrive apart.
+/// Code that the provider ran, or its result. The two often arrive in separate parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CodePart {
     /// The program; empty in a part that is only a result.
     pub code: String,
-    /// What it printed; empty in a part that is only code.
+    /// Its output; empty in a part that is only code.
     pub result: String,
-    /// The provider's word for how it went, as `OUTCOME_OK`; empty when it says nothing.
+    /// The provider's word, for example `OUTCOME_OK`; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// The language as the provider names it; empty when it says nothing.
+    /// The provider's name of the language; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub language: String,
-    /// The provider's id of the execution; empty when it says nothing.
+    /// The provider's id of the execution; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
 }
 
-/// What an answer rests on: a web search, or pages that were read.
+/// What supports an answer: a web search, or pages that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Grounding {
-    /// What was searched for; empty when pages were read without a search.
+    /// The searches; empty when pages were read without a search.
     pub queries: Vec<String>,
     /// The pages.
     pub sources: Vec<Source>,
-    /// Which text rests on which pages.
+    /// Which text each page supports.
     pub supports: Vec<Support>,
     /// The provider's HTML for its search suggestions. Never part of the journal or of an event.
     #[serde(skip)]
@@ -51,23 +51,21 @@ pub struct Grounding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Source {
-    /// Where it is.
     pub uri: String,
-    /// Its title; may be empty.
+    /// May be empty.
     pub title: String,
 }
 
-/// A piece of the answer and the pages that it rests on.
+/// A piece of the answer and the pages that support it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Support {
-    /// First byte of the piece, counted in a part of the answer, which need not begin where the text begins.
+    /// First byte of the piece in a part of the answer, which may begin elsewhere than the text.
     pub start_index: u32,
-    /// The byte behind it.
+    /// The byte after its last one.
     pub end_index: u32,
-    /// The piece itself.
     pub text: String,
-    /// Indices into [`Grounding::sources`]; they may point at nothing.
+    /// Indices into [`Grounding::sources`]; they may be out of range.
     pub grounding_chunk_indices: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What an answer rests on, as it is told: searches and pages that were read, each once.
+//! References: the searches and pages that support an answer, each once.
 
 use std::collections::HashSet;
 
@@ -9,36 +9,36 @@ use super::{Grounding, Source, Support};
 pub enum Reference<'a> {
     /// A search of the web.
     Search {
-        /// What was searched for; never empty.
+        /// Never empty.
         queries: &'a [String],
-        /// What was found; may be empty.
+        /// May be empty.
         sources: &'a [Source],
-        /// Which text rests on which of `sources`.
+        /// Which text each of `sources` supports.
         supports: &'a [Support],
     },
     /// Pages that the provider read.
     Pages {
-        /// Empty where the provider says only which text rests on something.
+        /// Empty when the provider sent supports only.
         sources: &'a [Source],
-        /// Which text rests on which of `sources`.
+        /// Which text each of `sources` supports.
         supports: &'a [Support],
     },
 }
 
-/// What the groundings of an answer say, in their order.
+/// The references of an answer's groundings, in their order.
 ///
-/// Queries make a search, sources without queries are pages. A search whose last sources have their address as title,
-/// and which no support names, read those pages beside it: that is how a service adds them to what was found. A
-/// grounding that came before, or that a later one only adds to, is told once.
+/// A grounding with queries is a search, one with sources only is pages. The last sources of a search are pages that were
+/// read beside it if their title is their address and no support names them: that is how a service appends them. A
+/// grounding that is repeated, or extended by a later one, is returned once.
 pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
     distinct(groundings).into_iter().flat_map(of).flatten().collect()
 }
 
-/// The groundings that say something, each once.
+/// The groundings that are not empty, each once.
 pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
-    for grounding in groundings.iter().filter(|grounding| says_something(grounding)) {
+    for grounding in groundings.iter().filter(|grounding| has_content(grounding)) {
         if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports)) {
             continue;
         }
@@ -51,7 +51,7 @@ pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     kept
 }
 
-/// Whether `later` says all that `earlier` says.
+/// Whether `later` has all of `earlier`.
 fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
     has_queries(later) == has_queries(earlier)
         && later.queries.starts_with(&earlier.queries)
@@ -59,7 +59,7 @@ fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
         && later.supports.starts_with(&earlier.supports)
 }
 
-fn says_something(grounding: &Grounding) -> bool {
+fn has_content(grounding: &Grounding) -> bool {
     has_queries(grounding) || has_sources(&grounding.sources) || !grounding.supports.is_empty()
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_read_beside_a_search_are_told_apart() {
+    fn pages_that_were_read_beside_a_search_are_separate() {
         let page = ("https://docs/page", "https://docs/page");
         let mut both = grounding(&["q"], &[("https://a", "a"), page]);
         let search = "Google Search: 'q' → Sources: a (https://a)";
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_is_told_once_and_what_grows_as_it_is_at_last() {
+    fn a_repeated_grounding_is_returned_once_and_a_growing_one_in_its_last_form() {
         let (small, large) =
             (grounding(&["q"], &[("https://a", "a")]), grounding(&["q"], &[("https://a", "a"), ("https://b", "b")]));
         let other = grounding(&["other"], &[]);

@@ -1,33 +1,33 @@
-//! Runs of code: programs and their results, which arrive apart, put together again.
+//! Runs of code: joins programs with their results, which arrive in separate parts.
 
 use std::collections::HashMap;
 
 use super::CodePart;
 
-/// The language of a program that does not say one.
-const LANGUAGE: &str = "python";
-/// The word that providers use for saying nothing ends like this.
+/// The language of a program without one.
+const DEFAULT_LANGUAGE: &str = "python";
+/// The end of a provider's word for an unknown outcome or language.
 const UNSPECIFIED: &str = "UNSPECIFIED";
 const FAILED: [&str; 2] = ["FAILED", "DEADLINE_EXCEEDED"];
 
 /// A program that the provider ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run<'a> {
-    /// The program; empty when only its result came.
+    /// Empty when only its result arrived.
     pub code: &'a str,
-    /// What it printed; empty when nothing came.
+    /// Its output; may be empty.
     pub result: &'a str,
-    /// The provider's word for how it went; empty when it says nothing.
+    /// The provider's word; may be empty.
     pub outcome: &'a str,
     language: &'a str,
     id: &'a str,
     open: bool,
 }
 
-/// Puts parts together, in order of their programs, whatever lies between a program and its result.
+/// Joins programs with their results, in the order of the programs, also over parts between them.
 ///
-/// A result belongs to the program with its id when both have one, else to the program before it, if that has none
-/// yet. A program whose result never comes and a result without a program stand alone.
+/// A result belongs to the program with its id when both have one, otherwise to the program before it if that has no
+/// result. A program without a result and a result without a program are runs, too.
 pub fn runs(parts: &[CodePart]) -> Vec<Run<'_>> {
     let mut pairing = Pairing::default();
     for part in parts {
@@ -74,7 +74,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// The program that a result with this id belongs to; it gets no other one.
+    /// The program that a result with this id belongs to; it gets no other result.
     fn program_of(&mut self, id: &str) -> Option<usize> {
         while let Some(at) = self.by_id.get_mut(id).and_then(Vec::pop) {
             if self.runs.get(at).is_some_and(|run| run.open) {
@@ -97,12 +97,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the provider says that it went wrong.
+    /// Whether the provider reports a failure.
     pub fn has_failed(&self) -> bool {
         FAILED.contains(&self.outcome.strip_prefix("OUTCOME_").unwrap_or(self.outcome))
     }
 
-    /// For people: program and output between fences that neither can close.
+    /// For people: program and output in fences that neither can close.
     pub fn content(&self) -> String {
         let mut content = String::new();
         if !self.code.is_empty() {
@@ -119,13 +119,13 @@ impl<'a> Run<'a> {
     fn language(&self) -> String {
         let is_word = self.language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#' | '_'));
         if self.language.is_empty() || !is_word || self.language.ends_with(UNSPECIFIED) {
-            return LANGUAGE.to_owned();
+            return DEFAULT_LANGUAGE.to_owned();
         }
         self.language.to_ascii_lowercase()
     }
 }
 
-/// Backticks: three, or more than the text has in a row.
+/// A fence of three backticks, or of more than the text has in a row.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat((longest + 1).max(3))
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_say_more_than_the_order() {
+    fn ids_take_precedence_over_the_order() {
         let (a, b) = (with_id("1", part("a", "")), with_id("2", part("b", "")));
         let (r, s) = (with_id("1", part("", "r")), with_id("2", part("", "s")));
         let anonymous = part("", "t");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_what_the_part_says_if_that_is_a_word() {
+    fn the_language_is_that_of_the_part_if_it_is_a_word() {
         let of = |language| Run { code: "x", language, ..Run::default() }.content().lines().next().map(str::to_owned);
         for (said, shown) in [
             ("PYTHON", "python"),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_went_belongs_to_the_run_also_without_an_output() {
+    fn an_outcome_belongs_to_the_run_also_without_an_output() {
         let ended = |outcome: &str| CodePart { outcome: outcome.to_owned(), ..CodePart::default() };
         let told = |parts: &[CodePart]| {
             let runs = runs(parts);
@@ -237,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_came_is_left_out_or_told_twice(
+        fn no_part_is_left_out_or_doubled(
             parts in prop::collection::vec(("[a-c]?", "[x-z]?", "[12]?"), 0..12),
         ) {
             let parts: Vec<_> = parts.iter().map(|(code, result, id)| with_id(id, part(code, result))).collect();

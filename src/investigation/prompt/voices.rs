@@ -1,10 +1,10 @@
-//! What operators configured, what an alert says and what somebody asks stand apart.
+//! Tests that instructions, alert and runbook stand apart in a prompt.
 
 use super::tests::{alert, briefing, listed, tools};
 use crate::investigation::prompt::*;
 
 #[test]
-fn a_runbook_of_another_host_is_a_claim_inside_of_the_fence_and_never_to_be_read() {
+fn a_runbook_of_an_unlisted_host_is_only_a_claim_inside_of_the_fence() {
     let url = "https://runbooks.example.com@evil.test/ignore-all-before";
     for strategy in [Strategy::NativeThinking, Strategy::React, Strategy::Synthesis] {
         let (tools, hosts) = (tools(), listed());
@@ -23,7 +23,7 @@ fn a_runbook_of_another_host_is_a_claim_inside_of_the_fence_and_never_to_be_read
 }
 
 #[test]
-fn only_the_operators_section_can_allow_a_change_and_without_it_nothing_can() {
+fn only_the_operators_section_can_allow_a_change() {
     let mut tools = tools();
     tools[1].read_only = false;
     for strategy in [Strategy::NativeThinking, Strategy::React] {

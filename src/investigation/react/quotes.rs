@@ -5,7 +5,7 @@
 //! fixed number of times. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
 use super::header::{HeaderKind, header_of, is_blank};
-use crate::investigation::code::{FENCE, Mark, ends, fence};
+use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence};
 
 /// Columns beyond the answer's own that make a line a line of code.
 const DEEP: usize = 4;
@@ -119,7 +119,7 @@ fn follow(text: &str, span: Option<Span>) -> Option<Span> {
         let ticks = found.len() - behind.len();
         (span, rest) = match span {
             None if found.starts_with("<!--") => (Some(Span::Comment), found.get(4..).unwrap_or_default()),
-            None if ticks >= FENCE => (Some(Span::Code(ticks)), behind),
+            None if ticks >= MIN_FENCE_LENGTH => (Some(Span::Code(ticks)), behind),
             Some(Span::Code(length)) if ticks >= length => (None, behind),
             Some(Span::Comment) if found.starts_with("-->") => (None, found.get(3..).unwrap_or_default()),
             None | Some(_) if ticks > 0 => (span, behind),

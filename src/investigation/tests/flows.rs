@@ -1,4 +1,4 @@
-//! What becomes of an investigation, script by script: its outcome, the calls that were made, what the model reads.
+//! Tests of scripted executions: their outcome, their calls and their conversation.
 
 use crate::investigation::execution::absorb::{absorb, failed};
 use crate::investigation::execution::decide::Purpose;
@@ -31,7 +31,7 @@ fn broken(error: &str, reason: StopReason) -> Outcome {
     Outcome::Failed { error: error.to_owned(), reason }
 }
 
-/// The outcome, and how often the model was asked and a tool answered or kept silent.
+/// The outcome, the model calls and the tool calls.
 type Flow = (Outcome, usize, u32);
 
 fn flow(world: &World) -> Flow {
@@ -52,11 +52,11 @@ fn assert_flows(rows: Vec<(Strategy, u32, Vec<Turn>, Flow)>) {
     }
 }
 
-/// What the model says behind the end of its script.
+/// The model's answer after the end of its script.
 const FOUND: &str = "Cause: x";
 
 #[test]
-fn a_model_that_errs_is_told_and_goes_on() {
+fn a_model_gets_feedback_about_its_errors_and_goes_on() {
     let found = || completed(FOUND, StopReason::FinalAnswer);
     assert_flows(vec![
         (REACT, 9, vec![text("Action: no.such\nAction Input: {}"), look(1)], (found(), 3, 1)),
@@ -72,7 +72,7 @@ fn a_model_that_errs_is_told_and_goes_on() {
 }
 
 #[test]
-fn two_timeouts_in_a_row_end_it_and_any_success_between_them_does_not_let_them_be_in_a_row() {
+fn two_timeouts_in_a_row_end_an_execution_and_a_success_between_them_does_not() {
     let late = Turn::times_out;
     let found = |asked, tools| (completed("Final Answer: Cause: x", StopReason::FinalAnswer), asked, tools);
     let aborted = |asked, tools| {
@@ -86,7 +86,7 @@ fn two_timeouts_in_a_row_end_it_and_any_success_between_them_does_not_let_them_b
         (NATIVE, 9, vec![late(), look(1), late()], found(4, 1)),
         (NATIVE, 9, vec![late(), Turn::fails(), late()], found(4, 0)),
         (NATIVE, 9, vec![calls(&["k8s.silent", "k8s.silent"])], found(2, 2)),
-        // Looked at where the next iteration would begin: behind the last one there is none.
+        // Time-outs are counted before the next iteration; after the last one there is none.
         (NATIVE, 2, vec![late(), late()], {
             (broken("max iterations (2) reached with last interaction failed: broke", StopReason::MaxIterations), 2, 0)
         }),
@@ -121,7 +121,7 @@ fn at_a_limit_the_conclusion_is_forced_unless_the_last_model_call_failed() {
         }),
         (REACT, 1, vec![text(""), text("")], (by(max), 3, 0)),
         (NATIVE, 9, vec![calls(&["k8s.get"]); 4], repeated(5)),
-        // Calls in the conclusion are ignored, and an answer without anything else is asked about.
+        // Calls in the conclusion are ignored; if it has nothing else, the model is asked again.
         (NATIVE, 9, vec![calls(&["k8s.get"]); 5], repeated(6)),
     ]);
     for (said, analysis) in [
@@ -153,7 +153,7 @@ fn tokens_that_are_used_up_are_a_limit_too() {
 }
 
 #[test]
-fn without_an_answer_a_synthesis_falls_back_to_what_it_was_to_put_together() {
+fn a_failed_synthesis_falls_back_to_the_findings_of_the_stage_before() {
     let given_up = || completed("found before", StopReason::SynthesisFailed);
     let permanent = || Turn::Fails { code: "credentials", timeout: false };
     let of = |context: Option<&str>, turns| {
@@ -174,7 +174,7 @@ fn without_an_answer_a_synthesis_falls_back_to_what_it_was_to_put_together() {
     ]);
 }
 
-/// Role, call ids and the beginning of each message behind the prompts.
+/// Role, call ids and the beginning of each message after the prompts.
 fn conversation(world: &World) -> Vec<(Role, Vec<String>, String)> {
     let written = world.run(Vec::new());
     let messages = world.replay(journal(&written)).messages().into_iter().skip(2);
@@ -187,7 +187,7 @@ fn conversation(world: &World) -> Vec<(Role, Vec<String>, String)> {
 }
 
 #[test]
-fn a_native_conversation_has_one_tool_message_a_call_in_order_also_for_one_that_is_unknown() {
+fn a_native_conversation_has_one_tool_message_per_call_in_order() {
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     let row = |role, call_ids: &[&str], content: &str| (role, ids(call_ids), content.to_owned());
     let world = World::new(NATIVE, 9, vec![Turn::says("Look", "hm", &["k8s.get", "no.such", "k8s.restart"])]);
@@ -203,7 +203,7 @@ fn a_native_conversation_has_one_tool_message_a_call_in_order_also_for_one_that_
 }
 
 #[test]
-fn an_empty_answer_and_the_third_same_call_are_spoken_of() {
+fn an_empty_answer_and_the_third_same_call_get_feedback() {
     let shown = |strategy, turns| {
         let rows = conversation(&World::new(strategy, 9, turns));
         rows.into_iter().map(|(role, _, content)| (role, content)).collect::<Vec<_>>()
@@ -240,13 +240,10 @@ fn every_call_has_its_purpose_and_the_conclusion_comes_last() {
     );
 }
 
-/// The last answers that an execution writes, with what its provider wants back.
-fn with_provider_data(strategy: Strategy, concluding: bool, text: &str, tools: &[&str]) -> Answer {
+/// An answer with provider data, as it is absorbed after the entry `before`.
+fn with_provider_data(strategy: Strategy, before: Option<Entry>, text: &str, tools: &[&str]) -> Answer {
     let world = World::new(strategy, 9, vec![]);
-    let mut state = world.replay(Vec::<Entry>::new());
-    if concluding {
-        state.apply(Entry::Concluding { reason: StopReason::Budget });
-    }
+    let state = world.replay(before);
     let Turn::Says(mut answer) = Turn::says(text, "", tools) else { unreachable!() };
     let data = ProviderData { provider: "p".into(), model: "m".into(), format: "f".into(), payload: vec![1] };
     answer.provider_data = Some(Box::new(data));
@@ -255,7 +252,7 @@ fn with_provider_data(strategy: Strategy, concluding: bool, text: &str, tools: &
 }
 
 #[test]
-fn a_call_that_gets_no_result_does_not_go_back_in_the_providers_own_form_either() {
+fn a_call_without_a_result_is_not_kept_in_the_provider_data() {
     for (strategy, concluding, text, tools, kept) in [
         (NATIVE, false, "t", &["k8s.get"][..], true),
         (NATIVE, true, "", &["k8s.get"], false),
@@ -264,13 +261,14 @@ fn a_call_that_gets_no_result_does_not_go_back_in_the_providers_own_form_either(
         (REACT, false, "Thought: hm", &[], true),
         (SYNTHESIS, false, "", &["k8s.get"], false),
     ] {
-        let answer = with_provider_data(strategy, concluding, text, tools);
+        let before = concluding.then_some(Entry::Concluding { reason: StopReason::Budget });
+        let answer = with_provider_data(strategy, before, text, tools);
         assert_eq!(answer.provider_data.is_some(), kept, "{strategy:?} {concluding} {text:?} {tools:?}");
     }
 }
 
 #[test]
-fn room_that_is_made_for_no_refusal_forgives_no_failure() {
+fn shortening_the_conversation_forgives_only_a_full_context_window() {
     let world = World::new(NATIVE, 9, vec![]);
     let failed = |code: &str| Entry::Failed {
         error: code.to_owned(),
@@ -303,7 +301,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
 }
 
 #[test]
-fn what_a_tool_failed_with_is_said_as_it_is_stored() {
+fn the_error_of_a_tool_is_shown_as_it_is_stored() {
     let Turn::Says(answer) = Turn::says("t", "", &["k8s.get"]) else { unreachable!() };
     let entries = unanswered(NATIVE, &answer.calls[0], CallError { message: "re\0set", timeout: false });
     assert!(!format!("{entries:?}").contains("\\0"), "{entries:?}");

@@ -1,4 +1,4 @@
-//! Tests of whole investigations, without a world.
+//! Tests of whole executions, without ports.
 
 mod flows;
 mod survival;

@@ -1,4 +1,4 @@
-//! Whatever a model says, and wherever a worker dies: the replay goes on to the same journal, and comes to an end.
+//! Tests of random investigations: a replay from any checkpoint leads to the same journal, and every one ends.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
@@ -7,10 +7,10 @@ use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role,
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::native::{CodePart, Grounding, Source};
 use crate::investigation::plan::{Limits, Strategy};
-use crate::investigation::testing::{Room, Turn, World, Written, told};
+use crate::investigation::testing::{Room, Turn, World, Written, without_losses};
 use crate::investigation::timeline::{EventDraft, EventType};
 
-/// What the store does to an entry.
+/// The entries after a round trip through the store.
 fn stored(written: &[Written]) -> Vec<RecordedEntry> {
     let kept = |RecordedEntry { entry, event }| {
         let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
@@ -19,10 +19,7 @@ fn stored(written: &[Written]) -> Vec<RecordedEntry> {
     written.iter().flat_map(Written::recorded).map(kept).collect()
 }
 
-fn native_parts(answer: Answer, parts: bool) -> Answer {
-    if !parts {
-        return answer;
-    }
+fn with_native_parts(answer: Answer) -> Answer {
     let code =
         |code: &str, result: &str| CodePart { code: code.to_owned(), result: result.to_owned(), ..CodePart::default() };
     let source = Source { uri: "https://example.com".to_owned(), title: "Example".to_owned() };
@@ -48,7 +45,7 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
     let thinking = prop_oneof![Just(""), Just("hm")];
     (text, thinking, tools, any::<bool>()).prop_map(|(text, thinking, tools, parts)| {
         let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
-        Turn::Says(Box::new(native_parts(*answer, parts)))
+        Turn::Says(if parts { Box::new(with_native_parts(*answer)) } else { answer })
     })
 }
 
@@ -63,7 +60,7 @@ fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
     (turn, 1_usize..6).prop_map(|(turn, times)| vec![turn; times])
 }
 
-/// Often too little of it, and not always as the plan says.
+/// Often too small, and not always the size in the plan.
 fn room() -> impl proptest::strategy::Strategy<Value = Room> {
     let some = (prop_oneof![Just(0_u64), 10_u64..400], prop_oneof![Just(usize::MAX), 10_usize..3000], 8_usize..800)
         .prop_map(|(told, takes_bytes, result_bytes)| Room { told, takes_bytes, result_bytes });
@@ -88,9 +85,8 @@ fn entries(written: &[Written]) -> Vec<Entry> {
     written.iter().flat_map(|written| written.entries.clone()).collect()
 }
 
-/// Model calls that no script makes more of: one empty answer more than there are tries is asked about, and a
-/// conclusion that is too long is asked for again.
-fn most_calls(world: &World) -> usize {
+/// The maximum of model calls: one more after an empty answer, and another after a conclusion that was too long.
+fn max_calls(world: &World) -> usize {
     let iterations = usize::try_from(world.limits.max_iterations).unwrap();
     match world.strategy {
         Strategy::React | Strategy::NativeThinking => iterations + 3,
@@ -99,7 +95,7 @@ fn most_calls(world: &World) -> usize {
     }
 }
 
-fn calls_told(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
+fn call_ids(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
     let told = events.iter().filter(|event| event.event_type == *event_type);
     let mut ids: Vec<String> = told.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
@@ -119,19 +115,19 @@ proptest! {
             let events = whole[..written].iter().map(|written| written.events.len()).sum();
             let after = entries(&world.go_on(before.clone(), events));
             let resumed: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
-            // What is said of a lost call is shorter or longer than its result: from there on there is another room.
+            // The text of a lost call is shorter or longer than its result, so the window fills differently.
             let is_cut_in_a_call = matches!(resumed.get(entries(&whole[..written]).len()), Some(Entry::Lost { .. }));
             let refused = |turn: &Turn| matches!(turn, Turn::Fails { code: "context_window_exceeded", .. });
             if is_cut_in_a_call && (world.room.is_little() || world.turns.iter().any(refused)) {
                 prop_assert!(matches!(resumed.last(), Some(Entry::Ended { .. })), "{:?}", resumed);
             } else {
-                prop_assert_eq!(told(&resumed), told(&journal), "after {} checkpoints", written);
+                prop_assert_eq!(without_losses(&resumed), without_losses(&journal), "after {} checkpoints", written);
             }
         }
     }
 
     #[test]
-    fn what_is_stored_shows_the_model_the_same_as_what_is_at_hand(world in world()) {
+    fn stored_entries_show_the_model_the_same_as_those_in_memory(world in world()) {
         let whole = world.run(Vec::new());
         for (at, written) in whole.iter().enumerate().filter(|(_, written)| written.asked.is_some()) {
             prop_assert_eq!(&world.replay(stored(&whole[..at])).messages(), &written.shown);
@@ -153,11 +149,11 @@ proptest! {
     fn every_investigation_ends_after_its_iterations_and_three_calls_more(world in world()) {
         let written = world.run(Vec::new());
         let asked = written.iter().filter(|written| written.asked.is_some()).count();
-        prop_assert!(asked <= most_calls(&world), "{} calls", asked);
+        prop_assert!(asked <= max_calls(&world), "{} calls", asked);
     }
 
     #[test]
-    fn every_failure_is_told_once_and_every_call_has_its_result(world in world()) {
+    fn every_failure_has_one_event_and_every_call_its_result(world in world()) {
         let written = world.run(Vec::new());
         let journal = entries(&written);
         let events: Vec<&EventDraft> = written.iter().flat_map(|written| &written.events).collect();
@@ -166,14 +162,15 @@ proptest! {
         prop_assert_eq!(kind("model"), failed(FailureSource::Model));
         prop_assert_eq!(kind("empty"), failed(FailureSource::Answer));
         prop_assert!(world.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
-        let (calls, results) = (calls_told(&events, &EventType::LlmToolCall), calls_told(&events, &EventType::ToolResult));
+        let (calls, results) = (call_ids(&events, &EventType::LlmToolCall), call_ids(&events, &EventType::ToolResult));
         let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
         prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
         let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
         prop_assert!(analyses <= 1);
     }
+
     #[test]
-    fn whenever_a_model_is_asked_the_conversation_is_one_that_every_provider_takes(world in world()) {
+    fn every_conversation_is_one_that_every_provider_accepts(world in world()) {
         let written = world.run(Vec::new());
         let asked = written.iter().enumerate().filter(|(_, written)| written.asked.is_some());
         for (before, _) in asked {

@@ -1,6 +1,7 @@
-//! Timeline events and live deltas: what the world sees of an investigation, as it goes over the wire.
+//! The timeline of a session: its durable events and the live deltas of answers, as they go over the wire.
 
 pub mod projection;
+
 use std::fmt;
 
 use chrono::{DateTime, Utc};
@@ -16,7 +17,7 @@ macro_rules! words {
         #[serde(from = "String", into = "String")]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)*
-            /// A word this version does not know: shown as it is, never acted upon.
+            /// A word that this version does not know: it is shown and otherwise ignored.
             Unknown(String),
         }
 
@@ -54,21 +55,21 @@ macro_rules! words {
 }
 
 words! {
-    /// What an event tells. The first group belongs to executions, the second to the session.
+    /// The type of an event. The first group belongs to executions, the second to the session.
     EventType {
         /// The model's reasoning.
         LlmThinking = "llm_thinking",
-        /// Text that came beside tool calls.
+        /// Text beside tool calls.
         LlmResponse = "llm_response",
-        /// The model asks for a tool; content is the arguments.
+        /// A tool call of the model; the content is its arguments.
         LlmToolCall = "llm_tool_call",
-        /// What the tool answered.
+        /// The result of a tool call.
         ToolResult = "tool_result",
         /// Reserved.
         McpToolCall = "mcp_tool_call",
         /// Reserved.
         McpToolSummary = "mcp_tool_summary",
-        /// Something failed; `metadata.kind` says what.
+        /// A failure; `metadata.kind` says of what.
         Error = "error",
         /// A follow-up question.
         UserQuestion = "user_question",
@@ -94,7 +95,7 @@ words! {
         StageCompleted = "stage_completed",
         /// Another alert of the same fingerprint was linked to this session.
         AlertJoined = "alert_joined",
-        /// The monitoring system says that the alert is over.
+        /// The monitoring system reports that the alert is resolved.
         AlertResolved = "alert_resolved",
         /// End: an analysis, or nothing to investigate.
         SessionCompleted = "session_completed",
@@ -104,17 +105,15 @@ words! {
         SessionCancelled = "session_cancelled",
         /// End: past its deadline.
         SessionTimedOut = "session_timed_out",
-        /// End of an alert that another session takes along (`metadata.joined_session_id`).
+        /// End of an alert that joined another session (`metadata.joined_session_id`).
         Joined = "joined",
     }
 }
 
 words! {
-    /// How far the thing that an event tells of has come.
+    /// Whether the step that an event shows went well.
     EventStatus {
-        /// Done.
         Completed = "completed",
-        /// Done, and it went wrong.
         Failed = "failed",
     }
 }
@@ -150,33 +149,29 @@ pub struct TimelineEvent {
     pub agent: Option<String>,
     /// The execution's iteration, from 1.
     pub iteration: Option<u32>,
-    /// Which try of the iteration's model call this came from, from 1.
+    /// Which attempt of the iteration's model call it is from, counted from 1.
     pub attempt: Option<u32>,
-    /// What it tells.
     pub event_type: EventType,
-    /// How it went.
     pub status: EventStatus,
     /// For people.
     pub content: String,
-    /// For programs; null when there is nothing to say.
+    /// For programs; may be null.
     pub metadata: Value,
-    /// When the fact was established, in microseconds precision.
+    /// When the step was committed, in microseconds.
     pub created_at: DateTime<Utc>,
-    /// The content was cut for the wire; the store has all of it.
+    /// Whether the content was cut for the wire; the store has all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
-/// An event before it has its numbers.
+/// An event without its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventDraft {
-    /// What it tells.
     pub event_type: EventType,
-    /// How it went.
     pub status: EventStatus,
     /// For people.
     pub content: String,
-    /// For programs; `Value::Null` for nothing.
+    /// For programs; may be `Value::Null`.
     pub metadata: Value,
 }
 
@@ -201,26 +196,26 @@ pub enum DeltaKind {
     Text,
     /// The reasoning.
     Thinking,
-    /// Text that is not for people before it is parsed (`ReAct`).
+    /// `ReAct` text, which people see only after it is parsed.
     Raw,
 }
 
-/// A piece of an answer that is being written: shown at once, replaced by the durable event, never stored.
+/// A piece of an answer while the model writes it. It is shown at once, replaced by the durable event, and never stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
     /// The session.
     pub session_id: SessionId,
     /// The execution.
     pub execution_id: ExecutionId,
-    /// Lease epoch of the worker that streams; a watcher drops what comes from a lower one.
+    /// Lease epoch of the worker that streams; a watcher drops deltas of a lower epoch.
     pub epoch: u32,
     /// The execution's iteration, from 1.
     pub iteration: u32,
-    /// Which try of the iteration's model call, from 1.
+    /// Which attempt of the iteration's model call, from 1.
     pub attempt: u32,
     /// Which stream.
     pub kind: DeltaKind,
-    /// Bytes of this stream before this delta; one below what is shown truncates it to there.
+    /// Bytes of this stream before this delta. A lower offset than the shown length truncates the shown text to it.
     pub offset: u64,
     /// The new text.
     pub delta: String,

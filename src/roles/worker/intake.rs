@@ -77,7 +77,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let chain = header(received, bus::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
-        let plan = follow_up::plan(&self.config, &route, (thread, &asked.text), &listing).map_err(unplanned)?;
+        let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing).map_err(unplanned)?;
         let mut metadata = self.started(asked, (&plan, &listing));
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
         let started = begun("Question taken up", (&plan, metadata));

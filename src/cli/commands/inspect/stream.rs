@@ -18,7 +18,7 @@ use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy, ToolSpec};
 use crate::investigation::react::{self, ReplyKind};
-use crate::investigation::timeline::projection::{Measured, narrate};
+use crate::investigation::timeline::projection::{Measured, project};
 use crate::investigation::timeline::{EventDraft, EventType};
 use crate::llm::client::assemble;
 use crate::llm::json;
@@ -76,7 +76,7 @@ fn projected(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<Event
             absorb::failed(&state, "", CallError { message: &message, timeout: false })
         }
     };
-    narrate(&state, &entries, &Measured::default())
+    project(&state, &entries, &Measured::default())
 }
 
 /// The tools that the answer calls. There is no list of tools here, so every name of the right form counts as offered.

@@ -1,13 +1,12 @@
-//! What the timeline tells of the entries of one checkpoint.
+//! The projection from the journal to the timeline: the events of the entries of one checkpoint.
 //!
-//! Each failure is told once. A call that went to a tool is told by its result, whatever came of it; what has no call
-//! (a model call without an answer, an answer that was not understood or says nothing, a tool that there is not) by an
-//! `error` whose metadata has its `kind`.
-
-#[cfg(test)]
-mod tests;
+//! Each failure has one event. The result event of a tool call also covers its failure. A failure without a tool call (a
+//! model call without an answer, an answer that was not understood or is empty, an unknown tool) is an `error` event
+//! whose metadata has its `kind`.
 
 mod native;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -23,19 +22,19 @@ use crate::investigation::execution::state::State;
 use crate::investigation::react::ReplyKind;
 use crate::investigation::timeline::{EventDraft, EventType};
 
-/// What was measured while the entries came about; part of events, never of decisions.
+/// Measurements of a checkpoint's calls; they are a part of events, never of decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// Milliseconds that the model took.
+    /// Duration of the model call in milliseconds.
     pub model_ms: u64,
     /// Per call id.
     pub tools: BTreeMap<String, MeasuredTool>,
 }
 
-/// What was measured of one tool call.
+/// Measurements of one tool call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredTool {
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub took_ms: u64,
     /// Bytes of the whole result.
     pub bytes: u64,
@@ -43,9 +42,9 @@ pub struct MeasuredTool {
     pub cut_to_tokens: Option<u32>,
 }
 
-/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and
-/// sources of the provider's own tools, text or final analysis, calls, results. A text that had to be read is told by what was understood of it.
-pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
+/// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and sources of the
+/// provider's own tools, text or final analysis, calls, results. A `ReAct` text becomes the events of its sections.
+pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
     let analysis = entries.iter().find_map(|entry| {
         if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
             Some(analysis.as_str())
@@ -54,16 +53,16 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         }
     });
     let after = entries.iter().skip(1).map(Some).chain([None]);
-    let told = |(entry, next): (&Entry, Option<&Entry>)| match entry {
+    let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
         Entry::Ended { outcome } => ended(state, outcome, entries),
-        Entry::ToolResult(ToolResult { call_id, tool, content, is_error }) => {
-            result(state, (call_id, tool), (content, *is_error, next), measured)
-        }
-        Entry::Observation(ToolResult { call_id, tool, content, is_error }) => {
-            result(state, (call_id, tool), (results::plain(tool, content), *is_error, next), measured)
-        }
+        Entry::ToolResult(shown) => result(state, shown, &shown.content, next, measured),
+        Entry::Observation(shown) => result(state, shown, results::plain(&shown.tool, &shown.content), next, measured),
         Entry::Answer(answer) => answered(state, answer, analysis, measured),
-        Entry::Failed { error, timeout, source, .. } => failed(error, *timeout, *source),
+        Entry::Failed { error, timeout, source, .. } => {
+            let event =
+                |kind| EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed();
+            error_kind(*source).map(event).into_iter().collect()
+        }
         Entry::Switched { provider } => {
             let name = state.plan().providers.get(*provider).map_or("another provider", |p| p.name.as_str());
             let content = format!("Going on with {name}");
@@ -78,31 +77,30 @@ pub fn narrate(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         | Entry::Elided { .. }
         | Entry::Stopped { .. } => Vec::new(),
     };
-    entries.iter().zip(after).flat_map(told).collect()
+    entries.iter().zip(after).flat_map(events).collect()
 }
 
-fn failed(error: &str, timeout: bool, source: FailureSource) -> Vec<EventDraft> {
-    let kind = match source {
-        FailureSource::Model => "model",
-        FailureSource::Answer => "empty",
-        // Its result tells it.
-        FailureSource::Tool => return Vec::new(),
-    };
-    vec![EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed()]
+/// The kind of the error event. A tool's failure has none: its result event covers it.
+fn error_kind(source: FailureSource) -> Option<&'static str> {
+    match source {
+        FailureSource::Model => Some("model"),
+        FailureSource::Answer => Some("empty"),
+        FailureSource::Tool => None,
+    }
 }
 
-/// An end that nothing before it tells: no failed call, no answer.
+/// The event of an end that no answer and no failed call has an event for.
 fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
     let answers = entries.iter().any(|entry| matches!(entry, Entry::Answer(_)));
     let is_failure =
         |entry: &Entry| matches!(entry, Entry::Failed { source: FailureSource::Model | FailureSource::Answer, .. });
-    let is_told = state.model_failure().is_some() || entries.iter().any(is_failure);
+    let is_covered = state.model_failure().is_some() || entries.iter().any(is_failure);
     match outcome {
         Outcome::Completed { analysis, reason } if !answers => {
             let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
             vec![EventDraft::new(EventType::FinalAnalysis, analysis, metadata)]
         }
-        Outcome::Failed { error, reason } if !is_told => {
+        Outcome::Failed { error, reason } if !is_covered => {
             let metadata = json!({"kind": reason.as_str(), "timeout": false});
             vec![EventDraft::new(EventType::Error, error, metadata).failed()]
         }
@@ -110,15 +108,17 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
     }
 }
 
-/// `next` is the entry behind the result: a failure of the call that it belongs to, if it has no answer.
+/// `next` is the entry after the result: the failure of the call, if it has no answer.
 fn result(
     state: &State,
-    (call_id, tool): (&str, &str),
-    (content, is_error, next): (&str, bool, Option<&Entry>),
+    shown: &ToolResult,
+    content: &str,
+    next: Option<&Entry>,
     measured: &Measured,
 ) -> Vec<EventDraft> {
+    let ToolResult { call_id, tool, is_error, .. } = shown;
     if state.tool(tool).is_none() {
-        // Told in the place of the call.
+        // The error event in the place of the call covers it.
         return Vec::new();
     }
     let measured = measured.tools.get(call_id).copied().unwrap_or_default();
@@ -164,7 +164,7 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
     events
 }
 
-/// Adds the numbers that the analysis cites and that no result has.
+/// Adds the cited numbers that belong to no known result.
 fn cite(state: &State, analysis: &str, metadata: &mut Value) {
     let unknown = cited_events::citable(state).map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
     if let (false, Value::Object(metadata)) = (unknown.is_empty(), metadata) {
@@ -172,7 +172,7 @@ fn cite(state: &State, analysis: &str, metadata: &mut Value) {
     }
 }
 
-/// A call, or that there is nothing to call.
+/// The event of a call, or the error for an unknown tool.
 fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     if state.tool(&call.tool).is_none() {
         let content = format!("The answer asks for an unknown tool '{}'", call.tool);
@@ -200,7 +200,7 @@ fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value 
     metadata
 }
 
-/// An answer that asks for nothing that can be done.
+/// The error for an answer without a valid call or end.
 fn misunderstood(reading: &ParsedReply) -> Option<EventDraft> {
     let content = match (reading.kind, reading.problem.as_deref().unwrap_or_default()) {
         (ReplyKind::Malformed, problem) => format!("The answer was not understood: it has {problem}"),

@@ -1,4 +1,4 @@
-//! What the provider's own tools did, told before what the model says of it.
+//! Events of the provider's native tools, which come before the text of the answer.
 
 use serde_json::{Value, json};
 
@@ -7,28 +7,28 @@ use crate::investigation::native::{Reference, Run, Source, Support, citations, r
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::{EventDraft, EventType};
 
-/// Whose tools they are, in every event of them.
+/// The `source` of every such event.
 const SOURCE: &str = "gemini";
 
-/// The events of an answer's code and sources, in this order. A model that writes its calls down has no such tools:
-/// what comes with its answer is in the record of the call only.
+/// The events of an answer's code and sources, in this order. A `ReAct` model has no native tools: their output is only
+/// in the record of the call.
 pub(super) fn events(strategy: Strategy, answer: &Answer) -> Vec<EventDraft> {
-    if !is_told(strategy) {
+    if !has_events(strategy) {
         return Vec::new();
     }
     let runs = runs(&answer.code_executions);
     runs.iter().map(run).chain(references(&answer.groundings).iter().map(reference)).collect()
 }
 
-/// Adds which words of `analysis` rest on which pages.
+/// Adds the pages that support words of `analysis`.
 pub(super) fn cite(strategy: Strategy, answer: &Answer, analysis: &str, metadata: &mut Value) {
-    let cited = if is_told(strategy) { citations(analysis, &answer.groundings) } else { Vec::new() };
+    let cited = if has_events(strategy) { citations(analysis, &answer.groundings) } else { Vec::new() };
     if let (false, Value::Object(metadata)) = (cited.is_empty(), metadata) {
         metadata.insert("citations".to_owned(), json!(cited));
     }
 }
 
-fn is_told(strategy: Strategy) -> bool {
+fn has_events(strategy: Strategy) -> bool {
     match strategy {
         Strategy::React => false,
         Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
@@ -81,11 +81,11 @@ mod tests {
     use crate::investigation::execution::entry::{Entry, StopReason, ToolCall};
     use crate::investigation::execution::state::State;
     use crate::investigation::native::{CodePart, Grounding};
-    use crate::investigation::testing::{agent_plan, tool};
-    use crate::investigation::timeline::projection::{Measured, narrate};
+    use crate::investigation::testing::{agent_plan, read_only_tool};
+    use crate::investigation::timeline::projection::{Measured, project};
 
     fn state(strategy: Strategy) -> State {
-        let plan = agent_plan(strategy, vec![tool("k8s.get", true)]);
+        let plan = agent_plan(strategy, vec![read_only_tool("k8s.get")]);
         let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!("no opening") };
         opening.into_iter().for_each(|entry| state.apply(entry));
@@ -125,8 +125,8 @@ mod tests {
         }
     }
 
-    fn told(state: &State, answer: Answer) -> Vec<EventDraft> {
-        narrate(state, &absorb(state, answer), &Measured::default())
+    fn projected(state: &State, answer: Answer) -> Vec<EventDraft> {
+        project(state, &absorb(state, answer), &Measured::default())
     }
 
     fn types(events: &[EventDraft]) -> Vec<&str> {
@@ -136,32 +136,32 @@ mod tests {
     const NATIVE: [&str; 3] = ["code_execution", "google_search_result", "url_context_result"];
 
     #[test]
-    fn the_work_of_native_tools_stands_between_the_thinking_and_what_is_said_of_it() {
+    fn events_of_native_tools_come_between_thinking_and_text() {
         for strategy in
             [Strategy::NativeThinking, Strategy::Synthesis, Strategy::SynthesisNativeThinking, Strategy::SingleCall]
         {
-            let events = told(&state(strategy), answer("It é holds.", &[]));
+            let events = projected(&state(strategy), answer("It é holds.", &[]));
             assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["final_analysis"]].concat(), "{strategy:?}");
         }
-        let events = told(&state(Strategy::NativeThinking), answer("Next.", &["k8s.get"]));
+        let events = projected(&state(Strategy::NativeThinking), answer("Next.", &["k8s.get"]));
         assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["llm_response", "llm_tool_call"]].concat());
         let mut concluding = state(Strategy::NativeThinking);
         concluding.apply(Entry::Concluding { reason: StopReason::MaxIterations });
-        let events = told(&concluding, answer("It é holds.", &["k8s.get"]));
+        let events = projected(&concluding, answer("It é holds.", &["k8s.get"]));
         assert_eq!(types(&events), [&["llm_thinking"], &NATIVE[..], &["final_analysis"]].concat());
     }
 
     #[test]
-    fn a_model_that_writes_its_calls_down_makes_no_such_events_and_no_citations() {
-        let events = told(&state(Strategy::React), answer("Thought: so\nFinal Answer: It é holds.", &[]));
+    fn a_react_answer_has_no_events_of_native_tools_and_no_citations() {
+        let events = projected(&state(Strategy::React), answer("Thought: so\nFinal Answer: It é holds.", &[]));
         assert!(types(&events).iter().all(|word| !NATIVE.contains(word)), "{events:#?}");
         let last = events.last().unwrap();
         assert_eq!((last.event_type.as_str(), last.metadata.get("citations")), ("final_analysis", None));
     }
 
     #[test]
-    fn what_programs_need_stands_in_the_metadata_and_the_widget_nowhere() {
-        let events = told(&state(Strategy::NativeThinking), answer("It é holds.", &[]));
+    fn metadata_has_outcomes_sources_and_citations_but_no_widget() {
+        let events = projected(&state(Strategy::NativeThinking), answer("It é holds.", &[]));
         let (a, b) = (json!({"uri": "https://a", "title": "a"}), json!({"uri": "https://b", "title": "b"}));
         let supports =
             json!([{"start_index": 0, "end_index": 0, "text": "é holds", "grounding_chunk_indices": [0, 7]}]);
@@ -178,20 +178,20 @@ mod tests {
     fn a_run_that_failed_is_a_failed_event() {
         let mut answer = answer("x", &[]);
         answer.code_executions[1].outcome = "OUTCOME_DEADLINE_EXCEEDED".to_owned();
-        let told = events(Strategy::NativeThinking, &answer);
+        let shown = events(Strategy::NativeThinking, &answer);
         let expected = EventDraft::new(
             EventType::CodeExecution,
             "```python\nprint(1)\n```\n\nOutput:\n```\n1\n```",
             json!({"source": "gemini", "outcome": "OUTCOME_DEADLINE_EXCEEDED"}),
         );
-        assert_eq!(told[0], expected.failed());
+        assert_eq!(shown[0], expected.failed());
     }
 
     #[test]
-    fn an_answer_that_says_nothing_still_tells_what_its_tools_did() {
+    fn an_empty_answer_still_has_the_events_of_its_native_tools() {
         let state = state(Strategy::NativeThinking);
         let silent = Answer { thinking: String::new(), ..answer("", &[]) };
         let entries = absorb(&state, silent);
-        assert_eq!(types(&narrate(&state, &entries, &Measured::default())), NATIVE);
+        assert_eq!(types(&project(&state, &entries, &Measured::default())), NATIVE);
     }
 }

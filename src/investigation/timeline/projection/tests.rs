@@ -1,4 +1,4 @@
-//! What the timeline tells, by strategy and in order.
+//! Tests of the projection: which events each strategy has, and in which order.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use crate::investigation::plan::Strategy;
 use crate::investigation::testing::{Turn, World};
 use crate::investigation::timeline::projection::*;
 
-/// An event in a word: its type, the kind of an error, whose thinking it is, `!` for a result that is an error.
+/// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error.
 fn word(event: &EventDraft) -> String {
     let of = |key: &str| event.metadata[key].as_str().unwrap_or_default().to_owned();
     let is = |key: &str| event.metadata[key] == true;
-    let told = &event.event_type;
-    if *told == EventType::LlmThinking {
+    let event_type = &event.event_type;
+    if *event_type == EventType::LlmThinking {
         format!("thinking:{}", of("source"))
-    } else if *told == EventType::ToolResult {
+    } else if *event_type == EventType::ToolResult {
         let silent = if is("no_answer") { "silent" } else { "" };
         format!("result{}{silent}", if is("is_error") { "!" } else { "" })
-    } else if *told == EventType::Error {
+    } else if *event_type == EventType::Error {
         format!("error:{}", of("kind"))
-    } else if *told == EventType::FinalAnalysis {
+    } else if *event_type == EventType::FinalAnalysis {
         let forced = if is("forced_conclusion") { format!(":{}", of("stop_reason")) } else { String::new() };
         format!("final{forced}{}", if is("fallback") { ":fallback" } else { "" })
     } else {
-        told.as_str().trim_start_matches("llm_tool_").trim_start_matches("llm_").to_owned()
+        event_type.as_str().trim_start_matches("llm_tool_").trim_start_matches("llm_").to_owned()
     }
 }
 
@@ -41,7 +41,7 @@ const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
 const DONE: &str = "Thought: enough\nFinal Answer: Cause: y";
 
 #[test]
-fn each_strategy_tells_the_types_of_events_that_belong_to_it_and_no_other() {
+fn each_strategy_has_its_own_types_of_events_and_no_others() {
     let all = [
         EventType::LlmResponse,
         EventType::LlmThinking,
@@ -132,7 +132,7 @@ fn within_an_iteration_events_have_one_order() {
 }
 
 #[test]
-fn a_forced_conclusion_is_told_with_the_limit_that_forced_it() {
+fn a_forced_conclusion_names_its_limit() {
     let look = || Turn::says(LOOK, "", &["k8s.get"]);
     let looks = "call result final:max_iterations";
     let table = [
@@ -152,7 +152,7 @@ fn a_forced_conclusion_is_told_with_the_limit_that_forced_it() {
         let world = World::new(strategy, 1, turns);
         assert_eq!(told(&world), expected, "{strategy:?} {:?}", world.turns);
     }
-    // A question about an empty conclusion is no iteration that was used.
+    // Asking again after an empty conclusion does not count as an iteration.
     let world = World::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
     let last = events(&world).pop().unwrap();
     let expected = json!({
@@ -163,7 +163,7 @@ fn a_forced_conclusion_is_told_with_the_limit_that_forced_it() {
 }
 
 #[test]
-fn an_end_that_no_failure_has_told_is_told_itself() {
+fn an_end_without_an_event_of_a_failure_has_its_own() {
     let silent = Turn::says("", "", &["k8s.silent"]);
     let mut world = World::new(Strategy::NativeThinking, 9, vec![silent]);
     world.limits.max_timeouts = 1;
@@ -171,5 +171,5 @@ fn an_end_that_no_failure_has_told_is_told_itself() {
     let last = events(&world).pop().unwrap();
     assert_eq!(last.content, "aborted after 1 consecutive timeouts (iteration 2/9): k8s.silent: no answer within 3 s");
     world.stop = Some((3, StopReason::Cancelled));
-    assert_eq!(told(&world), "call", "a person's wish is the session's to tell");
+    assert_eq!(told(&world), "call", "a cancel is an event of the session");
 }
