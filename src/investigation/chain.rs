@@ -14,7 +14,7 @@
 //! |---|---|
 //! | completed, the last one | completed, with its analysis |
 //! | completed, another one is planned | that one begins |
-//! | completed, but one of its executions was cancelled or timed out, and another stage is planned | cancelled, timed out |
+//! | completed, but an execution was cancelled or timed out, and another stage is planned | cancelled, timed out |
 //! | failed, timed out, cancelled | the same; no later stage begins |
 //!
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.

@@ -1,8 +1,9 @@
-//! The core: alerts, plans, and the fold that decides the next step of an execution. Pure: no async, no I/O, no clock, no
-//! randomness.
+//! The core: alerts, plans, and the fold that decides the next step of an execution. Pure: no async, no I/O, no clock,
+//! no randomness.
 //!
-//! In the order of an alert's way: `intake` and `mask` make an [`alert`]; `plan`, `prompt` and `follow_up` freeze how it is
-//! investigated; `execution` folds the journal of an agent and decides, with `react` and `native` for the answers;
+//! In the order of an alert's way: `intake` and `mask` make an [`alert`]; `plan`, `prompt` and `follow_up` freeze how
+//! it is investigated; `execution` folds the journal of an agent and decides, with `react` and `native` for the
+//! answers;
 //! `chain` folds the stages; `timeline` and `summary` are what people read.
 
 pub mod ids;

@@ -1,8 +1,8 @@
 //! The prompts of an agent: the templates in `prompts/*.md` with an alert inserted.
 //!
-//! Three sources are kept apart by their place: the operators' instructions are a section of the system message; a question
-//! and an alert stand in fences of the user message. Only the instructions may allow a change. Text from outside is
-//! inserted once and never expanded again, and it cannot close its fences.
+//! Three sources are kept apart by their place: the operators' instructions are a section of the system message; a
+//! question and an alert stand in fences of the user message. Only the instructions may allow a change. Text from
+//! outside is inserted once and never expanded again, and it cannot close its fences.
 
 use super::alert::{Alert, AlertStatus};
 use super::plan::{Strategy, ToolSpec};

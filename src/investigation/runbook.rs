@@ -1,7 +1,7 @@
 //! The hosts of runbooks that operators list, and whether a URL is a page of one of them.
 //!
-//! A URL comes from an alert, so it is parsed strictly. A URL that two programs could parse in two ways (user information,
-//! a backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is never listed.
+//! A URL comes from an alert, so it is parsed strictly. A URL that two programs could parse in two ways (user
+//! information, a backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is never listed.
 
 use std::fmt;
 

@@ -10,8 +10,8 @@ const LABELS: [(&str, &[&str]); 3] = [
 /// Marks of lists, headings, quotes and emphasis around a label.
 const MARKS: [char; 8] = ['*', '_', '#', '>', '-', '•', '`', ' '];
 
-/// The lines `Cause`, `Evidence` and `Do next` of an analysis, in its own order; `None` when it does not begin with one of
-/// them. Empty lines and headings before and between them are ignored.
+/// The lines `Cause`, `Evidence` and `Do next` of an analysis, in its own order; `None` when it does not begin with one
+/// of them. Empty lines and headings before and between them are ignored.
 pub fn executive_summary(analysis: &str) -> Option<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut open = None;

@@ -1,5 +1,5 @@
-//! Descriptions of tools for the prompt of a model that writes its calls as text. A server's own words are quoted on one
-//! line, so that the model can mistake them neither for a line of tarsy nor for a header of the format.
+//! Descriptions of tools for the prompt of a model that writes its calls as text. A server's own words are quoted on
+//! one line, so that the model can mistake them neither for a line of tarsy nor for a header of the format.
 
 use serde_json::{Map, Value};
 

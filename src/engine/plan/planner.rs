@@ -69,8 +69,8 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     servers.into_iter().collect()
 }
 
-/// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those of
-/// its servers that change nothing or are allowed by name; its prompt names the unavailable servers.
+/// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those
+/// of its servers that change nothing or are allowed by name; its prompt names the unavailable servers.
 ///
 /// # Errors
 /// When the configuration refers to a name that it does not define.

@@ -43,8 +43,8 @@ pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
 }
 
-/// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of its
-/// own there.
+/// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of
+/// its own there.
 pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize) -> bool {
     let several = chain.stages.get(index).is_some_and(|stage| agents_of(stage).len() > 1);
     let own = chain.stages.get(index + 1).is_some_and(|next| match agents_of(next).as_slice() {
@@ -54,7 +54,8 @@ pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize)
     several && !own
 }
 
-/// The agent that combines the findings of a stage, with its settings: the same levels as for every agent; at each level
+/// The agent that combines the findings of a stage, with its settings: the same levels as for every agent; at each
+/// level
 /// `synthesis` takes precedence over the rest.
 pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (String, Settings) {
     let synthesis = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);

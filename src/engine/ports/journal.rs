@@ -68,7 +68,8 @@ pub trait Journal: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<RecordedEntry>, StoreError>> + Send;
 
     /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
-    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)), the same ones however often it is sent.
+    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)), the same ones
+    /// however often it is sent.
     fn append(
         &self,
         lease: Lease,

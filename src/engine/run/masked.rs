@@ -1,8 +1,8 @@
 //! A [`Model`] that masks the secrets in every text of a model, its provider or the provider's tools.
 //!
 //! Three things stay unmasked. The provider's own form of an answer ([`Answer::provider_data`]) has to return to the
-//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer until
-//! the calls are sent ([`Unmasked`]); they are stored and shown masked.
+//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer
+//! until the calls are sent ([`Unmasked`]); they are stored and shown masked.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,7 @@
 //! The run of one leased session, from its claim to its end.
+//!
+//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `tool_calls` its batches;
+//! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
 mod holder;

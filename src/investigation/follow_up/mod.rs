@@ -1,7 +1,7 @@
 //! Follow-up questions: sessions of their own about an investigation that has ended.
 //!
-//! Only the prompts differ from those of an investigation; loop, strategies and tools are the same. This module owns the
-//! thread of a question, and how much of it a prompt holds.
+//! Only the prompts differ from those of an investigation; loop, strategies and tools are the same. This module owns
+//! the thread of a question, and how much of it a prompt holds.
 
 mod bounds;
 mod prompt;

@@ -1,5 +1,5 @@
-//! The fingerprint of an alert, from the first of these: header, `groupKey`, the single alert's `fingerprint`, hash of the
-//! alert's name and its sorted labels, SHA-256 of the body.
+//! The fingerprint of an alert, from the first of these: header, `groupKey`, the single alert's `fingerprint`, hash of
+//! the alert's name and its sorted labels, SHA-256 of the body.
 //!
 //! A fingerprint names its origin, `<form>@<end of the subject>:<key>`: a producer with the permission for one subject
 //! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
@@ -28,8 +28,8 @@ pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
     format!("{}{key}", scope(form, suffix))
 }
 
-/// The fingerprint of a header. A complete fingerprint of the same subject stays unchanged: it claims no more than a body
-/// on that subject could, and a rerun keeps the fingerprint of the first investigation.
+/// The fingerprint of a header. A complete fingerprint of the same subject stays unchanged: it claims no more than a
+/// body on that subject could, and a rerun keeps the fingerprint of the first investigation.
 pub(super) fn of_header(suffix: &str, key: String) -> String {
     let is_complete = FORMS.iter().any(|form| key.starts_with(&scope(form, suffix)));
     if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, suffix, key) }

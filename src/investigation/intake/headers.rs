@@ -20,7 +20,8 @@ pub const CHAIN: &str = "Tarsy-Chain";
 pub const TITLE: &str = "Tarsy-Title";
 /// In a rerun: the session that it repeats.
 pub const RETRY_OF: &str = "Tarsy-Retry-Of";
-/// In a follow-up question, and only on a subject of questions: the session that it asks about. The body is the question.
+/// In a follow-up question, and only on a subject of questions: the session that it asks about. The body is the
+/// question.
 pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";

@@ -2,15 +2,15 @@
 //!
 //! Every body gives an alert or one of two errors. Queues and masking are not known here.
 
-mod clean;
-mod fingerprint;
 pub mod headers;
-mod outline;
-mod plain;
-mod question;
-mod severity;
-mod subject;
 mod webhook;
+mod plain;
+mod subject;
+mod severity;
+mod fingerprint;
+mod outline;
+mod clean;
+mod question;
 
 use serde_json::Value;
 use uuid::Uuid;

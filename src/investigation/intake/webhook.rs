@@ -1,5 +1,5 @@
-//! Parses webhooks of Alertmanager (format 4) and of Grafana's unified alerting, and bare alerts with labels as Prometheus
-//! sends them. Grafana's body is Alertmanager's with more fields.
+//! Parses webhooks of Alertmanager (format 4) and of Grafana's unified alerting, and bare alerts with labels as
+//! Prometheus sends them. Grafana's body is Alertmanager's with more fields.
 
 use std::collections::BTreeMap;
 

@@ -27,8 +27,8 @@ pub enum Reference<'a> {
 
 /// The references of an answer's groundings, in their order.
 ///
-/// A grounding with queries is a search, one with sources only is pages. The last sources of a search are pages that were
-/// read beside it if their title is their address and no support names them: that is how a service appends them. A
+/// A grounding with queries is a search, one with sources only is pages. The last sources of a search are pages that
+/// were read beside it if their title is their address and no support names them: that is how a service appends them. A
 /// grounding that is repeated, or extended by a later one, is returned once.
 pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
     distinct(groundings).into_iter().flat_map(of).flatten().collect()

@@ -200,7 +200,8 @@ pub enum DeltaKind {
     Raw,
 }
 
-/// A piece of an answer while the model writes it. It is shown at once, replaced by the durable event, and never stored.
+/// A piece of an answer while the model writes it. It is shown at once, replaced by the durable event, and never
+/// stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
     /// The session.

@@ -1,4 +1,4 @@
-//! Tests of the mask before a model: what is stored and shown, what a tool is sent, also by the next worker.
+//! Tests of masked answers: what is stored, shown and sent to tools, also by the next worker.
 
 use std::sync::Arc;
 

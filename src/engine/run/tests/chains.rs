@@ -1,4 +1,4 @@
-//! Tests of sessions with several agents: together, put together, cut anywhere, stopped, broken.
+//! Tests of sessions with several agents: parallel stages, their synthesis, crashes, stops and failures.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, StagePlan, Strategy, SuccessPolicy};
 use crate::investigation::timeline::{EventStatus, EventType};
 
-/// An agent with a model, and so with answers, of its own.
+/// An agent with a model of its own, which has answers of its own.
 fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
     let mut agent = scene.disk().record.plan.stages[0].agents[0].clone();
     name.clone_into(&mut agent.name);
@@ -24,7 +24,7 @@ fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
     agent
 }
 
-/// Two agents beside each other, then a synthesis of what they found.
+/// Two agents at the same time, then a synthesis of their findings.
 fn team(policy: SuccessPolicy, first: Vec<Turn>, second: Vec<Turn>) -> Scene {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
     let agents = vec![agent(&scene, "sre", first), agent(&scene, "dba", second)];
@@ -57,14 +57,14 @@ fn statuses(scene: &Scene) -> Vec<(RunStatus, Vec<RunStatus>)> {
     scene.disk().record.stages.iter().map(of).collect()
 }
 
-/// The journal of the agent of this number in this stage.
+/// The journal of an agent.
 fn journal(scene: &Scene, stage_no: u32, agent_no: u32) -> Vec<Entry> {
     let id = ExecutionId::derive(scene.session, stage_no, agent_no);
     let recorded = scene.disk().entries.get(&id).cloned().unwrap_or_default();
     recorded.into_iter().map(|recorded| recorded.entry).collect()
 }
 
-/// Calls of each agent's model.
+/// The number of calls of each agent's model.
 fn paid(scene: &Scene) -> BTreeMap<String, usize> {
     let mut paid = BTreeMap::new();
     for request in lock(&scene.ports.model.requests).iter() {
@@ -73,7 +73,7 @@ fn paid(scene: &Scene) -> BTreeMap<String, usize> {
     paid
 }
 
-/// What the model of an agent was sent first, after its system message.
+/// The first user message to the model of an agent.
 fn asked(scene: &Scene, model: &str) -> String {
     let requests = lock(&scene.ports.model.requests);
     requests.iter().find(|request| request.provider.model == model).unwrap().messages[1].content.clone()
@@ -86,7 +86,7 @@ fn busy_team() -> Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_every_write_a_parallel_stage_goes_on_to_the_same_journals() {
+async fn after_a_crash_at_any_write_a_parallel_stage_ends_with_the_same_journals() {
     let whole = busy_team();
     assert_eq!(run(&whole, control()).await, Ok(()));
     let writes = whole.disk().writes;
@@ -116,7 +116,7 @@ async fn killed_at_every_write_a_parallel_stage_goes_on_to_the_same_journals() {
             let again = paid(&scene)[&model] - count;
             assert!(again <= 1, "{model} was paid {again} times too often: {death:?}");
         }
-        // Who had completed is not asked again.
+        // A completed agent is not asked again.
         let running = paid(&scene).iter().filter(|(model, count)| before.get(*model) != Some(count)).count();
         assert!(running + ended <= 3, "{death:?}");
         assert_eq!(end(&scene), SessionEnd { at: end(&scene).at, ..end(&whole) }, "{death:?}");
@@ -124,7 +124,7 @@ async fn killed_at_every_write_a_parallel_stage_goes_on_to_the_same_journals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_synthesis_is_told_what_every_agent_found_and_who_found_nothing() {
+async fn a_synthesis_gets_the_findings_of_every_agent_and_who_has_none() {
     let scene = team(SuccessPolicy::Any, vec![says("Cause: logs [2]")], vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     let findings = "### sre\n\nCause: logs [2?]\n\n### dba\n\nNo analysis: this agent failed: no such backend";
@@ -139,7 +139,7 @@ async fn a_synthesis_is_told_what_every_agent_found_and_who_found_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stages_own_events_name_the_agents_the_policy_and_how_each_ended() {
+async fn stage_events_name_the_agents_the_policy_and_the_outcomes() {
     let scene = team(SuccessPolicy::Any, vec![says("Cause: logs")], vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     let stages = scene.disk().events.clone().into_iter().filter_map(|event| {
@@ -164,7 +164,7 @@ async fn the_stages_own_events_name_the_agents_the_policy_and_how_each_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_all_have_to_complete_one_failure_ends_the_session_and_no_later_stage_begins() {
+async fn under_the_policy_all_one_failure_ends_the_session() {
     let slow = vec![Turn::Slowly(60, "", calls(&["a"])), says("Cause: logs")];
     let scene = team(SuccessPolicy::All, slow, vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
@@ -207,7 +207,7 @@ async fn after_a_cancel_no_stage_begins_although_one_agent_had_completed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_lets_each_agent_finish_its_own_call_and_hands_the_session_back_once() {
+async fn a_drain_lets_each_agent_finish_its_call_and_releases_the_session_once() {
     let turns = |secs, call| vec![Turn::Slowly(secs, "", calls(&[call]))];
     let scene = team(SuccessPolicy::Any, turns(5, "a"), turns(9, "b"));
     let drain = CancellationToken::new();
@@ -228,7 +228,7 @@ async fn a_drain_lets_each_agent_finish_its_own_call_and_hands_the_session_back_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_lease_ends_every_agent_and_nobody_writes_any_more() {
+async fn a_lost_lease_ends_every_agent_without_a_further_write() {
     let scene = team(SuccessPolicy::Any, vec![Turn::NeverAnswers], vec![Turn::Slowly(60, "", calls(&["b"]))]);
     let control = control();
     let lose = async {
@@ -249,7 +249,7 @@ async fn a_panic_beside_an_agent_that_is_released_counts_as_a_death() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_model_is_away_does_not_stop_the_one_beside_it() {
+async fn an_agent_whose_model_is_unavailable_does_not_stop_another_one() {
     let scene =
         team(SuccessPolicy::Any, vec![Turn::Unavailable], vec![Turn::Slowly(5, "", calls(&["a"])), says("Cause: x")]);
     let unavailable = ReleaseReason::ModelUnavailable("nobody answers".to_owned());
@@ -260,6 +260,6 @@ async fn an_agent_whose_model_is_away_does_not_stop_the_one_beside_it() {
     lock(&scene.ports.model.others).insert("sre".to_owned(), vec![says("Cause: y")]);
     scene.disk().epoch += 1;
     assert_eq!(run(&scene, control()).await, Ok(()));
-    assert_eq!(paid(&scene)["dba"], 2, "who has completed is not asked again");
+    assert_eq!(paid(&scene)["dba"], 2, "a completed agent is not asked again");
     assert_eq!(end(&scene).status, RunStatus::Completed);
 }

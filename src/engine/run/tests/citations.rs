@@ -1,4 +1,4 @@
-//! Tests of what the model is shown: the numbers of the events, and the same conversation whoever goes on.
+//! Tests of event numbers in the conversation: they name the right events and survive a change of the worker.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ async fn run(scene: &Scene) {
     }
 }
 
-/// The conversation of each request, by the iteration it is for; the same one however often it is asked.
+/// The conversation of each request, by its iteration; a repeated request has to have the same conversation.
 fn conversations(scene: &Scene) -> BTreeMap<String, Vec<Message>> {
     let mut all = BTreeMap::new();
     for request in lock(&scene.ports.model.requests).iter() {
@@ -43,7 +43,7 @@ fn conversations(scene: &Scene) -> BTreeMap<String, Vec<Message>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_every_write_the_next_worker_shows_the_model_the_same_numbers() {
+async fn after_a_crash_at_any_write_the_model_sees_the_same_event_numbers() {
     for strategy in [Strategy::React, Strategy::NativeThinking] {
         let whole = scene(strategy);
         run(&whole).await;
@@ -71,7 +71,7 @@ async fn each_result_is_shown_with_the_number_of_the_event_that_tells_it() {
     let results = requests.last().unwrap().messages.iter().filter(|message| message.role == Role::Tool);
     let shown: Vec<_> = results.map(|message| (message.tool_name.clone().unwrap(), message.content.clone())).collect();
     let disk = scene.disk();
-    // A call that no tool took has no event of its own.
+    // A call of an unknown tool has no result event.
     let (told, untold): (Vec<_>, Vec<_>) = shown.iter().partition(|(_, content)| content.starts_with("[event "));
     assert!(untold.iter().all(|(_, content)| content.trim_start().starts_with("Error: unknown tool")), "{untold:?}");
     for (tool, content) in &told {

@@ -1,4 +1,4 @@
-//! Tests of how executions end: on request, at their deadline, by a limit, without an answer.
+//! Tests of the ends of executions: by a cancel, the deadline, a limit, or without an answer.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn run(scene: &Scene, control: Control) {
     assert_eq!(super::run(scene, control).await, Ok(()));
 }
 
-/// Stopped after so many seconds; how many it took.
+/// Runs and stops after so many seconds; returns the seconds that it took.
 async fn run_stopped(scene: &Scene, after: u64, stops: &[Stop]) -> u64 {
     let (control, began) = (control(), Instant::now());
     let stopping = async {
@@ -87,7 +87,12 @@ async fn an_investigation_that_is_stopped_at_any_write_makes_no_further_call() {
                 cut_short += 1;
                 assert_eq!(&end(&scene), expected, "{strategy:?} {write}");
                 let lost = scene.journal().iter().any(|entry| matches!(entry, Entry::Lost { .. }));
-                assert_eq!(lost, started, "what may have been sent has a word: {write} {:#?}", scene.journal());
+                assert_eq!(
+                    lost,
+                    started,
+                    "a call that may have been sent is recorded as lost: {write} {:#?}",
+                    scene.journal()
+                );
             }
         }
     }
@@ -95,7 +100,7 @@ async fn an_investigation_that_is_stopped_at_any_write_makes_no_further_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_is_obeyed_at_once_while_the_model_writes_and_while_tools_run() {
+async fn a_stop_takes_effect_at_once_during_model_and_tool_calls() {
     let table = [
         (vec![Turn::NeverAnswers], vec![]),
         (vec![Turn::Says("", vec![("a", "k8s.get"), ("b", "k8s.get")])], vec!["a", "b"]),
@@ -111,7 +116,7 @@ async fn a_stop_is_obeyed_at_once_while_the_model_writes_and_while_tools_run() {
             assert_eq!(*lock(&scene.ports.model.calls), 1);
             assert_eq!(lock(&scene.ports.tools.calls).keys().collect::<Vec<_>>(), tools);
             let lost = scene.journal().iter().filter(|entry| matches!(entry, Entry::Lost { .. })).count();
-            assert_eq!(lost, usize::from(tools == ["w"]), "nobody knows what became of a call that changes something");
+            assert_eq!(lost, usize::from(tools == ["w"]), "the outcome of a changing call is unknown");
         }
     }
 }
@@ -129,7 +134,7 @@ async fn a_cancel_while_two_agents_wait_for_their_model_cancels_both_and_the_sta
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_for_any_other_reason_in_a_journal_forces_the_conclusion_and_a_cancel_after_it_ends_it() {
+async fn another_stop_reason_forces_the_conclusion_and_a_cancel_after_it_ends_it() {
     let budget = Entry::Stopped { reason: StopReason::Budget };
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", vec![("a", "k8s.get")])]);
     scene.disk().death = Death::Hold(3);
@@ -141,7 +146,7 @@ async fn a_stop_for_any_other_reason_in_a_journal_forces_the_conclusion_and_a_ca
             () = &mut running => panic!("not held"),
         }
     }
-    // The worker is gone after its first answer; the next one finds a word of a version that says more.
+    // The worker died after its first answer; the next one finds a stop reason of another version in the journal.
     let mut resumed = scene.disk().clone();
     resumed.entries.values_mut().for_each(|entries| entries.push(budget.clone().into()));
     (resumed.death, resumed.epoch) = (Death::Never, 2);
@@ -156,7 +161,7 @@ async fn a_stop_for_any_other_reason_in_a_journal_forces_the_conclusion_and_a_ca
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_conclusion_has_a_time_of_its_own_and_no_more_than_the_session() {
+async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
     let turns = || vec![Turn::Slowly(100, "", vec![("a", "k8s.get")]), Turn::NeverAnswers];
     let scene = || {
         let scene = Scene::new(Strategy::NativeThinking, 1, turns());
@@ -205,7 +210,7 @@ async fn tokens_that_are_used_up_force_the_conclusion_also_after_a_resume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_synthesis_that_fails_twice_leaves_the_analyses_that_it_was_to_put_together() {
+async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::SaysWithTools("Cause: found first"); 2]);
     let mut stage = scene.disk().record.plan.stages[0].clone();
     let second = stage.agents[0].clone();
@@ -228,13 +233,13 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_that_it_was_to_put_tog
     assert_eq!(told[told.len() - 5..], ends);
 }
 
-/// An answer that asks for so many calls of this tool, with ids of their own.
+/// An answer with so many calls of this tool, each with its own id.
 fn asks(seconds: u64, count: usize, tool: &'static str) -> Turn {
     let id = |number: usize| &*Box::leak(format!("c{number}").into_boxed_str());
     Turn::Slowly(seconds, "", (1..=count).map(|number| (id(number), tool)).collect())
 }
 
-/// What the model is told of calls that were not run, in their order.
+/// The results of calls that were not run, in their order.
 fn not_run(scene: &Scene) -> Vec<(String, String)> {
     let result = |entry| {
         if let Entry::ToolResult(ToolResult { call_id, content, .. }) = entry { Some((call_id, content)) } else { None }
@@ -246,7 +251,7 @@ fn not_run(scene: &Scene) -> Vec<(String, String)> {
 const NO_TIME: &str = "Error: not sent, no time left: the calls before it used up the time of this iteration";
 
 #[tokio::test(start_paused = true)]
-async fn all_calls_of_an_answer_share_what_the_model_left_of_the_iteration() {
+async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
     for model_secs in [0, 100] {
         let (scene, began) =
             (Scene::new(Strategy::NativeThinking, 9, vec![asks(model_secs, 17, "k8s.get")]), Instant::now());
@@ -271,7 +276,7 @@ async fn a_call_that_may_change_something_is_not_started_without_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_the_calls_of_one_answer_64_are_run_and_all_in_a_plan_of_before() {
+async fn of_one_answer_64_calls_are_run_and_all_under_an_older_plan() {
     let told = "Error: not run: at most 64 calls of one answer".to_owned();
     for (tool, most, run_calls) in [("k8s.get", 64, 64), ("k8s.restart", 64, 64), ("k8s.get", 0, 70)] {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![asks(0, 70, tool)]);

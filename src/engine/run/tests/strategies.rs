@@ -1,4 +1,4 @@
-//! Tests of what the strategies do differently: what a model is sent, and what the timeline tells.
+//! Tests of the differences between strategies: their requests and their timelines.
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ fn says(texts: &[&'static str]) -> Vec<Turn> {
     texts.iter().map(|text| Turn::Says(text, vec![("x", "k8s.restart")])).collect()
 }
 
-/// Type, content and what matters of the metadata of every event between the first and the last two.
-fn told(scene: &Scene) -> Vec<(EventType, String, Value)> {
+/// Type, content and a part of the metadata of every event except the first and the last two.
+fn shown(scene: &Scene) -> Vec<(EventType, String, Value)> {
     let disk = scene.disk();
     let count = disk.events.len();
     let events = disk.events.iter().skip(1).take(count - 3);
@@ -42,7 +42,7 @@ fn told(scene: &Scene) -> Vec<(EventType, String, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_react_timeline_tells_what_was_understood_and_never_the_raw_text() {
+async fn a_react_timeline_has_the_parsed_sections_and_never_the_raw_text() {
     let scene = run(
         Strategy::React,
         9,
@@ -80,7 +80,7 @@ async fn a_react_timeline_tells_what_was_understood_and_never_the_raw_text() {
         thought("enough"),
         event(EventType::FinalAnalysis, "Cause: y", json!({})),
     ];
-    assert_eq!(told(&scene), expected);
+    assert_eq!(shown(&scene), expected);
     let deltas = lock(&scene.ports.feed.deltas);
     assert!(deltas.len() == 5 && deltas.iter().all(|delta| delta.kind == DeltaKind::Raw), "{deltas:?}");
 }
@@ -115,18 +115,18 @@ async fn a_react_conversation_is_flat_and_offers_no_tools() {
     ];
     assert_eq!(shown, expected);
     let tools = lock(&scene.ports.tools.calls);
-    assert_eq!(tools.iter().collect::<Vec<_>>(), [(&"call-2-1".to_owned(), &1)], "only what is known and asked for");
+    assert_eq!(tools.iter().collect::<Vec<_>>(), [(&"call-2-1".to_owned(), &1)], "only the calls of known tools");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_react_conclusion_takes_the_thought_where_there_is_no_answer() {
+async fn a_forced_react_conclusion_falls_back_to_the_thought() {
     let look = "Thought: look\nAction: k8s.get\nAction Input: {}";
     let scene =
         run(Strategy::React, 1, says(&[look, "Thought: Cause: likely z\nAction: k8s.get\nAction Input: {}"])).await;
     let end = scene.disk().end.clone().unwrap();
     assert_eq!((end.status, end.reason), (RunStatus::Completed, StopReason::MaxIterations));
     assert_eq!(end.final_analysis.as_deref(), Some("Cause: likely z"));
-    let last = told(&scene).pop().unwrap();
+    let last = shown(&scene).pop().unwrap();
     assert_eq!(last.2, json!({"forced_conclusion": true, "stop_reason": "max_iterations"}));
 }
 
@@ -138,7 +138,7 @@ async fn a_failed_react_call_is_an_observation_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_synthesis_is_one_call_over_what_the_stage_before_it_found() {
+async fn a_synthesis_is_one_call_over_the_findings_of_the_stage_before() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("Cause: found first", vec![])]);
     let mut stage = scene.disk().record.plan.stages[0].clone();
     stage.name = "put together".to_owned();

@@ -1,4 +1,4 @@
-//! Tests of the loop: killed at every write, before and after it, a second worker goes on to the same journal.
+//! Tests of crashes: a worker dies before or after every write, and the next one ends with the same journal.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::investigation::execution::results::lost;
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
 
-/// Every kind of thing a model can do, for every strategy.
+/// Every kind of answer and failure, for every strategy.
 fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
     use Turn::{Fails, Says, TimesOut};
     let native = Strategy::NativeThinking;
@@ -87,7 +87,7 @@ fn synthesis_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
     [of(Strategy::Synthesis), of(Strategy::SynthesisNativeThinking)].concat()
 }
 
-/// A call that was in flight when the worker died is lost if it may have changed something.
+/// Compares two journals, except for changing calls that were in flight at a crash and so are lost.
 fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> bool {
     let without_facts = |entries: &[Entry]| -> Vec<Entry> {
         let fact = |entry: &&Entry| !matches!(entry, Entry::Lost { .. });
@@ -113,7 +113,7 @@ fn calls_of(entries: &[Entry]) -> Vec<ToolCall> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_every_write_the_next_worker_goes_on_to_the_same_journal() {
+async fn after_a_crash_at_any_write_the_next_worker_ends_with_the_same_journal() {
     let mut kills = 0;
     for (strategy, limit, turns) in scripts() {
         let whole = Scene::new(strategy, limit, turns.clone());
@@ -168,7 +168,7 @@ async fn a_lost_side_effect_is_reported_to_the_model_and_never_sent_again() {
 }
 
 #[tokio::test]
-async fn a_read_only_call_that_lost_its_answer_is_sent_once_more() {
+async fn a_read_only_call_without_an_answer_is_sent_once_more() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", vec![("l", "k8s.lost")])]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(lock(&scene.ports.tools.calls).get("l"), Some(&2));
@@ -227,7 +227,7 @@ async fn a_draining_worker_finishes_its_call_and_begins_no_other() {
 }
 
 #[tokio::test]
-async fn the_timeline_tells_an_investigation_in_order() {
+async fn the_timeline_shows_an_investigation_in_order() {
     let turns =
         vec![Turn::Says("let me look", vec![("a", "k8s.get"), ("b", "k8s.refused")]), Turn::Says("Cause: z", vec![])];
     let scene = Scene::new(Strategy::NativeThinking, 9, turns);
@@ -252,7 +252,7 @@ async fn the_timeline_tells_an_investigation_in_order() {
 }
 
 #[tokio::test]
-async fn an_error_that_only_an_operator_can_mend_ends_at_once_and_is_told_once() {
+async fn a_permanent_error_ends_the_execution_at_once_with_one_event() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(*lock(&scene.ports.model.calls), 1);
@@ -262,7 +262,7 @@ async fn an_error_that_only_an_operator_can_mend_ends_at_once_and_is_told_once()
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long_since_the_one_before() {
+async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long() {
     let sent = async |calls: Vec<(&'static str, &'static str)>| {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", calls)]);
         *lock(&scene.ports.tools.away_for) = Duration::from_secs(25);
@@ -271,7 +271,11 @@ async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long_since_
         assert_eq!(run(&scene, control).await, Err(Interrupted::Release(late)));
         lock(&scene.ports.tools.calls).values().sum::<u32>()
     };
-    assert_eq!(sent(vec![("w", "k8s.restart")]).await, 1, "what could not be sent is not tried again");
+    assert_eq!(sent(vec![("w", "k8s.restart")]).await, 1, "a call that was not sent is not repeated");
     let ids = "abcdefghijklmnopq".split("").filter(|id| !id.is_empty());
-    assert_eq!(sent(ids.map(|id| (id, "k8s.get")).collect()).await, 16, "one waits until another has ended");
+    assert_eq!(
+        sent(ids.map(|id| (id, "k8s.get")).collect()).await,
+        16,
+        "the last call waits until another one has ended"
+    );
 }

@@ -1,7 +1,7 @@
 //! The projection from the journal to the timeline: the events of the entries of one checkpoint.
 //!
-//! Each failure has one event. The result event of a tool call also covers its failure. A failure without a tool call (a
-//! model call without an answer, an answer that was not understood or is empty, an unknown tool) is an `error` event
+//! Each failure has one event. The result event of a tool call also covers its failure. A failure without a tool call
+//! (a model call without an answer, an answer that was not understood or is empty, an unknown tool) is an `error` event
 //! whose metadata has its `kind`.
 
 mod native;
