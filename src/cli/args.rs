@@ -63,20 +63,20 @@ password belongs in a variable or a file.";
 pub struct GlobalArgs {
     /// The NATS servers.
     #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true)]
-    #[arg(help_heading = "Everywhere")]
+    #[arg(help_heading = "Global options")]
     #[arg(help = NATS_URL)]
     pub nats_url: Option<String>,
     /// The Postgres database.
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    #[arg(help_heading = "Everywhere")]
+    #[arg(help_heading = "Global options")]
     #[arg(help = "The Postgres database; DATABASE_URL_FILE names a file with it")]
     pub database_url: Option<String>,
     /// The LLM service, as host:port
-    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Global options")]
     #[arg(default_value = "127.0.0.1:50051")]
     pub llm_addr: String,
-    /// Configuration [default: tarsy.yaml, when there is one]
-    #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG", help_heading = "Everywhere")]
+    /// The configuration file [default: tarsy.yaml, if it exists]
+    #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG", help_heading = "Global options")]
     pub config: Option<PathBuf>,
     /// How the log on standard error is written: text or json
     #[arg(
@@ -85,16 +85,16 @@ pub struct GlobalArgs {
         hide_possible_values = true,
         value_name = "FORMAT",
         default_value = "text",
-        help_heading = "Everywhere"
+        help_heading = "Global options"
     )]
     pub log: LogFormat,
     /// How much is logged: error, warn, info, debug, trace, off [default: info for roles, else warn]
-    #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG", help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG", help_heading = "Global options")]
     pub log_level: Option<LevelFilter>,
 }
 
 impl fmt::Debug for GlobalArgs {
-    /// Without the addresses: they may hold passwords.
+    /// Omits the addresses, which may contain passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { nats_url: _, database_url: _, llm_addr, config, log, log_level } = self;
         let mut text = f.debug_struct("GlobalArgs");
@@ -103,7 +103,7 @@ impl fmt::Debug for GlobalArgs {
     }
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people
@@ -119,11 +119,11 @@ pub enum Command {
     Worker(WorkerArgs),
     /// Serve language models over gRPC
     LlmService(LlmServiceArgs),
-    /// Take alerts over HTTP from Alertmanager, Grafana and others, and queue them
+    /// Receive alerts over HTTP from Alertmanager, Grafana and others, and queue them
     Receive(ReceiveArgs),
-    /// Bring the database and the streams to this version; safe to run again
+    /// Migrate the database and the streams to this version; safe to repeat
     Migrate(MigrateArgs),
-    /// Delete investigations and alerts that are old enough
+    /// Delete old investigations and alerts
     Prune(PruneArgs),
     /// Publish an alert
     Submit(SubmitArgs),
@@ -131,7 +131,7 @@ pub enum Command {
     Watch(WatchArgs),
     /// Ask a question about an investigation that is over, and follow the answer
     Ask(AskArgs),
-    /// List, show, repeat or cancel investigations
+    /// List, show, rerun or cancel investigations
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// List, show, retry or drop alerts that were given up
@@ -139,14 +139,14 @@ pub enum Command {
     DeadLetters(DeadLettersCommand),
     /// Run the whole system against recorded evidence
     Drill(DrillArgs),
-    /// Check, show or begin a configuration
+    /// Check or show the configuration, or print an example
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Check everything that tarsy needs, one line each; exit code 1 if something fails
     Doctor(JsonArgs),
-    /// List what the configured MCP servers offer
+    /// List the tools of the configured MCP servers
     Tools(ToolsArgs),
-    /// Show what tarsy makes of an input
+    /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),
     /// Print completions for a shell
@@ -165,7 +165,7 @@ pub struct ParentArgs {
 }
 
 impl ParentArgs {
-    /// What stops the role.
+    /// The event that stops the role.
     pub fn stop_on(self) -> StopOn {
         if self.with_parent { StopOn::SignalOrParentExit } else { StopOn::Signal }
     }
@@ -243,7 +243,7 @@ pub struct SubmitArgs {
     /// Which queue it waits in: critical, high, normal or low [default: the severity in the alert, else normal]
     #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
-    /// Further tokens of the subject, behind tarsy.alerts and the priority
+    /// Further tokens of the subject, after tarsy.alerts and the priority
     #[arg(long, value_name = "TOKENS")]
     pub suffix: Option<SubjectSuffix>,
     /// Id of its session, a UUID of version 7 [default: a new one]

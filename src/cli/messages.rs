@@ -63,7 +63,7 @@ pub fn workers(workers: Workers) -> String {
     format!("{count}, {slots}, {} busy", workers.busy)
 }
 
-/// Where an alert is in the queue of its priority.
+/// The position of an alert in the queue of its priority.
 pub fn queue_position(position: &QueuePosition, priority: Priority) -> String {
     let priority = priority.as_str();
     match position {
@@ -77,17 +77,17 @@ pub fn queue_position(position: &QueuePosition, priority: Priority) -> String {
     }
 }
 
-/// How to watch the rest of a session that continues.
+/// The command that watches the rest of a running session.
 pub fn continues(session: SessionId) -> String {
     format!("The investigation continues: tarsy watch {}", session.short())
 }
 
-/// How to watch a session that has shown no event yet.
+/// The command that watches a session without an event again.
 pub fn watch_again(session: SessionId) -> String {
     format!("To watch it again: tarsy watch {}", session.short())
 }
 
-/// How to watch an investigation and its questions again.
+/// The command that watches an investigation and its questions again.
 pub fn watch_thread_again(session: SessionId) -> String {
     format!("To watch again: tarsy watch {} --thread   all thinking: -t   for programs: --json", session.short())
 }

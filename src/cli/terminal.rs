@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const ERASE: &str = "\r\x1b[2K";
 
-/// How the status line is shown.
+/// The way in which the status line is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
     /// Not at all.

@@ -10,7 +10,7 @@ use crate::cli::render::timeline::{Charset, Style};
 use crate::cli::terminal::Live;
 use crate::cli::watch::Options;
 
-/// Columns of an output that is no terminal.
+/// Columns of an output that is not a terminal.
 const DEFAULT_WIDTH: usize = 120;
 /// Narrower tables are not readable: there the terminal may wrap.
 const MIN_WIDTH: usize = 40;
@@ -25,25 +25,25 @@ pub struct ViewArgs {
     /// Show answers while they are being written: always, never, or on a terminal only
     #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
     pub live: When,
-    /// Give up watching after this time, with exit code 3; the investigation goes on
+    /// Give up watching after this time, with exit code 3; the investigation continues
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// All of the model's thinking, not only its first sentence
+    /// Show all of the model's thinking, not only its first sentence
     #[arg(long, short)]
     pub thinking: bool,
-    /// Stages, tokens of each call, whole errors
+    /// Also show stages, tokens of each call and whole errors
     #[arg(long, short)]
     pub verbose: bool,
-    /// The sources of searches
+    /// List the sources of searches
     #[arg(long, short)]
     pub sources: bool,
-    /// No character outside ASCII [default: when the locale is not UTF-8]
+    /// Print only ASCII characters [default: if the locale is not UTF-8]
     #[arg(long)]
     pub ascii: bool,
     /// Colours: always, never, or on a terminal only
     #[arg(long, hide_possible_values = true, value_name = "WHEN", default_value = "auto")]
     pub color: When,
-    /// Absolute times instead of seconds since the start
+    /// Show absolute times instead of the time since the start
     #[arg(long)]
     pub utc: bool,
 }
@@ -60,7 +60,7 @@ pub enum When {
     Never,
 }
 
-/// What this process knows of the terminal behind standard output.
+/// The terminal behind standard output, as far as the environment describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerminalEnv {
     /// Standard output is a terminal.
@@ -99,7 +99,7 @@ impl TerminalEnv {
 }
 
 impl ViewArgs {
-    /// How to follow a timeline in this terminal.
+    /// The options for following a timeline in this terminal.
     pub fn options(&self, terminal: &TerminalEnv) -> Options {
         let live = match (self.live, self.json) {
             (When::Never, _) | (When::Auto, true) => Live::Off,

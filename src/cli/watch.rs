@@ -1,7 +1,7 @@
 //! Follows a timeline to its end and prints it.
 //!
-//! The caller supplies events and deltas as one stream. Watching ends with the session's last event, at the time limit or
-//! on request, and never ends the investigation.
+//! The caller supplies events and deltas as one stream. Watching ends with the session's last event, at the time limit
+//! or on request, and never ends the investigation.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::cli::terminal::{Live, Printer};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
-/// How long to wait for the first event before a note says that there is none.
+/// After this time without an event a note says that there is none.
 const FIRST_EVENT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One item of a timeline that is being followed.
@@ -37,7 +37,7 @@ pub enum TimelineItem {
     Waiting(Waiting),
 }
 
-/// Why a session has no event yet.
+/// The reason why a session has no event yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// One line for people.
@@ -46,13 +46,12 @@ pub struct Waiting {
     pub complete: bool,
 }
 
-/// How a timeline is followed.
+/// The options of a watcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub style: Style,
     /// Prints one JSON object a line.
     pub json: bool,
-    /// How deltas are shown.
     pub live: Live,
     /// The time limit for all sessions that one watcher follows.
     pub timeout: Option<Duration>,
@@ -60,7 +59,7 @@ pub struct Options {
     pub ends_with_us: bool,
 }
 
-/// How following one timeline ended.
+/// The end of following one timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// The watching is over.
@@ -248,7 +247,7 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 }
 
-/// How the watching ends with this event; `None` if it does not.
+/// The end that an event means; `None` for any other event.
 fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     if event.event_type != EventType::Joined {
         return Ok(Exit::of_end(&event.event_type).map(Watched::Over));

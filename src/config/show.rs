@@ -76,13 +76,13 @@ fn streams(streams: &Streams) -> Yaml<'static> {
         .yaml()
 }
 
-/// What has no age is kept for ever, and not shown.
+/// The configured ages only: without an age, rows are kept forever.
 fn ages(retention: &Retention) -> Yaml<'static> {
     let ages = retention.each().into_iter();
     ages.fold(Section::default(), |section, (key, age)| section.put_if(key, age.map(duration))).yaml()
 }
 
-/// What is defined, in one line: `3 chains, 4 agents, 2 providers, 1 MCP server`.
+/// The number of defined things in one line: `3 chains, 4 agents, 2 providers, 1 MCP server`.
 pub fn describe(config: &Config) -> String {
     let counts = [
         (config.agent_chains.len(), "chain"),

@@ -10,7 +10,6 @@ use crate::investigation::timeline::{EventType, TimelineEvent};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// How the session ends.
     pub status: ExpectedStatus,
     /// The last event's `stop_reason`; empty accepts any.
     #[serde(default)]
@@ -41,7 +40,7 @@ pub struct Expected {
     pub analysis: Vec<String>,
 }
 
-/// How a session ends.
+/// The expected end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedStatus {

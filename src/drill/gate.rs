@@ -1,8 +1,8 @@
 //! Gates: points at which a drill's model or tool waits until a test lets it continue.
 //!
-//! The waiting side connects to the Unix socket that `TARSY_GATES` names, writes one line `<gate> <detail>` and waits for
-//! a line in return. `fail` makes it fail; `open` and the end of the connection let it continue. So a test waits on a
-//! signal instead of a clock. Every gate is open without `TARSY_GATES`, or if no process listens.
+//! The waiting side connects to the Unix socket that `TARSY_GATES` names, writes one line `<gate> <detail>` and waits
+//! for a line in return. `fail` makes it fail; `open` and the end of the connection let it continue. So a test waits on
+//! a signal instead of a clock. Every gate is open without `TARSY_GATES`, or if no process listens.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! Drills: recorded incidents that run the whole system without a model or a cluster.
 //!
-//! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`) that the
-//! server of `mcp/` serves, and the expected result (`expected`). `gate` lets tests hold a drill at a chosen point.
+//! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`)
+//! that the server of `mcp/` serves, and the expected result (`expected`). `gate` lets tests hold a drill at a chosen
+//! point.
 
 pub mod transcript;
 mod repeat;

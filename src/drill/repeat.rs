@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 const COUNTER: &str = "{n}";
-/// How often one answer may be repeated.
+/// One answer may be repeated at most so often.
 const MAX_TIMES: u64 = 10_000;
 
 /// An answer whose `times` or `from` is invalid.

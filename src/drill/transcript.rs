@@ -1,7 +1,7 @@
 //! The format of transcripts: the recorded answers of a scripted model.
 //!
-//! A transcript is a YAML file of a drill or a test. A request with `i` assistant messages gets `answers[i]`, so the LLM
-//! service needs no state. `llm/` plays the answers.
+//! A transcript is a YAML file of a drill or a test. A request with `i` assistant messages gets `answers[i]`, so the
+//! LLM service needs no state. `llm/` plays the answers.
 
 mod native;
 mod question;
@@ -122,7 +122,7 @@ pub struct Fail {
     /// The error code of the LLM service, e.g. `max_retries`.
     pub code: String,
     pub message: String,
-    /// How many calls of this answer fail in each execution; all of them by default.
+    /// The number of calls of this answer that fail in each execution; by default all of them.
     pub times: Option<u32>,
 }
 
@@ -140,7 +140,7 @@ pub struct Usage {
     pub thinking: u32,
 }
 
-/// Why a transcript is invalid.
+/// The reason why a transcript is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
     /// The text is not YAML.

@@ -25,8 +25,8 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
-/// An address that is missing or invalid: retrying cannot help. The message never contains the address, which may contain a
-/// password.
+/// An address that is missing or invalid: retrying cannot help. The message never contains the address, which may
+/// contain a password.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAddress(pub String);
@@ -56,7 +56,7 @@ pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<
 }
 
 const DATABASE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
-/// How long a command tries to connect, because a person waits.
+/// Short, because a person waits for the command.
 pub(super) const COMMAND_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Addresses {

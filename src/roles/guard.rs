@@ -1,8 +1,8 @@
 //! Protects the memory and the environment of a role from other processes.
 
-/// Makes the process non-dumpable: the system writes no core file, and no other process of the same user, such as a tool
-/// server, can read its memory or its environment in `/proc` (prctl(2), `PR_SET_DUMPABLE`). Child processes are not
-/// affected. Does nothing on systems other than Linux.
+/// Makes the process non-dumpable: the system writes no core file, and no other process of the same user, such as a
+/// tool server, can read its memory or its environment in `/proc` (prctl(2), `PR_SET_DUMPABLE`). Child processes are
+/// not affected. Does nothing on systems other than Linux.
 ///
 /// # Errors
 /// When the system refuses.

@@ -11,8 +11,8 @@ use crate::investigation::mask::{HIDDEN, Mask};
 
 /// Normalises a body and masks its secrets.
 ///
-/// JSON is masked before it is flattened, because a key tells whether its value is a secret. Fingerprint and members come
-/// from the unmasked body; a fingerprint with a secret is replaced by its hash.
+/// JSON is masked before it is flattened, because a key tells whether its value is a secret. Fingerprint and members
+/// come from the unmasked body; a fingerprint with a secret is replaced by its hash.
 ///
 /// # Errors
 /// When the body is not UTF-8 text, or is empty.

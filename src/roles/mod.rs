@@ -1,8 +1,9 @@
-//! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two adapters.
+//! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two
+//! adapters.
 //!
-//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `doctor` and `drill` serve commands. All
-//! of them use `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP servers), `guard` and
-//! `shutdown` (the process).
+//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `doctor` and `drill` serve commands.
+//! All of them use `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP servers),
+//! `guard` and `shutdown` (the process).
 
 pub mod worker;
 pub mod llm_service;

@@ -36,8 +36,8 @@ impl Addresses {
         if words.is_empty() { "the database".to_owned() } else { words.join(" ") }
     }
 
-    /// `text` without the passwords and tokens of these addresses, where a library repeats them as part of an address. A
-    /// word that equals a password stays.
+    /// `text` without the passwords and tokens of these addresses, where a library repeats them as part of an address.
+    /// A word that equals a password stays.
     pub fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for url in self.nats_url.split(',').map(str::trim).chain(self.database_url.as_deref()) {

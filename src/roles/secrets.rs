@@ -1,8 +1,8 @@
 //! Collects the secrets that this process knows, so that the mask hides them in every text.
 //!
-//! Sources: variables with the name of a secret, passwords in addresses, keys of providers, values that the configuration
-//! passes to MCP servers, and the section `masking`. Plain words, numbers, paths and host names are left out unless their
-//! name marks them as secret: hiding `production` everywhere would make texts useless.
+//! Sources: variables with the name of a secret, passwords in addresses, keys of providers, values that the
+//! configuration passes to MCP servers, and the section `masking`. Plain words, numbers, paths and host names are left
+//! out unless their name marks them as secret: hiding `production` everywhere would make texts useless.
 
 use std::collections::BTreeSet;
 
@@ -62,8 +62,8 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     values
 }
 
-/// Adds the secrets in a server's command line and environment: variables of templates, and values whose names mark them
-/// as secret.
+/// Adds the secrets in a server's command line and environment: variables of templates, and values whose names mark
+/// them as secret.
 fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
     let templates = std::iter::once(&server.command).chain(&server.args).chain(server.env.values());
     for name in templates.flat_map(Template::variables) {
@@ -110,8 +110,8 @@ fn is_harmless(value: &str) -> bool {
         || (value.len() < MIN_TOKEN_BYTES && is_host(value))
 }
 
-/// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the user,
-/// the host or the database is left out, because the mask would hide that name everywhere.
+/// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the
+/// user, the host or the database is left out, because the mask would hide that name everywhere.
 fn add_passwords(value: &str, values: &mut BTreeSet<String>) {
     for url in value.split(',').map(str::trim).filter(|url| url.contains("://") || url.contains("password=")) {
         for secret in redact::secrets_of(url) {

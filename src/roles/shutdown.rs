@@ -9,7 +9,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What stops a role.
+/// The event that stops a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopOn {
     /// SIGTERM or SIGINT.

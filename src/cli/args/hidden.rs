@@ -23,7 +23,7 @@ enum HiddenCommand {
     EvidenceServer(EvidenceServerArgs),
 }
 
-/// Why the arguments name no command to run.
+/// The reason why the arguments name no command to run.
 #[derive(Debug)]
 pub enum ParseError {
     /// The arguments are wrong or ask for help; the error knows the text and the stream to print it on.
@@ -48,8 +48,8 @@ impl Cli {
     }
 }
 
-/// The error with the usage that the help shows: clap would list every option whose variable is set as required. A missing
-/// command becomes the help.
+/// The error with the usage that the help shows: clap would list every option whose variable is set as required. A
+/// missing command becomes the help.
 fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
     let mut root = Cli::command();
     root.build();

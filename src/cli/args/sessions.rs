@@ -10,7 +10,7 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 
-/// How many rows a list shows at most.
+/// A list shows at most so many rows.
 const MAX_LIST: i64 = 1000;
 
 /// Arguments of `ask`.

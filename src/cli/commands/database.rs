@@ -12,7 +12,6 @@ use crate::cli::session_ref::SessionRef;
 use crate::investigation::ids::SessionId;
 use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
 
-/// How long a person waits for the database.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection pool whose calls end within seconds.

@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::engine::ports::Pruned;
 use crate::store::{ConnectOptions, Store, check_schema};
 
-/// How many rows of each kind one statement deletes.
+/// One statement deletes at most so many rows of each kind.
 const BATCH_ROWS: u32 = 500;
 /// A dry run counts whole tables.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);

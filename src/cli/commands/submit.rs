@@ -53,8 +53,8 @@ pub(super) fn named(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// The priority of the severity in the body. A body that is no alert is published too: a worker turns it into a dead letter
-/// with the reason.
+/// The priority of the severity in the body. A body that is no alert is published too: a worker turns it into a dead
+/// letter with the reason.
 fn severity_in(body: &[u8]) -> Priority {
     normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| alert.severity.into())
 }

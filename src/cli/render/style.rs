@@ -1,6 +1,6 @@
 //! How output looks: width, characters, symbols, colours.
 
-/// How a timeline or a table is shown.
+/// The appearance of a timeline or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
@@ -19,7 +19,7 @@ pub struct Style {
 }
 
 impl Default for Style {
-    /// What a file or a pipe gets: 120 columns and no colour.
+    /// The style for a file or a pipe: 120 columns and no colour.
     fn default() -> Self {
         Self {
             width: 120,
@@ -33,7 +33,7 @@ impl Default for Style {
     }
 }
 
-/// Which characters the output may contain.
+/// The characters that the output may contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charset {
     #[default]

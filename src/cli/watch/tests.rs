@@ -124,15 +124,15 @@ async fn an_alert_within_the_cooldown_leads_to_the_session_that_covers_it() {
     );
 }
 
-fn waiting(text: &str, complete: bool) -> TimelineItem {
-    TimelineItem::Waiting(Waiting { text: text.to_owned(), complete })
+fn waiting(text: &str) -> Waiting {
+    Waiting { text: text.to_owned(), complete: true }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_queue_position_is_a_status_line_on_a_terminal_and_one_note_elsewhere() {
     let pieces = || {
-        let pieces = [waiting("queued: 3", false), waiting("queued: 2", true), waiting("queued: 1", true)];
-        stream::iter(pieces.map(Ok)).chain(feed(story().drain(..1).collect()))
+        let pieces = [Waiting { complete: false, ..waiting("queued: 3") }, waiting("queued: 2"), waiting("queued: 1")];
+        stream::iter(pieces.map(|piece| Ok(TimelineItem::Waiting(piece)))).chain(feed(story().drain(..1).collect()))
     };
     for (live, out, notes) in
         [(Live::Off, "", "queued: 2\n"), (Live::Lines, "", "queued: 2\n"), (Live::Redraw, "queued: 3\r\u{1b}[2K", "")]

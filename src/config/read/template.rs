@@ -6,7 +6,7 @@ use crate::config::Env;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template(String);
 
-/// Why a template has no value.
+/// The reason why a template cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A variable without a default is not set.

@@ -43,7 +43,7 @@ pub struct Stage {
     pub settings: Settings,
     /// Never empty.
     pub agents: Vec<StageAgent>,
-    /// How many copies of a single agent run; 1 for several agents.
+    /// The number of copies of a single agent; 1 for several agents.
     pub replicas: u32,
 }
 

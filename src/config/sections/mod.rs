@@ -1,7 +1,7 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `servers`, `settings` and `agents`; `chains` and `synthesis` say which of them
-//! run. `worker`, `streams`, `retention` and `trust` configure the system around them.
+//! Agents are put together from `providers`, `servers`, `settings` and `agents`; `chains` and `synthesis` say which of
+//! them run. `worker`, `streams`, `retention` and `trust` configure the system around them.
 
 pub(crate) mod providers;
 pub(crate) mod servers;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::config::read::reader::Map;
 
-/// How a worker uses the database.
+/// A worker's use of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// How many connections the sessions of a worker share. Lease renewals have another connection of their own.
+    /// The number of connections that the sessions of a worker share. Lease renewals have another connection of their own.
     pub pool_size: u32,
 }
 
@@ -25,7 +25,7 @@ impl Database {
     }
 }
 
-/// How long rows are kept after the settlement of an investigation, for each table; `None` keeps them forever.
+/// The age at which rows are deleted, counted from the settlement of the investigation; `None` keeps them forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Sessions with all their rows.

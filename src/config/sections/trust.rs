@@ -24,9 +24,9 @@ const DESCRIBING: usize = 5;
 pub struct Receive {
     /// The headers that are published with an alert, each one of [`RECEIVE_HEADERS`].
     pub headers: Vec<String>,
-    /// How many connections may be open at the same time. Each may hold a body of the maximum size in memory.
+    /// The number of connections that may be open at the same time. Each may hold a body of the maximum size in memory.
     pub connections: u32,
-    /// How many of the connections may come from one address. A proxy in front of the receiver is one address.
+    /// The number of connections that one address may open. A proxy in front of the receiver is one address.
     pub connections_per_address: u32,
 }
 

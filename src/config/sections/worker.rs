@@ -7,22 +7,22 @@ use crate::config::read::reader::Map;
 /// The limits and intervals of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
-    /// How many sessions the worker runs at the same time.
+    /// The number of sessions that the worker runs at the same time.
     pub slots: u32,
-    /// How many of the slots are reserved for critical alerts.
+    /// The number of slots that are reserved for critical alerts.
     pub reserved_critical_slots: u32,
     /// The time after which a lease expires without a renewal.
     pub lease: Duration,
-    /// How many crashes at one checkpoint are permitted before the alert is given up.
+    /// The number of crashes at one checkpoint after which the alert is given up.
     pub attempts: u32,
-    /// How long a draining worker waits for running calls.
+    /// The time that a draining worker waits for running calls.
     pub drain_timeout: Duration,
     /// The time limit of a session.
     pub session_timeout: Duration,
     /// The interval between sweeps. Work that is untouched for four intervals counts as orphaned.
     pub sweep_interval: Duration,
-    /// How long an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is investigated
-    /// without the tools of that server. Zero disables the wait.
+    /// How long an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is
+    /// investigated without the tools of that server. Zero disables the wait.
     pub tool_wait: Duration,
     /// An alert with a larger body becomes a dead letter.
     pub max_alert_bytes: u64,

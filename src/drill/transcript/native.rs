@@ -37,7 +37,7 @@ pub struct Research {
     /// The search queries; empty if the provider read pages without a search.
     pub queries: Vec<String>,
     pub sources: Vec<Source>,
-    /// Which text cites which pages.
+    /// The parts of the text with the pages that they cite.
     pub supports: Vec<Resting>,
     /// The provider's HTML for its search suggestions.
     pub search_widget: String,

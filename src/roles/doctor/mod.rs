@@ -29,7 +29,7 @@ pub struct Check {
     pub verdict: Verdict,
     /// The finding in one line.
     pub detail: String,
-    /// How to repair the fault.
+    /// The command or change that repairs the fault.
     pub fix: Option<String>,
 }
 

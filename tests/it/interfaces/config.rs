@@ -71,9 +71,9 @@ fn five_faults_of_a_file_are_told_at_once_and_exit_with_78() {
     let mut lines = printed.lines();
     assert!(lines.next().is_some_and(|line| line.ends_with("tarsy.yaml: 5 faults")), "{printed}");
     for (key, line, problem) in faults {
-        let told = lines.next().unwrap_or_default();
-        let whole = told.trim_start().starts_with(key) && told.contains(line) && told.contains(problem);
-        assert!(whole, "{key}: {told}");
+        let fault = lines.next().unwrap_or_default();
+        let whole = fault.trim_start().starts_with(key) && fault.contains(line) && fault.contains(problem);
+        assert!(whole, "{key}: {fault}");
     }
     assert_eq!(lines.next(), None);
 }

@@ -1,4 +1,4 @@
-//! The drill as a command: what it leaves behind, and what it makes of what others left.
+//! `tarsy drill`: every built-in drill, also with its worker killed.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::support::postgres::TestDatabase;
 use crate::support::process::{TARSY, Tarsy};
 
 #[tokio::test]
-async fn a_part_of_a_drill_ends_with_its_input() {
+async fn a_process_of_a_drill_ends_with_its_standard_input() {
     let mut command = Command::new(TARSY);
     command.args(["llm-service", "--with-parent", "--listen", "127.0.0.1:0"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut service = command.spawn().unwrap();
     let input = service.stdin.take().unwrap();
-    let mut said = String::new();
-    BufReader::new(service.stdout.take().unwrap()).read_line(&mut said).await.unwrap();
-    assert!(said.starts_with("ready "), "{said}");
+    let mut line = String::new();
+    BufReader::new(service.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    assert!(line.starts_with("ready "), "{line}");
     assert_eq!(service.try_wait().unwrap(), None, "its input is still open");
     drop(input);
     let ended = tokio::time::timeout(Duration::from_secs(20), service.wait()).await;
@@ -28,7 +28,7 @@ async fn a_part_of_a_drill_ends_with_its_input() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_drill_shows_its_own_investigation_also_after_one_that_was_killed() {
+async fn a_drill_shows_its_own_session_after_an_earlier_drill_was_killed() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
@@ -43,7 +43,7 @@ async fn a_drill_shows_its_own_investigation_also_after_one_that_was_killed() {
     assert!(!shown.contains("  ok  ") && next.log().contains("  ok  llm-service"), "progress is no result: {shown}");
 }
 
-/// Runs a drill to its end; what it showed. The drill itself compares the timeline with its expectations.
+/// Runs a drill to its end and returns its output. The drill itself compares the timeline with its expected result.
 async fn shown(arguments: &[&str]) -> String {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
@@ -54,21 +54,21 @@ async fn shown(arguments: &[&str]) -> String {
     shown
 }
 
-/// What every run of the drill on a full disk shows.
+/// Checks the marks of every run of the drill on a full disk shows.
 fn assert_disk_full(shown: &str) {
     let marks = ["react", "directory_sizes", "malformed", "debezium_orders", "completed"];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
-    assert!(!shown.contains("Action Input"), "the raw text is for nobody: {shown}");
+    assert!(!shown.contains("Action Input"), "the raw text is hidden: {shown}");
 }
 
-/// What every run of the drill on a bad deploy shows.
+/// Checks the marks of every run of the drill on a bad deploy shows.
 fn assert_bad_deploy(shown: &str) {
     let marks = ["native-thinking", "rollout_history", "products.tax_class", "catalog-migrate-5-8-0", "completed"];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_investigated_by_a_model_that_writes_its_calls_down() {
+async fn a_full_disk_is_investigated_by_a_react_agent() {
     let shown = shown(&["disk-full"]).await;
     assert_disk_full(&shown);
     assert!(!shown.contains("resumed"), "{shown}");
@@ -95,7 +95,7 @@ async fn a_bad_deploy_is_concluded_by_force_also_when_its_worker_is_killed() {
     assert!(shown.contains("resumed"), "{shown}");
 }
 
-/// What every run of the drill on transaction ids shows.
+/// Checks the marks of every run of the drill on transaction ids shows.
 fn assert_xid_wraparound(shown: &str) {
     let marks = [
         "ImportError",
@@ -115,7 +115,7 @@ async fn transaction_ids_are_investigated_with_code_and_a_search_that_the_analys
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
-/// What every run of the drill with two agents shows.
+/// Checks the marks of every run of the drill with two agents shows.
 fn assert_team(shown: &str) {
     let marks = [
         "investigation started: changes, runtime",
@@ -179,7 +179,7 @@ async fn a_drill_is_asked_about_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn drills_are_listed_and_an_unknown_one_is_told_what_there_is() {
+async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
     let mut list = Tarsy::spawn("list", &["drill", "--list"], &[]);
     let (code, shown) = list.finished().await;
     let names: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();

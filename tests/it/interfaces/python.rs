@@ -1,4 +1,4 @@
-//! A producer and readers that were not written here: Python's `nats-py`, as `tests/fixtures/python/client.py` uses it.
+//! A producer and readers in another language: Python's `nats-py`, in `tests/fixtures/python/client.py`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,15 +11,15 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::support::system::TestSystem;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// "maximum bytes exceeded"
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The error code of "maximum bytes exceeded".
 const QUEUE_IS_FULL: u64 = 10077;
 
-/// The interpreter that has `nats-py`, or `None`, and then everybody hears why.
+/// The interpreter that has `nats-py`; `None` after printing why the test is skipped.
 fn interpreter(test: &str) -> Option<String> {
     let python = std::env::var("TARSY_TEST_PYTHON").ok().filter(|python| !python.is_empty());
     if python.is_none() {
-        // Written past the harness, which keeps what a test prints to itself.
+        // Written directly, because the harness captures the output of tests.
         let why = "no Python with nats-py: TARSY_TEST_PYTHON is not set, ./dev test sets it";
         std::io::stderr().write_all(format!("\nSKIPPED: python::{test}: {why}\n\n").as_bytes()).unwrap();
     }
@@ -46,13 +46,15 @@ impl Client {
 
     /// The next value; `None` at the end.
     async fn next(&mut self) -> Option<Value> {
-        let line =
-            tokio::time::timeout(PATIENCE, self.out.next_line()).await.expect("the script says nothing").unwrap()?;
+        let line = tokio::time::timeout(REPLY_TIMEOUT, self.out.next_line())
+            .await
+            .expect("the script prints nothing")
+            .unwrap()?;
         Some(serde_json::from_str(&line).unwrap())
     }
 }
 
-/// What a run of the script answers.
+/// The first value that a run of the script prints.
 async fn ask(python: &str, args: &[&str], input: &[u8]) -> Value {
     Client::start(python, args, input).await.next().await.expect("an answer")
 }
@@ -65,14 +67,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// Returns when it listens.
+    /// Returns when the reader is subscribed.
     async fn join(python: &str, url: &str, session: &str) -> Self {
         let mut client = Client::start(python, &["read", url, session], b"").await;
         assert_eq!(client.next().await, Some(json!("ready")));
         Self { client, events: Vec::new(), deltas: 0 }
     }
 
-    /// `false` at the end.
+    /// Reads one item; returns `false` at the end.
     async fn step(&mut self) -> bool {
         match self.client.next().await {
             Some(event @ Value::Array(_)) => self.events.push(event),
@@ -101,7 +103,7 @@ fn assert_whole(events: &[Value]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watchers_with_nats_py_that_join_early_midway_or_late_see_the_same_timeline() {
-    let Some(python) = interpreter("whoever_joins") else { return };
+    let Some(python) = interpreter("readers_with_nats_py") else { return };
     let mut system = TestSystem::start(&["answer-0-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let url = system.nats.url();
@@ -128,8 +130,8 @@ async fn watchers_with_nats_py_that_join_early_midway_or_late_see_the_same_timel
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
-    let Some(python) = interpreter("who_asks") else { return };
+async fn a_question_with_nats_py_is_answered_only_on_a_subject_of_questions() {
+    let Some(python) = interpreter("a_question_with_nats_py") else { return };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let (url, root) = (system.nats.url(), system.publish().await);
@@ -148,7 +150,7 @@ async fn who_asks_with_nats_py_gets_an_answer_on_a_subject_of_questions_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_producer_with_nats_py_needs_no_id_and_gets_an_error_when_the_queue_is_full() {
-    let Some(python) = interpreter("a_producer") else { return };
+    let Some(python) = interpreter("a_producer_with_nats_py") else { return };
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let url = system.nats.url();
@@ -162,7 +164,7 @@ async fn a_producer_with_nats_py_needs_no_id_and_gets_an_error_when_the_queue_is
             }
         }
     };
-    let session = tokio::time::timeout(PATIENCE, found).await.expect("no timeline");
+    let session = tokio::time::timeout(REPLY_TIMEOUT, found).await.expect("no timeline");
     assert_whole(&Reader::join(&python, &url, &session).await.all().await);
 
     let jetstream = async_nats::jetstream::new(async_nats::connect(&url).await.unwrap());

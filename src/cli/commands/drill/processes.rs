@@ -16,17 +16,16 @@ use crate::cli::commands::output::note;
 use crate::investigation::timeline::TimelineEvent;
 use crate::roles::connect::Addresses;
 
-/// How long a process may take to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a process may take to end after SIGTERM.
+/// A process that has not ended this long after SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much the processes of a drill log.
+/// The log level of the processes of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logging {
     /// Errors only: the warnings about a killed worker are expected.
     Errors,
-    /// What the environment of this process asks for.
+    /// The level that this process has.
     Inherited,
 }
 

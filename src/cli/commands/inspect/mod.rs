@@ -48,8 +48,8 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
     let mask = secrets::mask(&load_config(global)?, None)?;
     let body = submit::read(&args.file)?;
     let hints = intake::hints(&received(&args));
-    let alert =
-        masked::alert(&mask, &body, &hints).with_context(|| format!("{} is no alert", submit::named(&args.file)))?;
+    let alert = masked::alert(&mask, &body, &hints)
+        .with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
     let shown = json!({
         "fingerprint": alert.fingerprint,
         "type": alert.alert_type,

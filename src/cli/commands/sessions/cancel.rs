@@ -15,7 +15,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::store::{CancelAnswer, Store};
 
-/// What became of a cancel request.
+/// The outcome of a cancel request.
 enum CancelState {
     /// The session runs and will end.
     Requested,
@@ -34,9 +34,9 @@ enum CancelState {
 struct CancelRequest {
     session: SessionId,
     state: CancelState,
-    /// Why the database did not store the request.
+    /// The reason why the database did not store the request.
     database_error: Option<String>,
-    /// Why the broker did not store the request.
+    /// The reason why the broker did not store the request.
     broker_error: Option<String>,
 }
 

@@ -109,8 +109,8 @@ fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its first
-/// form.
+/// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its
+/// first form.
 fn rerun_alert(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::Result<(Priority, NewAlert)> {
     let Some(body) = old.body.as_deref().filter(|body| !body.trim().is_empty()) else {
         bail!("the text of alert {} is no longer stored", old.alert_id.short());

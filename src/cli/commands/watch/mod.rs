@@ -25,7 +25,7 @@ use crate::cli::watch::Options;
 use crate::investigation::ids::SessionId;
 use crate::store::SessionFilter;
 
-/// How many running sessions are listed at the beginning.
+/// The beginning lists at most so many running sessions.
 const MAX_RUNNING: u32 = 200;
 
 pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<Exit> {

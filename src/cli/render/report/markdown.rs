@@ -14,7 +14,7 @@ pub(super) fn inline(outside: &str) -> String {
         }
         out.push(c);
     }
-    // At the beginning of a line these would begin a list.
+    // These characters begin a list at the beginning of a line.
     match out.chars().next() {
         Some('-' | '+' | '=') => format!("\\{out}"),
         Some(digit) if digit.is_ascii_digit() => out.replacen('.', "\\.", 1),

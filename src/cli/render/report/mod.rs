@@ -14,7 +14,7 @@ use super::timeline::meta;
 use crate::cli::messages;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
-/// How many lines of the alert the report has.
+/// The report contains at most so many lines of the alert.
 const MAX_ALERT_LINES: usize = 60;
 /// Columns of a call's arguments, a fingerprint or an address.
 const ARGUMENT_COLUMNS: usize = 120;

@@ -9,9 +9,9 @@ use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::store::{AlertReport, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
 
-/// How many joined alerts are listed; further ones are counted.
+/// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;
-/// How many questions are listed; earlier ones are counted.
+/// Earlier questions are counted, not listed.
 const MAX_QUESTIONS: usize = 10;
 
 /// An alert and its session; the time that a running session took ends at `now`.

@@ -1,4 +1,4 @@
-//! What `doctor` and `tools` show.
+//! Tests of the output of `doctor` and `tools`.
 
 use super::narrow;
 use crate::cli::render::tables::checks;
@@ -10,7 +10,7 @@ fn check(name: &str, verdict: Verdict, detail: &str, fix: Option<&str>) -> Check
 }
 
 #[test]
-fn a_check_is_one_line_that_says_what_to_do() {
+fn a_check_names_its_finding_and_its_fix() {
     let found = [
         check("config", Verdict::Ok, "tarsy.yaml: 3 chains, 4 agents, 2 providers, 1 MCP server", None),
         check("nats", Verdict::Ok, "2.15.1 at nats://127.0.0.1:41871, rtt 0.2 ms, max_payload 8192 KiB", None),
@@ -20,7 +20,7 @@ fn a_check_is_one_line_that_says_what_to_do() {
             "TARSY_ALERTS: discard is \"old\", must be \"new\" (a full queue would forget alerts)",
             Some("tarsy migrate"),
         ),
-        check("workers", Verdict::Warn, "none was heard of in 6 s\u{1b}[2J", Some("tarsy worker")),
+        check("workers", Verdict::Warn, "none sent its status within 6 s\u{1b}[2J", Some("tarsy worker")),
         check("mcp a-very-long-name", Verdict::Fail, "does not start", None),
     ];
     let mut lines: Vec<String> = found.iter().flat_map(|check| checks::check(check, &narrow())).collect();
@@ -34,7 +34,7 @@ fn a_check_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn tools_say_whether_a_model_may_call_them() {
+fn a_list_of_tools_shows_which_a_model_may_call() {
     let tool = |name: &str, read_only: bool, offered: bool, withheld: Option<&str>| Listed {
         name: name.to_owned(),
         description: "Describes one pod with its events.\nNot more.\u{1b}[31m".to_owned(),

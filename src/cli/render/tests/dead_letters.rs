@@ -1,4 +1,4 @@
-//! Dead letters in a terminal.
+//! Tests of the output of `dead-letters`.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn dead_letters_are_listed_with_their_reasons() {
 }
 
 #[test]
-fn a_dead_letter_says_why_and_what_can_be_done() {
+fn a_dead_letter_has_its_reason_and_the_commands_to_retry_and_drop_it() {
     let chains = ["default".to_owned(), "kubernetes".to_owned()];
     let shown: Vec<String> =
         all().iter().map(|letter| fits(&dead_letters::letter(letter, &chains, &narrow()), 80)).collect();

@@ -1,4 +1,4 @@
-//! Sessions in lists, on a screen and in a ticket.
+//! Tests of lists of sessions, of `sessions show` and of its report.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
@@ -219,7 +219,7 @@ fn a_session_is_shown_on_one_screen() {
 }
 
 #[test]
-fn an_alert_without_a_session_says_where_it_is() {
+fn an_alert_without_a_session_has_its_state_and_the_next_command() {
     let state = |report: AlertReport| {
         let lines = show::show(&report, at(95), &narrow());
         [&lines[2], lines.last().unwrap()].map(|line| line.trim().to_owned())
@@ -246,7 +246,7 @@ fn an_alert_without_a_session_says_where_it_is() {
 }
 
 #[test]
-fn a_report_is_markdown_that_nothing_from_outside_can_leave() {
+fn text_from_outside_cannot_leave_its_place_in_a_report() {
     let markdown = report::report(&completed(), at(95)).join("\n");
     insta::assert_snapshot!("report", markdown);
     insta::assert_snapshot!("report_running", report::report(&running(), at(95)).join("\n"));
@@ -293,7 +293,7 @@ fn question() -> AlertReport {
 }
 
 #[test]
-fn an_investigation_shows_what_was_asked_about_it_and_a_question_what_it_is_about() {
+fn an_investigation_lists_its_questions_and_a_question_names_its_investigation() {
     insta::assert_snapshot!("show_asked", fits(&show::show(&asked(), at(95), &narrow()), 80));
     insta::assert_snapshot!("show_question", fits(&show::show(&question(), at(95), &narrow()), 80));
     insta::assert_snapshot!("report_asked", report::report(&asked(), at(95)).join("\n"));
@@ -306,7 +306,7 @@ fn an_investigation_shows_what_was_asked_about_it_and_a_question_what_it_is_abou
 }
 
 #[test]
-fn a_question_is_seen_as_one_in_a_list() {
+fn a_question_is_marked_in_a_list() {
     let question =
         SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", "running", "Is it\u{1b}[2J over?") };
     let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");

@@ -11,7 +11,7 @@ use super::meta::Meta;
 use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
 
-/// How many bytes of a stream are kept: more than any terminal is wide.
+/// More bytes than any terminal has columns; earlier bytes of a stream are dropped.
 const MAX_KEPT_BYTES: usize = 2048;
 /// The estimated size of a token, until the provider reports its count.
 const BYTES_PER_TOKEN: u64 = 4;

@@ -30,7 +30,7 @@ use meta::Meta;
 use roster::Roster;
 use row::{Body, Columns, Front};
 
-/// How many lines of an analysis are shown if a synthesis follows it.
+/// At most so many lines of an analysis are shown if a synthesis follows.
 const MAX_PART_LINES: usize = 14;
 
 /// Renders one session, event by event.

@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// What stands in front of a row: time, number and agent of the event.
+/// The front of a row: time, number and agent of the event.
 #[derive(Debug)]
 pub(super) struct Front {
     pub(super) time: String,

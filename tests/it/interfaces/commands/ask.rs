@@ -17,7 +17,7 @@ async fn stored(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
     system.database.store().events(session, 0, 1000).await.unwrap()
 }
 
-/// The drill's investigation, over.
+/// A completed investigation of the drill.
 async fn investigated(system: &TestSystem) -> SessionId {
     let session = system.publish().await;
     assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
@@ -37,12 +37,12 @@ fn prompt(system: &TestSystem, session: SessionId) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
+async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() {
     let mut system = TestSystem::start(&[]).await;
     let (mut first, _) = system.worker("w1").await;
     let session = investigated(&system).await;
 
-    // Its worker dies while the second answer is written, behind the tool call of the first.
+    // The worker dies during the second answer, after the tool call of the first.
     system.gates.watch("answer-1-start");
     let (question, asked) = ask(&system, &session.short(), ENOUGH).await;
     let expected = json!({
@@ -72,7 +72,7 @@ async fn a_question_survives_its_worker_and_the_next_one_knows_its_answer() {
     system.assert_whole(question, &timeline.seen).await;
     assert_eq!(stored(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
 
-    // Asking about a question is asking about its investigation.
+    // A question about a question belongs to the same investigation.
     let watched = run(&system, &["ask", &question.short(), "Should we roll back\nbefore the weekend?"]).await.exits(0);
     for part in [&format!("question about session {}", session.short()), "before the weekend?", "Yes: revision 42"] {
         assert!(watched.out.contains(part), "{part}: {watched:?}");
@@ -124,7 +124,7 @@ async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, s
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn questions_of_one_investigation_run_side_by_side_and_a_watcher_waits_for_both() {
+async fn questions_run_in_parallel_and_a_watcher_of_the_thread_waits_for_both() {
     let mut system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = investigated(&system).await;
@@ -166,7 +166,7 @@ async fn a_secret_in_a_question_reaches_neither_the_store_nor_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_asked_is_said_before_anything_is_published() {
+async fn an_impossible_question_is_refused_before_anything_is_published() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -200,7 +200,7 @@ async fn what_cannot_be_asked_is_said_before_anything_is_published() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
+async fn a_question_without_a_valid_parent_becomes_a_dead_letter_with_its_reason() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -230,7 +230,7 @@ async fn a_message_that_asks_about_nothing_is_a_dead_letter_with_its_reason() {
         let id = ask_about(&system, body, &session.to_string()).await;
         assert_eq!(system.follow(id).await.finish().await.metadata["dead_letter"], reason);
     }
-    // Who may publish questions may ask, with an ordinary alert's body, too.
+    // The subject makes a message a question, even if its body is that of an alert.
     let id = ask_about(&system, r#"{"status": "resolved", "text": "why?"}"#, &format!(" {session} ")).await;
     assert_eq!(system.follow(id).await.finish().await.event_type, EventType::SessionCompleted);
     assert_eq!(stored(&system, id).await[1].content, r#"{"status": "resolved", "text": "why?"}"#);

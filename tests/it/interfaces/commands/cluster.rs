@@ -32,7 +32,7 @@ impl Site {
         run_with(&self.env(), args, b"").await
     }
 
-    /// What `doctor` says of the streams.
+    /// The check of the streams by `doctor`.
     async fn checked(&self) -> Value {
         let checks = self.run(&["doctor", "--json"]).await.json();
         checks.into_iter().find(|check| check["check"] == "streams").expect("the streams are checked")
@@ -46,7 +46,7 @@ impl Site {
         copies
     }
 
-    /// As an operator does with `nats stream edit`.
+    /// Sets the number of copies, as an operator does with `nats stream edit`.
     async fn edit(&self, copies: usize) {
         for name in STREAMS {
             let mut config = self.jetstream.get_stream(name).await.unwrap().cached_info().config.clone();
@@ -57,7 +57,7 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_that_an_operator_gave_to_the_streams_are_never_taken_away() {
+async fn copies_that_an_operator_has_added_to_the_streams_are_never_removed() {
     let cluster = NatsCluster::start().await;
     let jetstream = jetstream::new(async_nats::connect(cluster.url()).await.unwrap());
     let directory = tempfile::tempdir().unwrap();

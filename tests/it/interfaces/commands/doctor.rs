@@ -17,7 +17,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_everything_absent_every_check_says_so_in_time_and_without_a_password() {
+async fn without_servers_every_check_fails_in_time_and_shows_no_password() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("tarsy.yaml");
     let text = "mcp_servers:\n  none:\n    command: no-such-program\n    args: [hidden-word]\n";
@@ -43,14 +43,14 @@ async fn with_everything_absent_every_check_says_so_in_time_and_without_a_passwo
     assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:#?}");
     let unreadable = [("DATABASE_URL", "hidden-word"), ("NATS_URL", "127.0.0.1:1"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
     let fixes = run_with(&unreadable, &["doctor", "--json"], b"").await.exits(1).json();
-    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "starting a server mends no address");
+    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "a started server does not repair an address");
     std::fs::write(&config, "worker:\n  lease: soon\n").unwrap();
     let ran = run_with(&env, &["doctor"], b"").await.exits(1);
     assert!(ran.out.starts_with("FAIL  config ") && ran.out.contains("4 of 6 checks failed"), "{}", ran.out);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
+async fn a_healthy_system_passes_every_check_and_a_changed_stream_fails_one() {
     let system = TestSystem::start(&[]).await;
     let ran = run(&system, &["doctor", "--json"]).await.exits(0);
     let mut found = verdicts(&ran);
@@ -84,7 +84,7 @@ async fn a_whole_system_is_found_in_order_and_a_changed_stream_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tools_are_listed_with_what_a_model_may_call() {
+async fn tools_are_listed_with_the_reason_why_some_are_withheld() {
     let system = TestSystem::start(&[]).await;
     let ran = run(&system, &["tools"]).await.exits(0);
     assert!(ran.out.starts_with("drill: ") && ran.out.contains("yes, read-only"), "{}", ran.out);
@@ -97,7 +97,7 @@ async fn tools_are_listed_with_what_a_model_may_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_denied_tool_is_withheld_and_a_name_that_the_server_does_not_have_is_said() {
+async fn a_denied_tool_is_withheld_and_an_unknown_tool_name_is_reported() {
     let system = TestSystem::start(&[]).await;
     let tools = async || run(&system, &["tools", "drill", "--json"]).await.exits(0);
     let name = |tool: &Value| tool["name"].as_str().unwrap().trim_start_matches("drill.").to_owned();

@@ -1,4 +1,4 @@
-//! Commands that need no server: `inspect`, `completions`, `config`.
+//! Commands without a server: `inspect`, `completions`, `config`.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn fixture(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_alert_is_shown_as_the_intake_understands_it() {
+async fn an_alert_is_shown_as_the_intake_normalises_it() {
     let file = fixture("01_alertmanager_v4_firing_truncated.json");
     let ran = run_with(&[], &["inspect", "alert", &file], b"").await.exits(0);
     let alert: Value = serde_json::from_str(&ran.out).unwrap();
@@ -45,18 +45,18 @@ async fn an_alert_is_shown_as_the_intake_understands_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_alert_is_refused_with_the_reason() {
+async fn an_invalid_alert_is_refused_with_the_reason() {
     for (body, reason) in
         [(&b"\xff\xfe"[..], "body is not UTF-8 text"), (b" {} ", "body has no content"), (b"", "body has no content")]
     {
         let ran = run_with(&[], &["inspect", "alert"], body).await.exits(1);
-        assert_eq!((ran.out.as_str(), ran.err), ("", format!("tarsy: standard input is no alert: {reason}\n")));
+        assert_eq!((ran.out.as_str(), ran.err), ("", format!("tarsy: standard input is not an alert: {reason}\n")));
     }
     run_with(&[], &["inspect", "alert", "-H", "none"], b"x").await.exits(2);
 }
 
 #[tokio::test]
-async fn every_shell_gets_completions_that_name_no_hidden_command() {
+async fn completions_of_every_shell_name_no_hidden_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = run_with(&[], &["completions", shell], b"").await.exits(0);
         assert!(ran.out.contains("dead-letters") && !ran.out.contains("evidence-server"), "{shell}");
@@ -65,7 +65,7 @@ async fn every_shell_gets_completions_that_name_no_hidden_command() {
 }
 
 #[tokio::test]
-async fn faults_of_a_configuration_are_told_to_programs_too() {
+async fn faults_of_a_configuration_are_printed_as_json() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("tarsy.yaml");
     std::fs::write(&file, "worker:\n  lease: soon\n").unwrap();
@@ -85,7 +85,7 @@ async fn the_example_is_free_of_faults_without_any_variable() {
 }
 
 #[tokio::test]
-async fn wrong_usage_is_answered_with_the_usage_and_with_help_where_no_command_is_named() {
+async fn wrong_usage_prints_the_usage_and_a_missing_command_the_help() {
     let env = [("NATS_URL", "nats://a"), ("DATABASE_URL", "postgres://a/b"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
     let ran = run_with(&env, &["submit"], b"").await.exits(2);
     assert!(ran.err.contains("Usage: tarsy submit [OPTIONS] <FILE>\n"), "{}", ran.err);
@@ -98,7 +98,7 @@ async fn wrong_usage_is_answered_with_the_usage_and_with_help_where_no_command_i
 }
 
 #[tokio::test]
-async fn a_wrong_word_is_not_answered_with_a_command_that_is_hidden() {
+async fn a_wrong_command_suggests_no_hidden_command() {
     for word in ["evidence", "evidence-serve", "help-me"] {
         let ran = run_with(&[], &[word], b"").await.exits(2);
         assert!(!ran.err.contains("evidence-server"), "{}", ran.err);

@@ -32,7 +32,7 @@ async fn an_answer_is_shown_with_every_field_in_its_order() {
 }
 
 #[tokio::test]
-async fn a_tool_is_known_when_it_is_one_of_those_that_are_named() {
+async fn a_tool_is_known_if_the_list_names_it() {
     let call = b"Action: host.df\nAction Input: {}";
     assert_eq!(inspected(&["--tools", "db.top.tables, host.df"], call).await["kind"], "action");
     let unknown = inspected(&["--tools", "db.top.tables,host.du"], call).await;
@@ -44,7 +44,7 @@ async fn a_tool_is_known_when_it_is_one_of_those_that_are_named() {
 }
 
 #[tokio::test]
-async fn an_answer_comes_from_a_file_too_and_a_missing_one_is_said() {
+async fn an_answer_is_read_from_a_file_and_a_missing_file_is_reported() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "Final Answer: Full.").unwrap();
     let path = file.path().display().to_string();
@@ -54,7 +54,7 @@ async fn an_answer_comes_from_a_file_too_and_a_missing_one_is_said() {
 }
 
 #[tokio::test]
-async fn no_bytes_are_refused_and_none_reach_a_terminal_that_it_would_obey() {
+async fn any_bytes_are_accepted_and_control_characters_are_escaped() {
     for bytes in [&b""[..], b"\xff\xfe\x00", b"\x1b[2J", &[0xc3; 70_000]] {
         assert_eq!(inspected(&[], bytes).await["kind"], "malformed");
     }

@@ -20,12 +20,12 @@ async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> Sessi
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, stored).await.expect("it is not given up");
+    tokio::time::timeout(super::COMMAND_TIMEOUT, stored).await.expect("it is not given up");
     session
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dead_letters_are_listed_shown_queued_again_and_dropped() {
+async fn dead_letters_are_listed_shown_retried_and_dropped() {
     let system = TestSystem::start(&[]).await;
     let empty = run(&system, &["dead-letters", "list"]).await.exits(0);
     assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no dead letter\n"));

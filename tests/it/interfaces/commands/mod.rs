@@ -1,4 +1,4 @@
-//! The commands for people, as processes on real servers: what they print, and the exit code.
+//! The commands as processes on real servers: their output and exit codes.
 
 mod ask;
 mod unavailable;
@@ -24,9 +24,9 @@ use tokio::process::Command;
 use crate::support::process::TARSY;
 use crate::support::system::TestSystem;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 struct Ran {
     code: i32,
@@ -48,7 +48,7 @@ impl Ran {
     }
 }
 
-/// Runs tarsy with these variables and no others of tarsy's, and `input` on standard input.
+/// Runs tarsy with only these of its variables, and with `input` on standard input.
 async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let mut command = Command::new(TARSY);
     for variable in ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_LOG"] {
@@ -59,10 +59,10 @@ async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let begun = Instant::now();
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A command that reads nothing may be gone already.
+    // A command that reads no input may have ended already.
     stdin.write_all(input).await.ok();
     drop(stdin);
-    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let output = tokio::time::timeout(COMMAND_TIMEOUT, child.wait_with_output()).await;
     let output = output.unwrap_or_else(|_| panic!("tarsy {args:?} does not end")).unwrap();
     Ran {
         code: output.status.code().unwrap_or(-1),

@@ -1,4 +1,4 @@
-//! `tarsy prune`, and what commands say of what it has deleted.
+//! `tarsy prune`, and the answers of other commands about deleted sessions.
 
 use serde_json::json;
 
@@ -6,12 +6,12 @@ use super::run;
 use crate::support::process::metric_is;
 use crate::support::system::{Setup, TestSystem};
 
-/// Everything that is settled was so ten days before.
+/// Makes every settlement ten days older.
 const AGE: &str = "UPDATE alert_sessions SET settled_at = settled_at - interval '10 d'; \
                    UPDATE alerts SET settled_at = settled_at - interval '10 d'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle() {
+async fn prune_counts_and_deletes_rows_and_deleted_sessions_are_explained() {
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -28,8 +28,8 @@ async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle()
     let counted = run(&system, &["prune", "--older-than", "9d", "--dry-run", "--json"]).await.exits(0).json().remove(0);
     assert_eq!(counted["dry_run"], json!(true));
     assert_eq!((&counted["rows"]["alert_sessions"], &counted["rows"]["alerts"]), (&json!(1), &json!(1)));
-    let told = run(&system, &["prune", "--older-than", "9d", "--dry-run"]).await.exits(0).out;
-    assert!(told.contains("1  alert_sessions would be deleted"), "{told}");
+    let counted_text = run(&system, &["prune", "--older-than", "9d", "--dry-run"]).await.exits(0).out;
+    assert!(counted_text.contains("1  alert_sessions would be deleted"), "{counted_text}");
     let pruned = run(&system, &["prune", "--older-than", "9d", "--json"]).await.exits(0).json().remove(0);
     assert_eq!((&pruned["dry_run"], &pruned["rows"]), (&json!(false), &counted["rows"]));
 
@@ -37,13 +37,13 @@ async fn prune_counts_deletes_and_says_so_and_the_deleted_session_is_no_riddle()
     assert!(whole.err.contains("or be deleted (tarsy prune)"), "{whole:?}");
     let part = run(&system, &["sessions", "show", &session.short()]).await.exits(1);
     assert!(part.err.contains("old ones may be deleted (tarsy prune)"), "{part:?}");
-    // The stream has its timeline for three days more.
+    // The stream keeps the timeline for three days.
     let watched = run(&system, &["watch", &session.to_string(), "--json"]).await.exits(0);
     assert_eq!(watched.json().len(), timeline.seen.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_deletes_what_is_older_than_its_configuration_keeps_and_counts_it() {
+async fn a_worker_deletes_rows_older_than_its_retention_and_counts_them() {
     let sections = "retention:\n  sessions: 9d\n  alerts: 9d\ndatabase:\n  pool_size: 2\n";
     let system =
         TestSystem::start_with(Setup { sections, sweep: std::time::Duration::from_secs(1), ..Setup::default() }).await;
@@ -53,7 +53,7 @@ async fn a_worker_deletes_what_is_older_than_its_configuration_keeps_and_counts_
     timeline.finish().await;
     system.assert_whole(session, &timeline.seen).await;
     metric_is(&metrics, "tarsy_rows_pruned_total", "", 0.0).await;
-    // The worker's sessions, its renewals, and the test's own look.
+    // Two connections for the sessions and one for the renewals of leases.
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                        AND application_name LIKE 'tarsy worker%'";
     assert!(system.database.number(connections) <= 3, "{}", system.database.number(connections));

@@ -1,4 +1,4 @@
-//! Before an alert is claimed, and the news of every session.
+//! `tarsy watch` of a queued alert and of all sessions.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn id() -> SessionId {
     SessionId(Uuid::now_v7())
 }
 
-/// Says again and again that two busy workers are there.
+/// Repeats the status of two busy workers.
 async fn announce(system: &TestSystem) {
     let presence = WorkerPresence::new(&system.connect().await);
     let workers = ["w1", "w2"].map(|name| WorkerStatus {
@@ -35,7 +35,7 @@ async fn announce(system: &TestSystem) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works() {
+async fn a_queued_alert_is_noted_once_with_its_position_and_the_workers() {
     let system = TestSystem::start(&[]).await;
     let file = system.file("alert.txt");
     std::fs::write(&file, "disk full on db-3").unwrap();
@@ -52,7 +52,7 @@ async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works
     let watch = ["watch", &unbegun, "--timeout", "8s"];
     let both = async { tokio::join!(run(&system, &submit), run(&system, &watch)) };
     let (submitted, watched) = tokio::select! {
-        () = announce(&system) => unreachable!("it goes on for ever"),
+        () = announce(&system) => unreachable!("the workers send their status forever"),
         both = both => both,
     };
     let expected = "queued: the next one of priority low; 2 workers, 8 slots, 8 busy\n";
@@ -62,7 +62,7 @@ async fn whoever_waits_in_the_queue_is_told_once_what_is_before_it_and_who_works
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_that_happens_anywhere_is_shown_until_ctrl_c() {
+async fn the_events_of_all_sessions_are_shown_until_ctrl_c() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;

@@ -1,4 +1,4 @@
-//! Words are found by the indexes, not by reading every body.
+//! A search for words uses the indexes instead of reading every body.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tarsy::store::SessionFilter;
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
-async fn a_search_goes_through_the_indexes_of_alerts_and_analyses() {
+async fn a_search_uses_the_indexes_of_alerts_and_analyses() {
     let database = TestDatabase::create().await;
     let name = database.text("SELECT current_database()::text");
-    // Of an empty table a scan would be cheaper.
+    // For an empty table the planner would prefer a scan.
     database.execute(&format!("ALTER DATABASE {name} SET enable_seqscan = off"));
     let store = database.store();
     let filter = SessionFilter { limit: 5, search: Some("disk -full".to_owned()), ..SessionFilter::default() };
@@ -21,9 +21,9 @@ async fn a_search_goes_through_the_indexes_of_alerts_and_analyses() {
                 AND indexrelname IN ('alerts_search', 'alert_sessions_search')";
     let used = async {
         while database.number(used) < 2 {
-            // Postgres gives no signal when it has counted.
+            // Postgres sends no signal when it has updated its statistics.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, used).await.expect("a search reads a whole table");
+    tokio::time::timeout(super::COMMAND_TIMEOUT, used).await.expect("a search reads a whole table");
 }

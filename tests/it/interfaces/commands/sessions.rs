@@ -8,19 +8,22 @@ use uuid::Uuid;
 use super::run;
 use crate::support::system::TestSystem;
 
+/// Waits for the end of a session.
+async fn completed(system: &TestSystem, session: SessionId) {
+    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_are_listed_found_by_words_shown_and_done_again() {
+async fn sessions_are_listed_by_status_age_and_words() {
     let system = TestSystem::start(&[]).await;
     let empty = run(&system, &["sessions", "list"]).await.exits(0);
     assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no session yet\n"));
 
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
-    assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
-    let short = session.short();
-
+    completed(&system, session).await;
     let listed = run(&system, &["sessions", "list"]).await.exits(0);
-    assert!(listed.out.contains(&short) && listed.out.contains("completed"), "{}", listed.out);
+    assert!(listed.out.contains(&session.short()) && listed.out.contains("completed"), "{}", listed.out);
     assert!(listed.out.lines().all(|line| line.chars().count() <= 80), "{}", listed.out);
     for (filter, found) in [
         (&["--status", "completed", "--since", "1h"][..], 1),
@@ -33,8 +36,17 @@ async fn sessions_are_listed_found_by_words_shown_and_done_again() {
     ] {
         let listed = run(&system, &[&["sessions", "list", "--json"], filter].concat()).await.exits(0);
         assert_eq!(listed.json().len(), found, "{filter:?}: {listed:?}");
-        assert_eq!(listed.err.is_empty(), found > 0, "{listed:?}");
+        assert_eq!(listed.err, if found > 0 { "" } else { "no matching session\n" }, "{listed:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_shown_as_text_as_json_and_as_a_report() {
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    completed(&system, session).await;
+    let short = session.short();
 
     let shown = run(&system, &["sessions", "show", &short]).await.exits(0);
     for part in ["completed (final answer)", "Cause:", "a recording"] {
@@ -45,29 +57,49 @@ async fn sessions_are_listed_found_by_words_shown_and_done_again() {
     assert!(shown["session"]["tool_calls"].as_array().unwrap().len() > 2);
     let report = run(&system, &["sessions", "show", &short, "--report"]).await.exits(0).out;
     assert!(report.starts_with("# ") && report.contains("## Summary") && report.contains("## Analysis"), "{report}");
+}
 
-    let again = run(&system, &["sessions", "rerun", &short[1..], "--json"]).await.exits(0);
-    let published = again.json().remove(0);
-    assert_eq!((&published["retry_of"], &published["subject"]), (&json!(session), &json!("tarsy.alerts.critical")));
-    let new = SessionId::parse(published["session_id"].as_str().unwrap()).unwrap();
-    assert_eq!(system.follow(new).await.finish().await.event_type, EventType::SessionCompleted);
-    let done = run(&system, &["sessions", "show", &new.to_string(), "--json"]).await.exits(0).json().remove(0);
-    assert_eq!(done["headers"]["Tarsy-Retry-Of"], json!(session));
-    assert_eq!(done["fingerprint"], shown["fingerprint"], "it is the same alert");
-    assert_eq!(done["alert_type"], shown["alert_type"]);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rerun_investigates_the_same_alert_with_the_same_severity() {
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    completed(&system, session).await;
+    let short = session.short();
+
+    let shown = run(&system, &["sessions", "show", &short, "--json"]).await.exits(0).json().remove(0);
+    let rerun = run(&system, &["sessions", "rerun", &short[1..], "--json"]).await.exits(0).json().remove(0);
+    assert_eq!((&rerun["retry_of"], &rerun["subject"]), (&json!(session), &json!("tarsy.alerts.critical")));
+    let new = SessionId::parse(rerun["session_id"].as_str().unwrap()).unwrap();
+    completed(&system, new).await;
+    let again = run(&system, &["sessions", "show", &new.to_string(), "--json"]).await.exits(0).json().remove(0);
+    assert_eq!(again["headers"]["Tarsy-Retry-Of"], json!(session));
+    assert_eq!(again["fingerprint"], shown["fingerprint"], "it is the same alert");
+    assert_eq!(again["alert_type"], shown["alert_type"]);
+
     let file = system.file("severe.json");
     std::fs::write(&file, r#"{"alertname": "DiskFull", "severity": "critical"}"#).unwrap();
     let severe = run(&system, &["submit", file.to_str().unwrap(), "--json", "--priority", "low"]).await.exits(0).json();
     let severe = SessionId::parse(severe[0]["session_id"].as_str().unwrap()).unwrap();
-    assert_eq!(system.follow(severe).await.finish().await.event_type, EventType::SessionCompleted);
-    let again = run(&system, &["sessions", "rerun", &severe.short(), "--json"]).await.exits(0).json();
-    assert_eq!(again[0]["subject"], "tarsy.alerts.critical", "it is as severe as before");
+    completed(&system, severe).await;
+    let rerun = run(&system, &["sessions", "rerun", &severe.short(), "--json"]).await.exits(0).json();
+    assert_eq!(rerun[0]["subject"], "tarsy.alerts.critical", "the severity decides, not the first queue");
     let watched = run(&system, &["sessions", "rerun", &short, "--watch"]).await.exits(0);
     assert!(watched.out.contains("■ completed"), "{watched:?}");
+}
 
-    let shared = &session.to_string()[..6];
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ambiguous_or_unknown_id_is_refused() {
+    let system = TestSystem::start(&[]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let (first, second) = (system.publish().await, system.publish().await);
+    for session in [first, second] {
+        system.follow(session).await.finish().await;
+    }
+
+    let shared = &first.to_string()[..6];
     let many = run(&system, &["sessions", "show", shared]).await.exits(1);
-    assert!(many.err.contains("several sessions have") && many.err.contains(&session.to_string()), "{}", many.err);
+    assert!(many.err.contains("several sessions have") && many.err.contains(&first.to_string()), "{}", many.err);
     let none = run(&system, &["sessions", "show", "ffffffff"]).await.exits(1);
     assert!(none.err.contains("no session has ffffffff"), "{}", none.err);
     let unknown = SessionId(Uuid::now_v7()).to_string();
@@ -76,7 +108,7 @@ async fn sessions_are_listed_found_by_words_shown_and_done_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_cancelled_by_request_and_one_that_runs_is_not_done_again() {
+async fn a_session_is_cancelled_on_request_and_a_running_one_is_not_rerun() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -115,12 +147,12 @@ async fn a_session_is_cancelled_by_request_and_one_that_runs_is_not_done_again()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn either_way_of_cancelling_suffices_and_the_other_ones_fault_is_told() {
+async fn a_cancel_request_needs_only_the_database_or_the_broker() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (worker, _) = system.worker("w1").await;
     let session = system.publish().await;
     let held = system.gates.next().await;
-    // So that it does not end between the two requests.
+    // Stopped, so that the session does not end between the two requests.
     worker.stop();
     let id = session.to_string();
     let args = ["sessions", "cancel", &id, "--database-url", "postgres://u:hidden-word@127.0.0.1:1/none"];
@@ -130,8 +162,8 @@ async fn either_way_of_cancelling_suffices_and_the_other_ones_fault_is_told() {
         run(&system, &["sessions", "cancel", &id, "--nats-url", "nats://u:hidden-word@127.0.0.1:1"]).await;
     let by_database = by_database.exits(0);
     assert!(by_database.err.starts_with("the broker did not store the request: "), "{by_database:?}");
-    for said in [&by_broker, &by_database] {
-        assert!(!format!("{said:?}").contains("hidden-word"), "{said:?}");
+    for ran in [&by_broker, &by_database] {
+        assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:?}");
     }
     worker.cont();
     assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCancelled);

@@ -1,10 +1,10 @@
-//! `tarsy inspect stream`: an answer's chunks in, the events of the timeline out.
+//! `tarsy inspect stream`: turns the chunks of an answer into timeline events.
 
 use serde_json::{Value, json};
 
 use super::run_with;
 
-/// What is printed for these chunks: the types, contents and metadata of the events.
+/// The printed events of these chunks.
 async fn events(controller: &str, chunks: &[Value]) -> Vec<Value> {
     let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n\n")).collect();
     let ran = run_with(&[], &["inspect", "stream", "--controller", controller], lines.as_bytes()).await.exits(0);
@@ -19,7 +19,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_events_of_an_answer_are_those_of_the_loop_in_their_order() {
+async fn an_answer_makes_the_events_of_the_loop_in_their_order() {
     let mut chunks = vec![
         json!({"thinking": {"content": "Let me "}}),
         json!({"code_execution": {"code": "print(6 * 7)", "language": "PYTHON", "id": "c1"}}),
@@ -66,18 +66,18 @@ async fn the_events_of_an_answer_are_those_of_the_loop_in_their_order() {
 }
 
 #[tokio::test]
-async fn parts_without_a_text_are_told_and_nothing_else_is() {
+async fn native_parts_without_a_text_make_events_of_their_own() {
     let code = |code: &str| json!({"code_execution": {"code": code}});
     let parts = [code("a"), code("b"), json!({"code_execution": {"result": "r"}}), json!({"is_final": true})];
-    let told = events("native-thinking", &parts).await;
-    let contents: Vec<&Value> = told.iter().map(|event| &event["content"]).collect();
+    let events_seen = events("native-thinking", &parts).await;
+    let contents: Vec<&Value> = events_seen.iter().map(|event| &event["content"]).collect();
     assert_eq!(contents, ["```python\na\n```\n", "```python\nb\n```\n\nOutput:\n```\nr\n```"]);
-    assert_eq!(told[0]["metadata"], json!({"source": "gemini"}));
+    assert_eq!(events_seen[0]["metadata"], json!({"source": "gemini"}));
     let page = json!({"grounding": {"grounding_chunks": [{"uri": "https://a.example"}]}});
-    let told = events("synthesis", &[page.clone(), page]).await;
+    let events_seen = events("synthesis", &[page.clone(), page]).await;
     let sources = json!([{"uri": "https://a.example", "title": ""}]);
     assert_eq!(
-        told,
+        events_seen,
         [json!({
             "event_type": "url_context_result", "content": "URL Context → Sources: https://a.example",
             "metadata": {"source": "gemini", "sources": sources}, "sequence_number": 1,
@@ -90,19 +90,19 @@ async fn parts_without_a_text_are_told_and_nothing_else_is() {
 async fn a_react_answer_is_read_and_its_native_parts_make_no_events() {
     let native = json!({"code_execution": {"code": "x", "result": "1"}});
     let text = "Thought: look\nAction: k8s.get_pods\nAction Input: {\"namespace\": \"shop\"}";
-    let told = events("react", &[native.clone(), json!({"text": {"content": text}})]).await;
-    assert_eq!(types(&told), ["llm_thinking", "llm_tool_call"]);
-    assert_eq!(told[1]["metadata"]["tool_name"], "k8s.get_pods");
-    let told = events("react", &[native, json!({"text": {"content": "Final Answer: done"}})]).await;
-    assert_eq!(types(&told), ["final_analysis"]);
+    let events_seen = events("react", &[native.clone(), json!({"text": {"content": text}})]).await;
+    assert_eq!(types(&events_seen), ["llm_thinking", "llm_tool_call"]);
+    assert_eq!(events_seen[1]["metadata"]["tool_name"], "k8s.get_pods");
+    let events_seen = events("react", &[native, json!({"text": {"content": "Final Answer: done"}})]).await;
+    assert_eq!(types(&events_seen), ["final_analysis"]);
 }
 
 #[tokio::test]
-async fn an_error_chunk_is_the_error_event_and_a_line_that_is_no_chunk_is_named() {
+async fn an_error_chunk_is_an_error_event_and_an_invalid_line_is_reported() {
     let busy = json!({"error": {"message": "busy", "code": "max_retries", "retryable": true, "retry_after": "2.5s"}});
-    let told = events("native-thinking", &[json!({"text": {"content": "half"}}), busy]).await;
-    assert_eq!(types(&told), ["error"]);
-    assert_eq!((&told[0]["content"], &told[0]["metadata"]["kind"]), (&json!("busy"), &json!("model")));
+    let events_seen = events("native-thinking", &[json!({"text": {"content": "half"}}), busy]).await;
+    assert_eq!(types(&events_seen), ["error"]);
+    assert_eq!((&events_seen[0]["content"], &events_seen[0]["metadata"]["kind"]), (&json!("busy"), &json!("model")));
 
     let wrong = b"{\"text\":{\"content\":\"a\"}}\n\n{\"txt\":{}}\n";
     let ran = run_with(&[], &["inspect", "stream", "--controller", "react"], wrong).await.exits(1);

@@ -1,4 +1,4 @@
-//! The binary's own words: help, versions, wrong usage.
+//! Help and usage errors of the binary.
 
 use std::process::{Command, Output};
 
@@ -46,7 +46,7 @@ fn help(command: &[&str]) -> String {
 }
 
 #[test]
-fn every_command_says_what_it_does_and_no_secret() {
+fn every_command_has_a_help_text_without_secrets() {
     for command in COMMANDS {
         let help = help(command);
         let about = help.lines().next().unwrap_or_default();
@@ -56,7 +56,7 @@ fn every_command_says_what_it_does_and_no_secret() {
 }
 
 #[test]
-fn the_help_is_what_people_read_first() {
+fn the_help_is_as_reviewed() {
     insta::assert_snapshot!("help", help(&[]));
     insta::assert_snapshot!("help_submit", help(&["submit"]));
     insta::assert_snapshot!("help_worker", help(&["worker"]));
@@ -65,19 +65,19 @@ fn the_help_is_what_people_read_first() {
 #[test]
 fn an_empty_alert_is_refused_before_anything_is_published() {
     let output = tarsy(&["submit", "-"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
-        (output.status.code(), said.as_str()),
+        (output.status.code(), message.as_str()),
         (Some(1), "tarsy: standard input is empty: nothing was published\n")
     );
 }
 
 #[test]
-fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
+fn wrong_usage_exits_with_two_and_names_the_accepted_values() {
     for (arguments, word) in [
         (&["wacth"][..], "watch"),
         (&[], "Investigates alerts"),
-        (&["sessions"], "List, show, repeat or cancel"),
+        (&["sessions"], "List, show, rerun or cancel"),
         (&["submit", "-", "--priority", "urgent"], "critical, high, normal, low"),
         (&["submit", "-", "--session-id", "c0ffee"], "version 7"),
         (&["submit", "-", "--suffix", "a.>"], "words"),
@@ -92,10 +92,10 @@ fn wrong_usage_exits_with_two_and_says_what_is_accepted() {
         (&["watch", "--all", "77d0b3aa"], "--all"),
     ] {
         let output = tarsy(arguments);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(word), "{arguments:?}: {said}");
-        assert_eq!(said.starts_with("error: "), !said.contains("Commands:"), "{arguments:?}: {said}");
-        assert!(!said.contains("hidden-word"), "{arguments:?}: {said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(word), "{arguments:?}: {message}");
+        assert_eq!(message.starts_with("error: "), !message.contains("Commands:"), "{arguments:?}: {message}");
+        assert!(!message.contains("hidden-word"), "{arguments:?}: {message}");
     }
 }
