@@ -52,7 +52,6 @@ pub struct StageRecord {
 /// An execution that has begun.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionRecord {
-    /// The id.
     pub execution_id: ExecutionId,
     /// From 1.
     pub agent_no: u32,
@@ -69,7 +68,6 @@ pub struct ExecutionRecord {
 /// The status of a session, stage or execution, ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunStatus {
-    /// Not ended.
     Running,
     /// Ended with a result.
     Completed,

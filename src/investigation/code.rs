@@ -24,6 +24,12 @@ pub(super) fn fence(line: &str) -> Option<Mark> {
     (length >= MIN_FENCE_LENGTH && (sign == '~' || !words.contains('`'))).then_some(Mark { sign, length })
 }
 
+/// A fence that none of the texts can close: three backticks, or more than they have in a row.
+pub(super) fn fence_around(texts: &[&str]) -> String {
+    let runs = texts.iter().flat_map(|text| text.split(|c| c != '`')).map(str::len);
+    "`".repeat(runs.max().unwrap_or_default().max(MIN_FENCE_LENGTH - 1) + 1)
+}
+
 /// Whether a line closes a fence.
 pub(super) fn ends(line: &str, mark: Mark) -> bool {
     let line = line.trim_matches(is_blank);

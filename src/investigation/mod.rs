@@ -3,8 +3,7 @@
 //!
 //! In the order of an alert's way: `intake` and `mask` make an [`alert`]; `plan`, `prompt` and `follow_up` freeze how
 //! it is investigated; `execution` folds the journal of an agent and decides, with `react` and `native` for the
-//! answers;
-//! `chain` folds the stages; `timeline` and `summary` are what people read.
+//! answers; `chain` folds the stages; `timeline` and `summary` are what people read.
 
 pub mod ids;
 pub mod intake;

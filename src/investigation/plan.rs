@@ -14,7 +14,6 @@ pub const FORMAT_VERSION: u32 = 4;
 pub struct Plan {
     /// [`FORMAT_VERSION`] of the worker that opened the session.
     pub version: u32,
-    /// Name of the chain.
     pub chain: String,
     /// In order; never empty.
     pub stages: Vec<StagePlan>,
@@ -80,17 +79,13 @@ impl SuccessPolicy {
 /// One agent's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentPlan {
-    /// Name of the agent.
     pub name: String,
-    /// How it iterates.
     pub strategy: Strategy,
-    /// When it stops.
     pub limits: Limits,
     /// Providers in order of preference; never empty.
     pub providers: Vec<ProviderPlan>,
     /// What it may call, as listed when the session was opened.
     pub tools: Vec<ToolSpec>,
-    /// The system message.
     pub system_prompt: String,
     /// The first user message, with the alert and its runbook. The findings of the stage before are added when the
     /// stage begins.

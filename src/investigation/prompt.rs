@@ -5,6 +5,7 @@
 //! outside is inserted once and never expanded again, and it cannot close its fences.
 
 use super::alert::{Alert, AlertStatus};
+use super::code::fence_around;
 use super::plan::{Strategy, ToolSpec};
 use super::runbook::{RunbookHost, is_listed};
 use super::tool_descriptions;
@@ -36,9 +37,7 @@ const REACT_CONCLUDE: &str = include_str!("prompts/react_conclude.md");
 /// The agent that the prompts are for.
 #[derive(Clone, Copy, Debug)]
 pub struct Briefing<'a> {
-    /// Name of the agent.
     pub agent: &'a str,
-    /// How it iterates.
     pub strategy: Strategy,
     /// The tools that it may call.
     pub tools: &'a [ToolSpec],
@@ -53,7 +52,6 @@ pub struct Briefing<'a> {
 /// The texts that a plan freezes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompts {
-    /// The system message.
     pub system: String,
     /// The first user message.
     pub user: String,
@@ -177,7 +175,7 @@ fn user(texts: &Texts, alert: &Alert, runbooks: &[RunbookHost]) -> String {
         ("source", &line(&alert.source)),
         ("runbook", &runbook),
         ("claim", &claim),
-        ("fence", &fence(&[&alert.alert_type, &claim, &alert.text])),
+        ("fence", &fence_around(&[&alert.alert_type, &claim, &alert.text])),
         ("alert_type", &line(&alert.alert_type)),
         ("alert", &alert.text),
     ];
@@ -192,12 +190,6 @@ pub(super) fn line(text: &str) -> String {
 
 pub(super) fn paragraph(text: &str) -> String {
     format!("\n\n{text}")
-}
-
-/// A fence of more backticks in a row than any of the texts has.
-pub(super) fn fence(texts: &[&str]) -> String {
-    let runs = texts.iter().flat_map(|text| text.split(|c| c != '`')).map(str::len);
-    "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
 }
 
 /// Replaces each `{{name}}` by its value. A name without a value stays.

@@ -48,7 +48,7 @@ impl Turn {
 
 /// The ports of an execution, as functions of the journal.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct Simulation {
     pub(super) strategy: Strategy,
     pub(super) limits: Limits,
     /// By iteration; after the last one the model gives a final answer.
@@ -157,7 +157,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
     }
 }
 
-impl World {
+impl Simulation {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let limits = Limits { max_iterations, ..Limits::default() };
         Self { strategy, limits, turns, context: Some("found before".to_owned()), stop: None, room: Room::ENOUGH }

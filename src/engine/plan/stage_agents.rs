@@ -54,9 +54,8 @@ pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize)
     several && !own
 }
 
-/// The agent that combines the findings of a stage, with its settings: the same levels as for every agent; at each
-/// level
-/// `synthesis` takes precedence over the rest.
+/// The agent that combines the findings of a stage, with its settings: the levels are those of every agent; at each of
+/// them `synthesis` takes precedence over the rest.
 pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (String, Settings) {
     let synthesis = stage.synthesis.over(&chain.synthesis).over(&config.defaults.synthesis);
     let name = synthesis.agent.unwrap_or_else(|| builtin::SYNTHESIS.to_owned());

@@ -49,7 +49,7 @@ pub(super) struct Execution<W: World> {
     measuring: bool,
 }
 
-/// What an execution is resumed with.
+/// An execution to resume, with its part of the plan.
 pub(super) struct Assignment {
     pub(super) execution: ExecutionRecord,
     pub(super) plan: AgentPlan,
@@ -59,7 +59,7 @@ pub(super) struct Assignment {
     pub(super) recoveries: Vec<Recovery>,
 }
 
-/// What a checkpoint is made of.
+/// The results of a step, which one checkpoint commits.
 #[derive(Default)]
 pub(super) struct Performed {
     pub(super) entries: Vec<Entry>,

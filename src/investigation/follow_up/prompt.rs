@@ -2,8 +2,9 @@
 
 use super::bounds::{MAX_ALERT_BYTES, MAX_REPORT_BYTES, asked, calls, cut};
 use super::{MAX_QUESTION_BYTES, Thread};
+use crate::investigation::code::fence_around;
 use crate::investigation::plan::Strategy;
-use crate::investigation::prompt::{Briefing, Prompts, fence, line, paragraph, render, system_of};
+use crate::investigation::prompt::{Briefing, Prompts, line, paragraph, render, system_of};
 
 const SYSTEM: &str = include_str!("../prompts/followup_system.md");
 const REACT_SYSTEM: &str = include_str!("../prompts/followup_react_system.md");
@@ -36,7 +37,7 @@ fn user(thread: &Thread, question: &str) -> String {
     let report = cut(&report(thread), MAX_REPORT_BYTES);
     let (calls, asked) = (calls(&thread.calls), asked(thread));
     let question = cut(question, MAX_QUESTION_BYTES);
-    let fence = fence(&[&thread.alert.alert_type, &alert, &report, &calls, &asked, &question]);
+    let fence = fence_around(&[&thread.alert.alert_type, &alert, &report, &calls, &asked, &question]);
     let part = |template, name, text: &str| {
         if text.is_empty() { String::new() } else { paragraph(&render(template, &[("fence", &fence), (name, text)])) }
     };

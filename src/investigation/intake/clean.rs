@@ -10,13 +10,7 @@ pub(super) fn text(text: &str) -> String {
     if clean.len() <= MAX_TEXT_BYTES {
         return clean.to_owned();
     }
-    let mut kept = String::with_capacity(MAX_TEXT_BYTES);
-    for c in clean.chars() {
-        if kept.len() + c.len_utf8() > MAX_TEXT_BYTES {
-            break;
-        }
-        kept.push(c);
-    }
+    let kept = clean.get(..clean.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
     let missing = clean.len() - kept.len();
     format!("{kept}\n[cut here: {missing} of {} bytes of the alert are not shown]", clean.len())
 }

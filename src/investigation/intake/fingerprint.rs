@@ -10,6 +10,8 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::severity;
+
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
 /// The same for the end of a subject.
@@ -17,8 +19,6 @@ const MAX_SUFFIX_BYTES: usize = 128;
 /// The form of a fingerprint from a header.
 pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
-/// Labels of the severity, which a cooldown compares separately.
-const SEVERITIES: [&str; 3] = ["severity", "priority", "level"];
 /// More members than this become one hash.
 const MAX_MEMBERS: usize = 256;
 
@@ -55,9 +55,10 @@ pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String
     hash(std::iter::once(name.as_bytes()).chain(pairs))
 }
 
-/// The member of an alert with labels: the hash of its name and labels without the severity.
+/// The member of an alert with labels: the hash of its name and its labels without the severity, which a cooldown
+/// compares separately.
 pub(super) fn member(name: &str, labels: &BTreeMap<String, String>) -> Uuid {
-    let pairs = labels.iter().filter(|(key, _)| !SEVERITIES.contains(&key.as_str()));
+    let pairs = labels.iter().filter(|(key, _)| !severity::KEYS.contains(&key.as_str()));
     let pairs = pairs.flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     short(std::iter::once(name.as_bytes()).chain(pairs))
 }

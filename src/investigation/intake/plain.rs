@@ -10,9 +10,8 @@ use crate::investigation::alert::AlertStatus;
 
 const NAMES: [&str; 4] = ["alertname", "alert_name", "alertName", "alert"];
 const TITLES: [&str; 9] = ["title", "name", "summary", "subject", "event", "reason", "description", "message", "text"];
-const SEVERITIES: [&str; 3] = ["severity", "priority", "level"];
 const STATUSES: [&str; 2] = ["status", "state"];
-const RUNBOOKS: [&str; 2] = ["runbook_url", "runbook"];
+pub(super) const RUNBOOKS: [&str; 2] = ["runbook_url", "runbook"];
 
 /// An alert of plain text.
 pub(super) fn read_text(text: &str) -> Reading {
@@ -53,7 +52,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
     Reading {
         source: "json",
         title: title.unwrap_or_else(|| "JSON alert".to_owned()),
-        severity: first(&SEVERITIES).as_deref().and_then(severity::of_word),
+        severity: first(&severity::KEYS).as_deref().and_then(severity::of_word),
         status,
         fingerprint,
         members,

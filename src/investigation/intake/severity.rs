@@ -2,6 +2,9 @@
 
 use crate::investigation::alert::Severity;
 
+/// The labels and fields with a severity.
+pub(super) const KEYS: [&str; 3] = ["severity", "priority", "level"];
+
 const WORDS: [(&str, Severity); 36] = [
     ("critical", Severity::Critical),
     ("crit", Severity::Critical),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::outline::Outline;
-use super::plain::{pairs, text};
+use super::plain::{RUNBOOKS, pairs, text};
 use super::{Reading, fingerprint, severity, subject};
 use crate::investigation::alert::{AlertStatus, Severity};
 
@@ -80,10 +80,7 @@ impl<'a> Item<'a> {
     }
 
     fn severity(&self) -> Option<Severity> {
-        ["severity", "priority", "level"]
-            .iter()
-            .find_map(|key| self.labels.get(*key))
-            .and_then(|w| severity::of_word(w))
+        severity::of_word(severity::KEYS.iter().find_map(|key| self.labels.get(*key))?)
     }
 }
 
@@ -95,9 +92,8 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     let shared = common(relevant.iter().map(|item| &item.labels));
     let first = relevant.first().map(|item| &item.labels);
     let name = shared.get("alertname").or_else(|| first?.get("alertname")).cloned();
-    let runbook = |annotations: &BTreeMap<String, String>| {
-        ["runbook_url", "runbook"].iter().find_map(|key| annotations.get(*key).cloned())
-    };
+    let runbook =
+        |annotations: &BTreeMap<String, String>| RUNBOOKS.iter().find_map(|key| annotations.get(*key).cloned());
     let title = subject::title(name.as_deref().or_else(|| body.get("title")?.as_str()).unwrap_or_default(), &shared);
     let single = || match items {
         [item] => text(item.fields, "fingerprint"),

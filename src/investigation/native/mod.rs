@@ -1,8 +1,7 @@
 //! Native tools: code that the provider ran and pages that it searched or read while the model answered.
 //!
-//! These parts arrive with the answer and are stored with it, unchanged; the names follow the provider's protocol.
-//! `runs`,
-//! `references` and `citations` interpret them when the timeline is projected.
+//! These parts arrive with the answer and are stored with it, unchanged; the names follow the provider's protocol. The
+//! modules interpret them when the timeline is projected.
 
 mod citations;
 mod references;

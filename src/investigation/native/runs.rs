@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::CodePart;
+use crate::investigation::code::fence_around;
 
 /// The language of a program without one.
 const DEFAULT_LANGUAGE: &str = "python";
@@ -106,11 +107,11 @@ impl<'a> Run<'a> {
     pub fn content(&self) -> String {
         let mut content = String::new();
         if !self.code.is_empty() {
-            let fence = fence(self.code);
+            let fence = fence_around(&[self.code]);
             content = format!("{fence}{}\n{}\n{fence}\n", self.language(), self.code);
         }
         if !self.result.is_empty() {
-            let fence = fence(self.result);
+            let fence = fence_around(&[self.result]);
             content.push_str(&format!("\nOutput:\n{fence}\n{}\n{fence}", self.result));
         }
         if content.is_empty() { self.outcome.to_owned() } else { content }
@@ -123,12 +124,6 @@ impl<'a> Run<'a> {
         }
         self.language.to_ascii_lowercase()
     }
-}
-
-/// A fence of three backticks, or of more than the text has in a row.
-fn fence(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    "`".repeat((longest + 1).max(3))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Outcome, ProviderData, Role, StopReason};
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, unanswered};
 use crate::investigation::plan::Strategy;
-use crate::investigation::testing::{Turn, World, Written};
+use crate::investigation::testing::{Simulation, Turn, Written};
 
 const REACT: Strategy = Strategy::React;
 const NATIVE: Strategy = Strategy::NativeThinking;
@@ -34,10 +34,10 @@ fn broken(error: &str, reason: StopReason) -> Outcome {
 /// The outcome, the model calls and the tool calls.
 type Flow = (Outcome, usize, u32);
 
-fn flow(world: &World) -> Flow {
-    let written = world.run(Vec::new());
+fn flow(simulation: &Simulation) -> Flow {
+    let written = simulation.run(Vec::new());
     let asked = written.iter().filter(|written| written.asked.is_some()).count();
-    let state = world.replay(journal(&written));
+    let state = simulation.replay(journal(&written));
     (state.ended().unwrap().clone(), asked, state.tool_calls())
 }
 
@@ -47,8 +47,8 @@ fn journal(written: &[Written]) -> Vec<Entry> {
 
 fn assert_flows(rows: Vec<(Strategy, u32, Vec<Turn>, Flow)>) {
     for (strategy, max_iterations, turns, expected) in rows {
-        let world = World::new(strategy, max_iterations, turns);
-        assert_eq!(flow(&world), expected, "{strategy:?} {max_iterations} {:?}", world.turns);
+        let simulation = Simulation::new(strategy, max_iterations, turns);
+        assert_eq!(flow(&simulation), expected, "{strategy:?} {max_iterations} {:?}", simulation.turns);
     }
 }
 
@@ -91,9 +91,9 @@ fn two_timeouts_in_a_row_end_an_execution_and_a_success_between_them_does_not() 
             (broken("max iterations (2) reached with last interaction failed: broke", StopReason::MaxIterations), 2, 0)
         }),
     ]);
-    let world = World::new(NATIVE, 9, vec![]);
+    let simulation = Simulation::new(NATIVE, 9, vec![]);
     let told = failed(
-        &world.replay(Vec::<Entry>::new()),
+        &simulation.replay(Vec::<Entry>::new()),
         "max_retries",
         CallError { message: "upstream request timed out", timeout: false },
     );
@@ -129,7 +129,11 @@ fn at_a_limit_the_conclusion_is_forced_unless_the_last_model_call_failed() {
         ("Thought: It is the disk.\nAction: k8s.get\nAction Input: {}", "It is the disk."),
         ("It is the disk.", "It is the disk."),
     ] {
-        assert_eq!(flow(&World::new(REACT, 1, vec![look(1), text(said)])), (completed(analysis, max), 2, 1), "{said}");
+        assert_eq!(
+            flow(&Simulation::new(REACT, 1, vec![look(1), text(said)])),
+            (completed(analysis, max), 2, 1),
+            "{said}"
+        );
     }
 }
 
@@ -137,9 +141,9 @@ fn at_a_limit_the_conclusion_is_forced_unless_the_last_model_call_failed() {
 fn tokens_that_are_used_up_are_a_limit_too() {
     // An answer costs 10 tokens.
     let spending = |max_tokens, turns| {
-        let mut world = World::new(NATIVE, 9, turns);
-        world.limits.max_tokens = max_tokens;
-        flow(&world)
+        let mut simulation = Simulation::new(NATIVE, 9, turns);
+        simulation.limits.max_tokens = max_tokens;
+        flow(&simulation)
     };
     let looks = || vec![look(1), look(2), look(3)];
     let forced = |asked, tools| (completed("Final Answer: Cause: x", StopReason::Budget), asked, tools);
@@ -158,7 +162,7 @@ fn a_failed_synthesis_falls_back_to_the_findings_of_the_stage_before() {
     let permanent = || Turn::Fails { code: "credentials", timeout: false };
     let of = |context: Option<&str>, turns| {
         let context = context.map(str::to_owned);
-        flow(&World { context, ..World::new(SYNTHESIS, 1, turns) })
+        flow(&Simulation { context, ..Simulation::new(SYNTHESIS, 1, turns) })
     };
     let twice = || vec![Turn::fails(), Turn::times_out()];
     assert_eq!(of(Some("found before"), twice()), (given_up(), 2, 0));
@@ -175,9 +179,9 @@ fn a_failed_synthesis_falls_back_to_the_findings_of_the_stage_before() {
 }
 
 /// Role, call ids and the beginning of each message after the prompts.
-fn conversation(world: &World) -> Vec<(Role, Vec<String>, String)> {
-    let written = world.run(Vec::new());
-    let messages = world.replay(journal(&written)).messages().into_iter().skip(2);
+fn conversation(simulation: &Simulation) -> Vec<(Role, Vec<String>, String)> {
+    let written = simulation.run(Vec::new());
+    let messages = simulation.replay(journal(&written)).messages().into_iter().skip(2);
     messages
         .map(|message| {
             let ids = message.tool_calls.iter().map(|call| call.id.clone()).chain(message.tool_call_id).collect();
@@ -190,7 +194,7 @@ fn conversation(world: &World) -> Vec<(Role, Vec<String>, String)> {
 fn a_native_conversation_has_one_tool_message_per_call_in_order() {
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     let row = |role, call_ids: &[&str], content: &str| (role, ids(call_ids), content.to_owned());
-    let world = World::new(NATIVE, 9, vec![Turn::says("Look", "hm", &["k8s.get", "no.such", "k8s.restart"])]);
+    let simulation = Simulation::new(NATIVE, 9, vec![Turn::says("Look", "hm", &["k8s.get", "no.such", "k8s.restart"])]);
     let (one, two, three) = ("same", "call-1-2", "call-1-3");
     let expected = [
         row(Role::Assistant, &[one, two, three], "Look"),
@@ -199,13 +203,13 @@ fn a_native_conversation_has_one_tool_message_per_call_in_order() {
         row(Role::Tool, &[three], "    so it is"),
         row(Role::Assistant, &[], "Final Answer: Cause: x"),
     ];
-    assert_eq!(conversation(&world), expected);
+    assert_eq!(conversation(&simulation), expected);
 }
 
 #[test]
 fn an_empty_answer_and_the_third_same_call_get_feedback() {
     let shown = |strategy, turns| {
-        let rows = conversation(&World::new(strategy, 9, turns));
+        let rows = conversation(&Simulation::new(strategy, 9, turns));
         rows.into_iter().map(|(role, _, content)| (role, content)).collect::<Vec<_>>()
     };
     let row = |role, content: &str| (role, content.to_owned());
@@ -228,7 +232,7 @@ fn an_empty_answer_and_the_third_same_call_get_feedback() {
 #[test]
 fn every_call_has_its_purpose_and_the_conclusion_comes_last() {
     let purposes = |strategy, max, turns| -> Vec<Purpose> {
-        World::new(strategy, max, turns).run(Vec::new()).iter().filter_map(|written| written.asked).collect()
+        Simulation::new(strategy, max, turns).run(Vec::new()).iter().filter_map(|written| written.asked).collect()
     };
     use Purpose::{Conclusion, Iteration, Synthesis};
     assert_eq!(purposes(NATIVE, 2, vec![look(1), look(2), text("")]), [Iteration, Iteration, Conclusion, Conclusion]);
@@ -242,8 +246,8 @@ fn every_call_has_its_purpose_and_the_conclusion_comes_last() {
 
 /// An answer with provider data, as it is absorbed after the entry `before`.
 fn with_provider_data(strategy: Strategy, before: Option<Entry>, text: &str, tools: &[&str]) -> Answer {
-    let world = World::new(strategy, 9, vec![]);
-    let state = world.replay(before);
+    let simulation = Simulation::new(strategy, 9, vec![]);
+    let state = simulation.replay(before);
     let Turn::Says(mut answer) = Turn::says(text, "", tools) else { unreachable!() };
     let data = ProviderData { provider: "p".into(), model: "m".into(), format: "f".into(), payload: vec![1] };
     answer.provider_data = Some(Box::new(data));
@@ -269,14 +273,14 @@ fn a_call_without_a_result_is_not_kept_in_the_provider_data() {
 
 #[test]
 fn shortening_the_conversation_forgives_only_a_full_context_window() {
-    let world = World::new(NATIVE, 9, vec![]);
+    let simulation = Simulation::new(NATIVE, 9, vec![]);
     let failed = |code: &str| Entry::Failed {
         error: code.to_owned(),
         timeout: false,
         source: FailureSource::Model,
         code: code.to_owned(),
     };
-    let mut state = world.replay(vec![failed("context_window_exceeded"), Entry::Elided { up_to: 1 }]);
+    let mut state = simulation.replay(vec![failed("context_window_exceeded"), Entry::Elided { up_to: 1 }]);
     assert_eq!((state.model_failure(), state.model_failures()), (None, 0));
     state.apply(failed("max_retries"));
     state.apply(Entry::Elided { up_to: 2 });
@@ -296,7 +300,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
         ]);
         journal.push(Entry::Elided { up_to: u32::try_from(journal.len()).unwrap() });
     }
-    let state = World::new(NATIVE, 9, vec![]).replay(journal);
+    let state = Simulation::new(NATIVE, 9, vec![]).replay(journal);
     assert!(!state.has_refused() && !state.is_to_be_told_of_repeats());
 }
 

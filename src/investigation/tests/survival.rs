@@ -7,7 +7,7 @@ use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role,
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::native::{CodePart, Grounding, Source};
 use crate::investigation::plan::{Limits, Strategy};
-use crate::investigation::testing::{Room, Turn, World, Written, without_losses};
+use crate::investigation::testing::{Room, Simulation, Turn, Written, without_losses};
 use crate::investigation::timeline::{EventDraft, EventType};
 
 /// The entries after a round trip through the store.
@@ -68,16 +68,16 @@ fn room() -> impl proptest::strategy::Strategy<Value = Room> {
 }
 
 prop_compose! {
-    fn world()(
+    fn simulation()(
         strategy in prop::sample::select(Strategy::ALL.to_vec()),
         (max_iterations, max_tokens) in (1_u32..8, prop_oneof![Just(0_u64), 1_u64..60]),
         turns in prop::collection::vec(turns(), 0..4),
         context in prop::option::of(Just("found before".to_owned())),
         stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
         room in room(),
-    ) -> World {
+    ) -> Simulation {
         let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
-        World { strategy, limits, turns: turns.concat(), context, stop, room }
+        Simulation { strategy, limits, turns: turns.concat(), context, stop, room }
     }
 }
 
@@ -86,9 +86,9 @@ fn entries(written: &[Written]) -> Vec<Entry> {
 }
 
 /// The maximum of model calls: one more after an empty answer, and another after a conclusion that was too long.
-fn max_calls(world: &World) -> usize {
-    let iterations = usize::try_from(world.limits.max_iterations).unwrap();
-    match world.strategy {
+fn max_calls(simulation: &Simulation) -> usize {
+    let iterations = usize::try_from(simulation.limits.max_iterations).unwrap();
+    match simulation.strategy {
         Strategy::React | Strategy::NativeThinking => iterations + 3,
         Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3,
         Strategy::SingleCall => 2,
@@ -106,19 +106,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn cut_at_any_checkpoint_every_strategy_goes_on_to_the_same_journal(world in world()) {
-        let whole = world.run(Vec::new());
+    fn cut_at_any_checkpoint_every_strategy_goes_on_to_the_same_journal(simulation in simulation()) {
+        let whole = simulation.run(Vec::new());
         let journal = entries(&whole);
         prop_assert!(matches!(journal.last(), Some(Entry::Ended { .. })), "{:?}", journal);
         for written in 0..whole.len() {
             let before = stored(&whole[..written]);
             let events = whole[..written].iter().map(|written| written.events.len()).sum();
-            let after = entries(&world.go_on(before.clone(), events));
+            let after = entries(&simulation.go_on(before.clone(), events));
             let resumed: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
             // The text of a lost call is shorter or longer than its result, so the window fills differently.
             let is_cut_in_a_call = matches!(resumed.get(entries(&whole[..written]).len()), Some(Entry::Lost { .. }));
             let refused = |turn: &Turn| matches!(turn, Turn::Fails { code: "context_window_exceeded", .. });
-            if is_cut_in_a_call && (world.room.is_little() || world.turns.iter().any(refused)) {
+            if is_cut_in_a_call && (simulation.room.is_little() || simulation.turns.iter().any(refused)) {
                 prop_assert!(matches!(resumed.last(), Some(Entry::Ended { .. })), "{:?}", resumed);
             } else {
                 prop_assert_eq!(without_losses(&resumed), without_losses(&journal), "after {} checkpoints", written);
@@ -127,10 +127,10 @@ proptest! {
     }
 
     #[test]
-    fn stored_entries_show_the_model_the_same_as_those_in_memory(world in world()) {
-        let whole = world.run(Vec::new());
+    fn stored_entries_show_the_model_the_same_as_those_in_memory(simulation in simulation()) {
+        let whole = simulation.run(Vec::new());
         for (at, written) in whole.iter().enumerate().filter(|(_, written)| written.asked.is_some()) {
-            prop_assert_eq!(&world.replay(stored(&whole[..at])).messages(), &written.shown);
+            prop_assert_eq!(&simulation.replay(stored(&whole[..at])).messages(), &written.shown);
         }
         let events: Vec<&EventDraft> = whole.iter().flat_map(|written| &written.events).collect();
         for RecordedEntry { entry, event } in whole.iter().flat_map(Written::recorded) {
@@ -146,22 +146,22 @@ proptest! {
     }
 
     #[test]
-    fn every_investigation_ends_after_its_iterations_and_three_calls_more(world in world()) {
-        let written = world.run(Vec::new());
+    fn every_investigation_ends_after_its_iterations_and_three_calls_more(simulation in simulation()) {
+        let written = simulation.run(Vec::new());
         let asked = written.iter().filter(|written| written.asked.is_some()).count();
-        prop_assert!(asked <= max_calls(&world), "{} calls", asked);
+        prop_assert!(asked <= max_calls(&simulation), "{} calls", asked);
     }
 
     #[test]
-    fn every_failure_has_one_event_and_every_call_its_result(world in world()) {
-        let written = world.run(Vec::new());
+    fn every_failure_has_one_event_and_every_call_its_result(simulation in simulation()) {
+        let written = simulation.run(Vec::new());
         let journal = entries(&written);
         let events: Vec<&EventDraft> = written.iter().flat_map(|written| &written.events).collect();
         let kind = |kind: &str| events.iter().filter(|event| event.metadata["kind"] == kind).count();
         let failed = |source| journal.iter().filter(|entry| matches!(entry, Entry::Failed { source: of, .. } if *of == source)).count();
         prop_assert_eq!(kind("model"), failed(FailureSource::Model));
         prop_assert_eq!(kind("empty"), failed(FailureSource::Answer));
-        prop_assert!(world.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
+        prop_assert!(simulation.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
         let (calls, results) = (call_ids(&events, &EventType::LlmToolCall), call_ids(&events, &EventType::ToolResult));
         let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
         prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
@@ -170,11 +170,11 @@ proptest! {
     }
 
     #[test]
-    fn every_conversation_is_one_that_every_provider_accepts(world in world()) {
-        let written = world.run(Vec::new());
+    fn every_conversation_is_one_that_every_provider_accepts(simulation in simulation()) {
+        let written = simulation.run(Vec::new());
         let asked = written.iter().enumerate().filter(|(_, written)| written.asked.is_some());
         for (before, _) in asked {
-            let messages = world.replay(entries(&written[..before])).messages();
+            let messages = simulation.replay(entries(&written[..before])).messages();
             let mut wanted: Vec<String> = Vec::new();
             for message in &messages {
                 prop_assert!(!message.content.trim().is_empty() || !message.tool_calls.is_empty(), "{:?}", message);
@@ -186,7 +186,7 @@ proptest! {
                     wanted = message.tool_calls.iter().map(|call| call.id.clone()).collect();
                 }
                 let flat = message.tool_calls.is_empty() && message.tool_call_id.is_none() && message.role != Role::Tool;
-                prop_assert!(flat || world.strategy == Strategy::NativeThinking, "{:?}", message);
+                prop_assert!(flat || simulation.strategy == Strategy::NativeThinking, "{:?}", message);
             }
             prop_assert!(wanted.is_empty(), "{:?}", messages);
         }

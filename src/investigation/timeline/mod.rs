@@ -143,9 +143,7 @@ pub struct TimelineEvent {
     pub execution_id: Option<ExecutionId>,
     /// Gap-free from 1 per execution; absent on the session's own events.
     pub sequence_number: Option<u32>,
-    /// Name of the stage.
     pub stage: Option<String>,
-    /// Name of the agent.
     pub agent: Option<String>,
     /// The execution's iteration, from 1.
     pub iteration: Option<u32>,
@@ -204,9 +202,7 @@ pub enum DeltaKind {
 /// stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
-    /// The session.
     pub session_id: SessionId,
-    /// The execution.
     pub execution_id: ExecutionId,
     /// Lease epoch of the worker that streams; a watcher drops deltas of a lower epoch.
     pub epoch: u32,
@@ -214,7 +210,6 @@ pub struct Delta {
     pub iteration: u32,
     /// Which attempt of the iteration's model call, from 1.
     pub attempt: u32,
-    /// Which stream.
     pub kind: DeltaKind,
     /// Bytes of this stream before this delta. A lower offset than the shown length truncates the shown text to it.
     pub offset: u64,

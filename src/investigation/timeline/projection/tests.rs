@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::plan::Strategy;
-use crate::investigation::testing::{Turn, World};
+use crate::investigation::testing::{Simulation, Turn};
 use crate::investigation::timeline::projection::*;
 
 /// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error.
@@ -29,12 +29,12 @@ fn word(event: &EventDraft) -> String {
     }
 }
 
-fn events(world: &World) -> Vec<EventDraft> {
-    world.run(Vec::new()).into_iter().flat_map(|written| written.events).collect()
+fn events(simulation: &Simulation) -> Vec<EventDraft> {
+    simulation.run(Vec::new()).into_iter().flat_map(|written| written.events).collect()
 }
 
-fn told(world: &World) -> String {
-    events(world).iter().map(word).collect::<Vec<_>>().join(" ")
+fn told(simulation: &Simulation) -> String {
+    events(simulation).iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
@@ -66,7 +66,7 @@ fn each_strategy_has_its_own_types_of_events_and_no_others() {
         ];
         let told: BTreeSet<String> = scripts
             .into_iter()
-            .flat_map(|turns| events(&World::new(strategy, 3, turns)))
+            .flat_map(|turns| events(&Simulation::new(strategy, 3, turns)))
             .map(|event| event.event_type.to_string())
             .collect();
         let expected = all.iter().zip(cells).filter(|(_, told)| *told).map(|(event_type, _)| event_type.to_string());
@@ -125,8 +125,8 @@ fn within_an_iteration_events_have_one_order() {
         (Strategy::SynthesisNativeThinking, synthesis.to_vec()),
     ] {
         for (turns, expected) in rows {
-            let world = World::new(strategy, 9, turns);
-            assert_eq!(told(&world), expected, "{strategy:?} {:?}", world.turns);
+            let simulation = Simulation::new(strategy, 9, turns);
+            assert_eq!(told(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
         }
     }
 }
@@ -149,12 +149,12 @@ fn a_forced_conclusion_names_its_limit() {
         }),
     ];
     for (strategy, turns, expected) in table {
-        let world = World::new(strategy, 1, turns);
-        assert_eq!(told(&world), expected, "{strategy:?} {:?}", world.turns);
+        let simulation = Simulation::new(strategy, 1, turns);
+        assert_eq!(told(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
     }
     // Asking again after an empty conclusion does not count as an iteration.
-    let world = World::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
-    let last = events(&world).pop().unwrap();
+    let simulation = Simulation::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
+    let last = events(&simulation).pop().unwrap();
     let expected = json!({
         "took_ms": 0, "finish_reason": "", "forced_conclusion": true, "stop_reason": "max_iterations",
         "iterations_used": 1, "max_iterations": 1,
@@ -165,11 +165,11 @@ fn a_forced_conclusion_names_its_limit() {
 #[test]
 fn an_end_without_an_event_of_a_failure_has_its_own() {
     let silent = Turn::says("", "", &["k8s.silent"]);
-    let mut world = World::new(Strategy::NativeThinking, 9, vec![silent]);
-    world.limits.max_timeouts = 1;
-    assert_eq!(told(&world), "call result!silent error:timeouts");
-    let last = events(&world).pop().unwrap();
+    let mut simulation = Simulation::new(Strategy::NativeThinking, 9, vec![silent]);
+    simulation.limits.max_timeouts = 1;
+    assert_eq!(told(&simulation), "call result!silent error:timeouts");
+    let last = events(&simulation).pop().unwrap();
     assert_eq!(last.content, "aborted after 1 consecutive timeouts (iteration 2/9): k8s.silent: no answer within 3 s");
-    world.stop = Some((3, StopReason::Cancelled));
-    assert_eq!(told(&world), "call", "a cancel is an event of the session");
+    simulation.stop = Some((3, StopReason::Cancelled));
+    assert_eq!(told(&simulation), "call", "a cancel is an event of the session");
 }
