@@ -13,7 +13,7 @@ use super::connection::{ConnectionState, Nats};
 use super::error::Error;
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::timeline::stream_get::last_on;
-use crate::engine::ports::{BrokerUnavailable, Request, Requests};
+use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 use crate::investigation::ids::SessionId;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ fn is_cancel(payload: &[u8]) -> bool {
     serde_json::from_slice::<Body>(payload).is_ok_and(|body| body == Body::Cancel)
 }
 
-/// Hears the requests to every session: implements the port `Requests`.
+/// Hears the requests to every session: implements the port `CancelRequests`.
 #[derive(Debug)]
 pub struct JetStreamCancelRequests {
     nats: Nats,
@@ -95,8 +95,8 @@ impl JetStreamCancelRequests {
     }
 }
 
-impl Requests for JetStreamCancelRequests {
-    async fn next(&self) -> Request {
+impl CancelRequests for JetStreamCancelRequests {
+    async fn next(&self) -> CancelNotice {
         // One task listens, so nobody waits for this lock.
         self.listening.lock().await.next().await
     }
@@ -107,10 +107,10 @@ impl Requests for JetStreamCancelRequests {
 }
 
 impl Listening {
-    async fn next(&mut self) -> Request {
+    async fn next(&mut self) -> CancelNotice {
         loop {
             if std::mem::take(&mut self.missed) {
-                return Request::Missed;
+                return CancelNotice::Missed;
             }
             tokio::select! {
                 biased;
@@ -135,11 +135,11 @@ impl Listening {
 }
 
 /// `None` for what this version does not understand.
-fn parse(message: &Message) -> Option<Request> {
+fn parse(message: &Message) -> Option<CancelNotice> {
     let session = message.subject.rsplit('.').next().and_then(SessionId::parse);
     let Some(session) = session.filter(|_| is_cancel(&message.payload)) else {
         tracing::debug!(subject = %message.subject, "a request to a session was not understood");
         return None;
     };
-    Some(Request::Cancel(session))
+    Some(CancelNotice::Requested(session))
 }

@@ -1,33 +1,36 @@
-//! The world as one type parameter: which adapters a run talks to.
+//! `World`, the choice of an adapter for each port, and `Ports`, the adapters of one process.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::ports::{Feed, Journal, Model, Tools};
+use super::ports::{CancelRequests, Delivery, Feed, Intake, Journal, Model, Presence, Queue, Sessions, Tools};
 
-/// A choice of adapters. Made by a composition root, or of fakes by a test.
+/// A choice of adapters. A composition root makes it; a test makes one of fakes.
 pub trait World: Debug + Send + Sync + 'static {
-    /// The LLM service.
     type Model: Model + Debug;
-    /// The MCP servers.
     type Tools: Tools + Debug;
-    /// The store.
     type Journal: Journal + Debug;
-    /// The broker.
     type Feed: Feed + Debug;
+    type Sessions: Sessions + Debug;
+    type Intake: Intake;
+    type Delivery: Delivery + Debug;
+    type Queue: Queue + Debug;
+    type CancelRequests: CancelRequests + Debug;
+    type Presence: Presence + Debug;
 }
 
-/// The adapters of a [`World`], shared by all runs of a process.
+/// The adapters of a [`World`]. Clones share them. There is no delivery among them: each message brings its own.
 #[derive(Debug)]
 pub struct Ports<W: World> {
-    /// The LLM service.
     pub model: Arc<W::Model>,
-    /// The MCP servers.
     pub tools: Arc<W::Tools>,
-    /// The store.
     pub journal: Arc<W::Journal>,
-    /// The broker.
     pub feed: Arc<W::Feed>,
+    pub sessions: Arc<W::Sessions>,
+    pub intake: Arc<W::Intake>,
+    pub queue: Arc<W::Queue>,
+    pub cancel_requests: Arc<W::CancelRequests>,
+    pub presence: Arc<W::Presence>,
 }
 
 impl<W: World> Clone for Ports<W> {
@@ -37,6 +40,11 @@ impl<W: World> Clone for Ports<W> {
             tools: Arc::clone(&self.tools),
             journal: Arc::clone(&self.journal),
             feed: Arc::clone(&self.feed),
+            sessions: Arc::clone(&self.sessions),
+            intake: Arc::clone(&self.intake),
+            queue: Arc::clone(&self.queue),
+            cancel_requests: Arc::clone(&self.cancel_requests),
+            presence: Arc::clone(&self.presence),
         }
     }
 }

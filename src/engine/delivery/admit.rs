@@ -1,10 +1,8 @@
-//! What becomes of an alert that has no place yet: it is read, then opened, joined or buried.
+//! Admission: an alert without a disposition is prepared, then opens a session, joins one, ends, or is given up.
 //!
-//! Reading is what an alert can kill its reader with, so the store has counted it before it begins. Whatever ends it
-//! without a death and without a decision is taken off that count again.
-//!
-//! A death is counted for all that the worker was at. So an alert that may have caused one is read alone: while it is,
-//! this worker reads and claims nothing else, and runs nothing that one more death would bring nearer to being given up.
+//! A crash counts as an attempt for everything the worker was doing. An alert that may have caused one is therefore
+//! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing an
+//! attempt.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,96 +12,94 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::dispatch::{Dispatcher, Intake, Planned, PrepareError, PreparedAlert, jittered};
-use super::heartbeat::attended;
+use super::acknowledgement::jittered;
+use super::attempt::Attempt;
+use super::dispatch::Dispatcher;
+use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
-    Claimed, DeadReason, Delivery, Disposition, Feed, JoinRequest, OpenRequest, Opened, Received, Refusal, Sessions,
-    StoreError,
+    Claimed, DeadReason, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
+    PreparedAlert, Received, Refusal, Sessions, StoreError,
 };
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
 
-/// How long taking a reading off the count may hold up the answer to the broker.
-const REFUND_TIMEOUT: Duration = Duration::from_secs(5);
-/// Until the session of the fingerprint that is being cancelled is over.
-const CLOSING: Duration = Duration::from_secs(2);
+/// Until the session of the fingerprint that is being cancelled has ended.
+const CANCELLING_DELAY: Duration = Duration::from_secs(2);
+/// Until the MCP servers of an alert's chain are looked for again.
+const TOOLS_DELAY: Duration = Duration::from_secs(5);
+/// Suspects that a crash has returned together ask for isolation within this time.
+const MAX_JITTER: Duration = Duration::from_secs(1);
+/// Attempts whose result the store refused before the alert is given up.
+const MAX_REFUSALS: u32 = 3;
 
-/// Between two looks at whether the tools of an alert's chain can be reached.
-const TOOLS: Duration = Duration::from_secs(5);
+type AlertAttempt<'a, W> = Attempt<'a, <W as World>::Sessions>;
 
-/// What came back together after a death begins within this time.
-const SPREAD: Duration = Duration::from_secs(1);
-
-/// What reading an undecided alert led to.
+/// What the attempt to admit an alert led to.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// A session, leased to this worker; the lease was asked for at that instant.
-    Session(Claimed, Instant),
-    /// It has its place, and no session of its own.
+    /// A session, leased to this worker. The lease was requested at this instant.
+    Leased(Claimed, Instant),
+    /// The alert has its disposition, and no session of its own.
     Placed,
-    /// Another worker was faster: look at its place again.
+    /// Another worker was faster: the alert's disposition has to be looked up again.
     Raced,
-    /// Nothing was decided: somebody shall try again after this time.
-    Later(Duration),
-    /// As `Later`, and it is off the count already.
-    Waits(Duration),
-    /// Reading it panicked.
-    Died,
+    /// Nothing was decided: the message is redelivered after this time.
+    Retry(Duration),
+    /// Preparing the alert panicked.
+    Panicked,
 }
 
-/// Why nothing came of a body.
-enum Unread {
-    Refused(Refusal),
-    Unavailable(StoreError),
+/// Why a step of the preparation has no result.
+enum Failure {
+    Prepare(PrepareError),
     Panicked,
     /// The worker shuts down.
-    Stopped,
+    Draining,
     TooLong,
 }
 
-impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
-    /// Finds a place for an undecided alert. `attempts` counts this reading, too.
-    pub(super) async fn decide(
+impl<W: World> Dispatcher<W> {
+    /// Finds the disposition of an undecided alert and ends the attempt.
+    pub(super) async fn admit(
         &self,
-        received: &Received,
-        (fault, attempts): (Option<Refusal>, u32),
-        delivery: &D,
+        job: &Job<W::Delivery>,
+        attempt: AlertAttempt<'_, W>,
     ) -> Result<Admission, StoreError> {
-        if let Some(refusal) = fault.or_else(|| self.poison(attempts)) {
-            self.sessions.give_up(received.alert_id, refusal).await?;
-            return Ok(Admission::Placed);
+        let received = &job.received;
+        if let Some(refusal) = job.fault.clone().or_else(|| self.poison(&attempt)) {
+            let given_up = self.give_up(received.alert_id, refusal).await;
+            return self.conclude(received.alert_id, attempt, given_up).await;
         }
-        let reading = async {
-            if attempts > 1 {
-                return self.read_alone(received).await;
+        let admission = async {
+            if attempt.is_suspect() {
+                return self.admit_isolated(received, attempt).await;
             }
-            let _turn = self.running.beside_others().await;
-            self.read_and_open(received).await
+            let _shared = self.runs.shared().await;
+            self.try_admit(received, attempt).await
         };
-        attended(delivery, self.settings.lease, reading).await
+        with_heartbeat(&*job.delivery, self.settings.lease, admission).await
     }
 
-    /// A reader has died, perhaps of this very alert. It is off the count until its turn comes.
-    async fn read_alone(&self, received: &Received) -> Result<Admission, StoreError> {
+    /// A worker has died, perhaps because of this very alert. The attempt is refunded while the alert waits for isolation.
+    async fn admit_isolated(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
         let id = received.alert_id;
-        self.refund_attempt(id).await;
-        let turn = async {
-            tokio::time::sleep(SPREAD.mul_f64(fastrand::f64())).await; // so that none of them is always the first
-            self.running.alone().await
+        attempt.refund().await;
+        let isolation = async {
+            tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // so that no suspect is always the first
+            self.runs.exclusive().await
         };
-        let alone = tokio::select! {
-            () = self.drain.cancelled() => return Ok(Admission::Waits(Duration::ZERO)),
-            alone = tokio::time::timeout(2 * self.settings.lease, turn) => alone,
+        let isolated = tokio::select! {
+            () = self.shutdown.drain.cancelled() => return Ok(Admission::Retry(Duration::ZERO)),
+            isolated = tokio::time::timeout(2 * self.settings.lease, isolation) => isolated,
         };
-        let Ok(_alone) = alone else {
-            tracing::debug!(session_id = %id, "alert goes back to the queue: it cannot be read alone now");
-            return Ok(Admission::Waits(jittered(self.settings.lease)));
+        let Ok(_isolated) = isolated else {
+            tracing::debug!(session_id = %id, "message returned to the queue: no isolation in time");
+            return Ok(Admission::Retry(jittered(self.settings.lease)));
         };
-        match self.sessions.receive(received.clone()).await {
-            Ok(Disposition::Undecided { attempts }) => match self.poison(attempts) {
-                Some(refusal) => self.sessions.give_up(id, refusal).await.map(|()| Admission::Placed),
-                None => self.read_and_open(received).await,
-            },
+        match self.ports.sessions.receive(received.clone()).await {
+            Ok(Disposition::Undecided { attempts }) => {
+                self.try_admit(received, Attempt::counted(&*self.ports.sessions, id, attempts)).await
+            }
             Ok(
                 Disposition::Opened
                 | Disposition::Joined(_)
@@ -112,86 +108,106 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
                 | Disposition::UsedId,
             ) => Ok(Admission::Raced),
             Err(error) => {
-                tracing::warn!(session_id = %id, "alert goes back to the queue: {error}");
-                Ok(Admission::Waits(jittered(CLOSING)))
+                tracing::warn!(session_id = %id, "message returned to the queue: {error}");
+                Ok(Admission::Retry(jittered(CANCELLING_DELAY)))
             }
         }
     }
 
-    /// This delivery was no attempt to read the alert. The store may be what is unavailable: then it stays counted.
-    pub(super) async fn refund_attempt(&self, id: SessionId) {
-        match tokio::time::timeout(REFUND_TIMEOUT, self.sessions.refund_attempt(id)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(session_id = %id, "an interrupted reading stays counted: {error}"),
-            Err(_) => tracing::debug!(session_id = %id, "an interrupted reading stays counted: no answer"),
-        }
+    async fn try_admit(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
+        let result = match self.poison(&attempt) {
+            Some(refusal) => self.give_up(received.alert_id, refusal).await,
+            None => self.prepare_and_open(received).await,
+        };
+        self.conclude(received.alert_id, attempt, result).await
     }
 
-    /// An alert that killed everybody who read it is not read again.
-    fn poison(&self, attempts: u32) -> Option<Refusal> {
-        (attempts > self.settings.attempts).then(|| {
-            let deaths = attempts.saturating_sub(1);
-            Refusal {
-                reason: DeadReason::AttemptsExhausted,
-                detail: format!("{deaths} workers died while they read it"),
+    /// Ends the attempt as its result demands.
+    async fn conclude(
+        &self,
+        id: SessionId,
+        attempt: AlertAttempt<'_, W>,
+        result: Result<Admission, StoreError>,
+    ) -> Result<Admission, StoreError> {
+        match &result {
+            Ok(Admission::Leased(..) | Admission::Placed) => attempt.decided(),
+            Ok(Admission::Raced | Admission::Retry(_)) => attempt.refund().await,
+            // The store will refuse the same write again: the alert is given up after some attempts.
+            Err(StoreError::Refused(why)) if attempt.number() >= MAX_REFUSALS => {
+                attempt.failed();
+                let detail = format!("the store refused it: {why}");
+                return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
             }
+            Ok(Admission::Panicked) | Err(StoreError::Refused(_)) => attempt.failed(),
+            Err(_) => attempt.refund().await,
+        }
+        result
+    }
+
+    /// An alert that has killed as many workers as it may is not prepared again.
+    fn poison(&self, attempt: &AlertAttempt<'_, W>) -> Option<Refusal> {
+        (attempt.number() > self.settings.attempts).then(|| {
+            let deaths = attempt.number().saturating_sub(1);
+            let detail = format!("{deaths} workers died while they read it");
+            Refusal { reason: DeadReason::AttemptsExhausted, detail }
         })
     }
 
-    /// The store is asked first: an alert that an open session takes along, or that one answers for which completed just
-    /// before, needs no plan and no tools.
-    async fn read_and_open(&self, received: &Received) -> Result<Admission, StoreError> {
-        let (id, shared) = (received.alert_id, Arc::new(received.clone()));
-        let (intake, body) = (Arc::clone(&self.intake), Arc::clone(&shared));
-        let prepared = match self.aside(id, async move { intake.prepare(&body).await }).await {
+    async fn give_up(&self, id: SessionId, refusal: Refusal) -> Result<Admission, StoreError> {
+        self.ports.sessions.give_up(id, refusal).await.map(|()| Admission::Placed)
+    }
+
+    /// Asks the store first: an alert that joins an open session, or that a session which has just completed covers,
+    /// needs no plan and no tools.
+    async fn prepare_and_open(&self, received: &Received) -> Result<Admission, StoreError> {
+        let (id, received) = (received.alert_id, Arc::new(received.clone()));
+        let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
+        let prepared = match self.isolate_panics(id, async move { intake.prepare(&body).await }).await {
             Ok(prepared) => Arc::new(prepared),
-            Err(unread) => return self.unread(id, unread).await,
+            Err(failure) => return self.not_prepared(id, failure).await,
         };
         if prepared.thread.is_none() {
             let PreparedAlert { alert, force, .. } = &*prepared;
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
-            if let Some(taken) = self.sessions.join(JoinRequest { alert_id: id, alert, cooldown, force }).await? {
-                return Ok(self.decided(id, (taken, Instant::now())));
+            let request = JoinRequest { alert_id: id, alert, cooldown, force };
+            if let Some(opened) = self.ports.sessions.join(request).await? {
+                return Ok(self.opened(id, opened, Instant::now()));
             }
         }
-        let (intake, about) = (Arc::clone(&self.intake), Arc::clone(&prepared));
-        let planned = match self.aside(id, async move { intake.plan(&shared, &about).await }).await {
+        let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(&prepared));
+        let planned = match self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await {
             Ok(planned) => planned,
-            Err(unread) => return self.unread(id, unread).await,
+            Err(failure) => return self.not_prepared(id, failure).await,
         };
         if self.waits_for_tools(id, &planned.plan.unavailable_servers).await? {
-            return Ok(Admission::Later(jittered(TOOLS)));
+            return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
         self.open(id, (*prepared).clone(), planned).await
     }
 
-    async fn unread(&self, id: SessionId, unread: Unread) -> Result<Admission, StoreError> {
-        match unread {
-            Unread::Refused(refusal) => {
-                self.sessions.give_up(id, refusal).await?;
-                Ok(Admission::Placed)
-            }
-            // Taken off the count by the caller, as after any other write that failed.
-            Unread::Unavailable(error) => Err(error),
-            Unread::Panicked => Ok(Admission::Died),
-            Unread::Stopped => Ok(Admission::Later(Duration::ZERO)),
-            Unread::TooLong => {
-                tracing::warn!(session_id = %id, "alert goes back to the queue: reading it takes too long");
-                Ok(Admission::Later(jittered(self.settings.lease)))
+    async fn not_prepared(&self, id: SessionId, failure: Failure) -> Result<Admission, StoreError> {
+        match failure {
+            Failure::Prepare(PrepareError::Refused(refusal)) => self.give_up(id, refusal).await,
+            Failure::Prepare(PrepareError::Unavailable(error)) => Err(error),
+            Failure::Panicked => Ok(Admission::Panicked),
+            Failure::Draining => Ok(Admission::Retry(Duration::ZERO)),
+            Failure::TooLong => {
+                tracing::warn!(session_id = %id, "message returned to the queue: preparing the alert takes too long");
+                Ok(Admission::Retry(jittered(self.settings.lease)))
             }
         }
     }
 
-    /// An investigation without the tools of its chain is paid for and finds little, so a server that restarts is waited
-    /// for. It is bounded by the store's clock: neither a redelivery nor another worker begins anew.
+    /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server that
+    /// restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew.
     async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, StoreError> {
         if unavailable.is_empty() {
             return Ok(false);
         }
         let servers = unavailable.join(", ");
-        if self.sessions.waited(id).await? < self.settings.tool_wait {
+        if self.ports.sessions.waited(id).await? < self.settings.tool_wait {
             metrics::counter!("tarsy_tool_server_waits_total").increment(1);
-            tracing::info!(session_id = %id, "alert waits for its mcp servers: unavailable: {servers}");
+            tracing::info!(session_id = %id, "alert waits for mcp servers: unavailable: {servers}");
             return Ok(true);
         }
         metrics::counter!("tarsy_sessions_without_tools_total").increment(1);
@@ -199,27 +215,23 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         Ok(false)
     }
 
-    /// In a task of its own, so that a panic ends the reading and not the sessions beside it.
-    async fn aside<T: Send + 'static>(
+    /// Runs a step of the preparation in a task of its own, so that a panic does not end the sessions beside it.
+    async fn isolate_panics<T: Send + 'static>(
         &self,
         id: SessionId,
-        reading: impl Future<Output = Result<T, PrepareError>> + Send + 'static,
-    ) -> Result<T, Unread> {
-        let reading = AbortOnDropHandle::new(tokio::spawn(reading));
-        tokio::select! {
+        step: impl Future<Output = Result<T, PrepareError>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let step = AbortOnDropHandle::new(tokio::spawn(step));
+        let done = tokio::select! {
             biased;
-            () = self.drain.cancelled() => Err(Unread::Stopped),
-            read = tokio::time::timeout(2 * self.settings.lease, reading) => match read {
-                Ok(Ok(Ok(read))) => Ok(read),
-                Ok(Ok(Err(PrepareError::Refused(refusal)))) => Err(Unread::Refused(refusal)),
-                Ok(Ok(Err(PrepareError::Unavailable(error)))) => Err(Unread::Unavailable(error)),
-                Ok(Err(panic)) => {
-                    tracing::error!(session_id = %id, "reading an alert panicked: {panic}");
-                    Err(Unread::Panicked)
-                }
-                Err(_) => Err(Unread::TooLong),
-            }
-        }
+            () = self.shutdown.drain.cancelled() => return Err(Failure::Draining),
+            done = tokio::time::timeout(2 * self.settings.lease, step) => done.map_err(|_| Failure::TooLong)?,
+        };
+        let prepared = done.map_err(|panic| {
+            tracing::error!(session_id = %id, "preparing an alert panicked: {panic}");
+            Failure::Panicked
+        })?;
+        prepared.map_err(Failure::Prepare)
     }
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
@@ -241,15 +253,15 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             parent: thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        let opened = self.sessions.open(request).await?;
-        Ok(self.decided(id, (opened, asked_at)))
+        let opened = self.ports.sessions.open(request).await?;
+        Ok(self.opened(id, opened, asked_at))
     }
 
-    fn decided(&self, id: SessionId, (opened, asked_at): (Opened, Instant)) -> Admission {
+    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Admission::Session(claimed, asked_at)
+                Admission::Leased(claimed, asked_at)
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
@@ -259,12 +271,12 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             }
             Opened::CoveredByCooldown(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "cooldown").increment(1);
-                tracing::info!(session_id = %id, %target, "alert is answered for by a session that completed just before");
+                tracing::info!(session_id = %id, %target, "alert covered by a completed session: cooldown");
                 Admission::Placed
             }
             Opened::TargetCancelling(target) => {
-                tracing::debug!(session_id = %id, %target, "alert waits for the end of a session that is cancelled");
-                Admission::Later(jittered(CLOSING))
+                tracing::debug!(session_id = %id, %target, "message returned to the queue: its session is being cancelled");
+                Admission::Retry(jittered(CANCELLING_DELAY))
             }
             Opened::NotInvestigated => Admission::Placed,
             Opened::Raced => Admission::Raced,

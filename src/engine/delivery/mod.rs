@@ -2,9 +2,11 @@
 
 pub mod dispatch;
 mod admit;
+mod attempt;
 mod heartbeat;
 pub mod redelivery;
-pub(crate) mod settle;
+pub(crate) mod acknowledgement;
 pub mod settler;
+pub(crate) mod settle;
 #[cfg(test)]
 mod tests;

@@ -1,114 +1,121 @@
-//! How long a session stays in the queue after it was released because something did not work, and whether that was
-//! an attempt.
+//! `RedeliveryBackoff`: how long a released session stays in the queue, and whether the release counts as an attempt.
 //!
-//! Each return costs a claim and an event. A service can refuse calls while its health says that it serves: then no
-//! probe stops the worker, and without a growing delay session and worker would spin.
+//! Each redelivery costs a claim and an event. A service can refuse calls while its health check succeeds: then no probe
+//! pauses the worker, and without a growing delay the session would circulate without end.
 //!
-//! What is unavailable is no session's fault. But a request can kill the LLM service, and a write can be refused for what
-//! it says: such a session would come back until its deadline, and take the service down for all others each time. So the
-//! third return in a row for its own doing, and each one after it, is counted as an attempt.
+//! A session is not to blame for a service that is unavailable. But a request can kill the LLM service, and the store can
+//! refuse the content of a write: such a session would be redelivered until its deadline, and take the service from all
+//! others each time. So the third release in a row for which the session is to blame counts as an attempt, and each one
+//! after it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::investigation::ids::SessionId;
 
-/// Longer than the probe takes to find out.
-const FIRST: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(60);
-/// Older returns are forgotten: the session went on elsewhere.
-const FORGOTTEN: Duration = Duration::from_secs(600);
-/// Returns in a row for a session's own doing that are not counted: a service that is rolled out breaks a call, too.
-const FREE: u32 = 2;
+/// Longer than the probe takes to notice an outage.
+const MIN_DELAY: Duration = Duration::from_secs(5);
+const MAX_DELAY: Duration = Duration::from_secs(60);
+/// Older releases are forgotten: another worker runs the session.
+const MAX_AGE: Duration = Duration::from_secs(600);
+/// Releases in a row that count as no attempt, although the session is to blame: a rollout of a service breaks calls, too.
+const MAX_FREE_RELEASES: u32 = 2;
 
-/// Why a session came back.
+/// The fault behind a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum ReleaseCause {
     /// The LLM service was unavailable.
-    Unavailable,
-    /// The LLM service broke off during its call.
-    Broke,
-    /// The store refused its write.
-    Refused,
+    ModelUnavailable,
+    /// The LLM service broke off during the session's call.
+    ModelBroke,
+    /// The store refused the session's write.
+    StoreRefused,
 }
 
-/// What follows from a return.
+/// What follows from a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Returned {
-    /// Until it comes again: doubled with each one in a row without a checkpoint between, from 5 s to 60 s.
+pub(crate) struct Redelivery {
+    /// Until the redelivery: from 5 s to 60 s, doubled with each release in a row without a checkpoint between.
     pub(crate) delay: Duration,
-    /// It was an attempt.
-    pub(crate) counts: bool,
+    pub(crate) counts_as_attempt: bool,
 }
 
-/// The returns of the sessions that this process released.
+/// The releases of this process, by session.
 #[derive(Debug, Default)]
-pub struct Hesitation {
-    known: Mutex<Known>,
+pub struct RedeliveryBackoff {
+    history: Mutex<History>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    returns: HashMap<SessionId, Returns>,
-    /// When a run ended that had written something: then the LLM service worked for it.
-    worked: HashMap<SessionId, Instant>,
+struct History {
+    releases: HashMap<SessionId, Releases>,
+    /// When a run ended that had written a checkpoint: the LLM service worked for it.
+    progressed: HashMap<SessionId, Instant>,
 }
 
+/// Releases of one session in a row.
 #[derive(Clone, Copy, Debug)]
-struct Returns {
+struct Releases {
     count: u32,
-    own_doing: u32,
-    at: Instant,
-    broke: bool,
+    to_blame: u32,
+    last_at: Instant,
+    model_broke: bool,
 }
 
-impl Hesitation {
+impl RedeliveryBackoff {
     /// A run has ended that wrote a checkpoint.
-    pub(crate) fn worked(&self, session: SessionId) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).worked.insert(session, Instant::now());
-    }
-
-    /// A session is released; `progressed`: it wrote a checkpoint since it was claimed.
-    pub(crate) fn returned(&self, session: SessionId, progressed: bool, cause: Cause) -> Returned {
-        let now = Instant::now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.returns.retain(|_, returns| now.duration_since(returns.at) < FORGOTTEN);
-        known.worked.retain(|_, at| now.duration_since(*at) < FORGOTTEN);
-        let since = known.returns.get(&session).map_or(now, |returns| returns.at);
-        let own_doing = match cause {
-            Cause::Unavailable => false,
-            Cause::Broke => known.is_alone(session, since),
-            Cause::Refused => true,
-        };
-        let none = Returns { count: 0, own_doing: 0, at: now, broke: false };
-        let returns = known.returns.entry(session).or_insert(none);
-        if progressed {
-            *returns = none;
+    pub(crate) fn progressed(&self, session: SessionId) {
+        let mut history = self.history();
+        history.progressed.insert(session, Instant::now());
+        if let Some(releases) = history.releases.get_mut(&session) {
+            (releases.count, releases.to_blame) = (0, 0);
         }
-        let doubled = FIRST.saturating_mul(2_u32.saturating_pow(returns.count));
-        returns.count = returns.count.saturating_add(1);
-        returns.own_doing = returns.own_doing.saturating_add(u32::from(own_doing));
-        (returns.at, returns.broke) = (now, cause == Cause::Broke);
-        Returned { delay: doubled.min(LONGEST), counts: own_doing && returns.own_doing > FREE }
     }
 
-    /// The session is over or goes its own way.
+    /// A session is released.
+    pub(crate) fn released(&self, session: SessionId, cause: ReleaseCause) -> Redelivery {
+        let now = Instant::now();
+        let mut history = self.history();
+        history.releases.retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
+        history.progressed.retain(|_, at| now.duration_since(*at) < MAX_AGE);
+        let since = history.releases.get(&session).map_or(now, |releases| releases.last_at);
+        let is_to_blame = match cause {
+            ReleaseCause::ModelUnavailable => false,
+            ReleaseCause::ModelBroke => history.broke_for_this_alone(session, since),
+            ReleaseCause::StoreRefused => true,
+        };
+        let none = Releases { count: 0, to_blame: 0, last_at: now, model_broke: false };
+        let releases = history.releases.entry(session).or_insert(none);
+        let doubled = MIN_DELAY.saturating_mul(2_u32.saturating_pow(releases.count));
+        releases.count = releases.count.saturating_add(1);
+        releases.to_blame = releases.to_blame.saturating_add(u32::from(is_to_blame));
+        (releases.last_at, releases.model_broke) = (now, cause == ReleaseCause::ModelBroke);
+        let counts_as_attempt = is_to_blame && releases.to_blame > MAX_FREE_RELEASES;
+        Redelivery { delay: doubled.min(MAX_DELAY), counts_as_attempt }
+    }
+
+    /// The session has ended, or was released for another reason.
     pub(crate) fn forget(&self, session: SessionId) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).returns.remove(&session);
+        self.history().releases.remove(&session);
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
-    /// Whether the service broke off for this session alone: it worked for another one since, or broke for no other. A
-    /// service that breaks every call is not what one request does.
-    fn is_alone(&self, session: SessionId, since: Instant) -> bool {
-        let worked = self.worked.iter().any(|(other, at)| *other != session && *at >= since);
-        let broke =
-            |(other, returns): (&SessionId, &Returns)| *other != session && returns.broke && returns.at >= since;
-        worked || !self.returns.iter().any(broke)
+impl History {
+    /// Whether the LLM service broke off for this session alone: since then it worked for another one, or broke for no
+    /// other. One request does not break every call of a service.
+    fn broke_for_this_alone(&self, session: SessionId, since: Instant) -> bool {
+        let worked = self.progressed.iter().any(|(other, at)| *other != session && *at >= since);
+        let broke_for = |(other, releases): (&SessionId, &Releases)| {
+            *other != session && releases.model_broke && releases.last_at >= since
+        };
+        worked || !self.releases.iter().any(broke_for)
     }
 }
 
@@ -122,45 +129,56 @@ mod tests {
         SessionId(Uuid::from_u128(number))
     }
 
+    /// What follows from each of these releases of session 1: `true` after a checkpoint.
+    fn released(progress: [bool; 7], cause: ReleaseCause) -> [Redelivery; 7] {
+        let backoff = RedeliveryBackoff::default();
+        progress.map(|progress| {
+            if progress {
+                backoff.progressed(session(1));
+            }
+            backoff.released(session(1), cause)
+        })
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_delay_doubles_to_a_minute_and_begins_anew_after_progress() {
-        let hesitation = Hesitation::default();
-        let delay = |id, progressed| hesitation.returned(session(id), progressed, Cause::Unavailable).delay;
-        let told = [false, false, false, false, false, true, false].map(|progressed| delay(1, progressed).as_secs());
-        assert_eq!(told, [5, 10, 20, 40, 60, 5, 10]);
-        assert_eq!(delay(2, false), FIRST, "each session has its own");
-        hesitation.forget(session(1));
-        assert_eq!(delay(1, false), FIRST);
-        tokio::time::advance(FORGOTTEN).await;
-        assert_eq!(delay(1, false), FIRST);
+        let progress = [false, false, false, false, false, true, false];
+        let redeliveries = released(progress, ReleaseCause::ModelUnavailable);
+        assert_eq!(redeliveries.map(|redelivery| redelivery.delay.as_secs()), [5, 10, 20, 40, 60, 5, 10]);
+
+        let backoff = RedeliveryBackoff::default();
+        let delay = |id| backoff.released(session(id), ReleaseCause::ModelUnavailable).delay;
+        assert_eq!((delay(1), delay(1)), (MIN_DELAY, 2 * MIN_DELAY));
+        assert_eq!(delay(2), MIN_DELAY, "each session has its own");
+        backoff.forget(session(1));
+        assert_eq!(delay(1), MIN_DELAY);
+        tokio::time::advance(MAX_AGE).await;
+        assert_eq!(delay(1), MIN_DELAY);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn from_the_third_return_in_a_row_for_its_own_doing_each_one_is_an_attempt() {
-        for cause in [Cause::Broke, Cause::Refused] {
-            let hesitation = Hesitation::default();
-            let counts = |progressed, cause| hesitation.returned(session(1), progressed, cause).counts;
-            let told = [false, false, false, false, true, false, false].map(|progressed| counts(progressed, cause));
-            assert_eq!(told, [false, false, true, true, false, false, true], "{cause:?}");
-            assert!(!counts(false, Cause::Unavailable), "what is unavailable is no attempt");
+    async fn each_release_that_a_session_is_to_blame_for_is_an_attempt_from_the_third_on() {
+        let progress = [false, false, false, false, true, false, false];
+        let counts = |cause| released(progress, cause).map(|redelivery| redelivery.counts_as_attempt);
+        for cause in [ReleaseCause::ModelBroke, ReleaseCause::StoreRefused] {
+            assert_eq!(counts(cause), [false, false, true, true, false, false, true], "{cause:?}");
         }
+        assert_eq!(counts(ReleaseCause::ModelUnavailable), [false; 7]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_breaks_off_for_every_session_is_no_attempt_of_any_until_it_works_for_another() {
-        let hesitation = Hesitation::default();
-        let round = async || {
-            tokio::time::advance(Duration::from_secs(1)).await;
-            [1, 2].map(|id| hesitation.returned(session(id), false, Cause::Broke).counts)
-        };
+    async fn a_service_that_breaks_off_for_all_sessions_counts_for_none_until_it_works_again() {
+        let backoff = RedeliveryBackoff::default();
+        let counts = |id| backoff.released(session(id), ReleaseCause::ModelBroke).counts_as_attempt;
         for _ in 0..5 {
-            assert_eq!(round().await, [false, false]);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!([1, 2].map(counts), [false, false]);
         }
         let mut counted = Vec::new();
         for _ in 0..3 {
             tokio::time::advance(Duration::from_secs(1)).await;
-            hesitation.worked(session(3));
-            counted.push(hesitation.returned(session(1), false, Cause::Broke).counts);
+            backoff.progressed(session(3));
+            counted.push(counts(1));
         }
         assert_eq!(counted.last(), Some(&true), "{counted:?}");
     }

@@ -1,12 +1,13 @@
-//! Settling: everything that a session or alert owes to the world is on the stream, and the store knows it.
+//! Settlement: everything that a session or alert owes to the world is on the stream, and the store records that.
 //!
-//! Anybody may settle, any number of times: the rows of what is over do not change.
+//! Any worker may settle, any number of times: the rows of an ended session do not change.
 
 use crate::engine::ports::{BrokerUnavailable, DeadReason, Feed, Sessions, StoreError};
 use crate::engine::run::recovery::reconcile;
+use crate::engine::world::{Ports, World};
 use crate::investigation::ids::SessionId;
 
-/// The store or the broker is unavailable: somebody will try again.
+/// The store or the broker is unavailable: the settlement is tried again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettleError {
     #[error(transparent)]
@@ -15,21 +16,18 @@ pub(crate) enum SettleError {
     Broker(#[from] BrokerUnavailable),
 }
 
-/// How far settling came.
+/// How far a settlement came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
     /// Events may still follow.
     NotOver,
-    /// Nothing is owed any more; the reason of the dead letter that it ended in.
+    /// Nothing is owed any more. The reason is that of the session's dead letter.
     Done(Option<DeadReason>),
 }
 
-/// Stores the dead letter, waits until every event is on the stream, then marks it as settled.
-pub(crate) async fn settle<S: Sessions, F: Feed>(
-    sessions: &S,
-    feed: &F,
-    id: SessionId,
-) -> Result<Settled, SettleError> {
+/// Publishes the dead letter, waits until every event is on the stream, then marks the session as settled.
+pub(crate) async fn settle<W: World>(ports: &Ports<W>, id: SessionId) -> Result<Settled, SettleError> {
+    let (sessions, feed) = (&*ports.sessions, &*ports.feed);
     let standing = sessions.standing(id).await?;
     if !standing.over {
         return Ok(Settled::NotOver);

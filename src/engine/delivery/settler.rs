@@ -1,8 +1,9 @@
-//! Settles what is over, beside the slots: a timeline stream that takes no events holds up no investigation.
+//! `Settler`, which settles ended sessions beside the slots: a timeline stream that takes no events delays no
+//! investigation.
 //!
-//! The message of a finished session stays here, in progress, until everything is on the stream. A message that is put
-//! back instead would come again before every new alert and take a slot each time. When more wait than fit, the rest is
-//! put back for a minute: the stream of alerts bounds how many those are (`max_ack_pending`).
+//! The message of an ended session stays here, in progress, until every event is on the stream. A message that went back
+//! to the queue would be redelivered before every new alert and take a slot each time. When more wait than fit, the rest
+//! goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,89 +13,89 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::dispatch::{Answer, answer_with, jittered};
-use super::heartbeat::telling;
+use super::acknowledgement::{Acknowledgement, jittered};
+use super::heartbeat::with_heartbeat_by;
 use super::settle::{Settled, settle};
-use crate::engine::ports::{BrokerUnavailable, Delivery, Feed, Sessions};
+use crate::engine::ports::{BrokerUnavailable, Delivery};
 use crate::engine::worker::timeline_probe::{Timeline, accepts_again};
+use crate::engine::world::{Ports, World};
 use crate::investigation::ids::SessionId;
 
-/// Tries at the same time.
-const AT_ONCE: usize = 16;
+/// Settlements that are tried at the same time.
+const MAX_CONCURRENT: usize = 16;
 /// Messages that wait here.
-const MOST: usize = 1_000;
-/// Those that find no room come again after this time.
-const NO_ROOM: Duration = Duration::from_secs(60);
+const MAX_WAITING: usize = 1_000;
+/// A message that finds no room is redelivered after this time.
+const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
 /// Before the second try; doubled with each one after it.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
-/// Events may still follow: the message comes again.
-const NOT_OVER: Duration = Duration::from_secs(2);
+const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Events may still follow: the message is redelivered after this time.
+const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 
 /// The settler of a worker.
 #[derive(Debug)]
-pub struct Settler<S, F, D> {
-    sessions: Arc<S>,
-    feed: Arc<F>,
+pub struct Settler<W: World> {
+    ports: Ports<W>,
     lease: Duration,
     timeline: watch::Receiver<Timeline>,
     drain: CancellationToken,
     turns: Semaphore,
-    waiting: Mutex<HashMap<SessionId, Arc<D>>>,
+    waiting: Mutex<HashMap<SessionId, Arc<W::Delivery>>>,
     tasks: TaskTracker,
 }
 
-impl<S: Sessions, F: Feed, D: Delivery> Settler<S, F, D> {
-    /// A settler that tries again at once when `timeline` says that events are taken again, and that gives what waits
-    /// back to the queue when `drain` is cancelled.
+impl<W: World> Settler<W> {
+    /// A settler that tries again at once when `timeline` changes to accepting, and that returns its messages to the queue
+    /// when `drain` is cancelled.
     pub fn new(
-        (sessions, feed): (Arc<S>, Arc<F>),
+        ports: Ports<W>,
         lease: Duration,
         timeline: watch::Receiver<Timeline>,
         drain: CancellationToken,
     ) -> Self {
         Self {
-            sessions,
-            feed,
+            ports,
             lease,
             timeline,
             drain,
-            turns: Semaphore::new(AT_ONCE),
+            turns: Semaphore::new(MAX_CONCURRENT),
             waiting: Mutex::default(),
             tasks: TaskTracker::new(),
         }
     }
 
-    /// Takes what is over, with its message, and answers it when nothing is owed any more. A later message of what is
-    /// here already becomes the one that is answered.
-    pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: &Arc<D>) -> Answer {
+    /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of a
+    /// session that waits here replaces the earlier one.
+    pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: &Arc<W::Delivery>) -> Acknowledgement {
         let mut waiting = self.waiting();
         if let Some(present) = waiting.get_mut(&id) {
             *present = Arc::clone(delivery);
-            return Answer::Nothing;
+            return Acknowledgement::Skip;
         }
-        if waiting.len() >= MOST {
-            return Answer::Nak(jittered(NO_ROOM));
+        if waiting.len() >= MAX_WAITING {
+            return Acknowledgement::Nak(jittered(NO_ROOM_DELAY));
         }
         waiting.insert(id, Arc::clone(delivery));
         gauge(waiting.len());
-        self.tasks.spawn(Arc::clone(self).bring_to_its_answer(id));
-        Answer::Nothing
+        self.tasks.spawn(Arc::clone(self).settle_and_acknowledge(id));
+        Acknowledgement::Skip
     }
 
-    /// Whether it waits here.
+    /// Whether the session waits here.
     pub fn holds(&self, id: SessionId) -> bool {
         self.waiting().contains_key(&id)
     }
 
-    /// Returns when nothing waits here any more.
+    /// Returns when no session waits here any more.
     pub async fn finished(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    async fn bring_to_its_answer(self: Arc<Self>, id: SessionId) {
-        let told = telling(self.lease / 3, || self.progress(id), self.until_settled(id)).await;
+    async fn settle_and_acknowledge(self: Arc<Self>, id: SessionId) {
+        let settled = self.until_settled(id);
+        let acknowledgement = with_heartbeat_by(self.lease / 3, || self.progress(id), settled).await;
         let delivery = {
             let mut waiting = self.waiting();
             let delivery = waiting.remove(&id);
@@ -102,33 +103,33 @@ impl<S: Sessions, F: Feed, D: Delivery> Settler<S, F, D> {
             delivery
         };
         if let Some(delivery) = delivery {
-            answer_with(id, &*delivery, told).await;
+            acknowledgement.send(id, &*delivery).await;
         }
     }
 
-    async fn until_settled(&self, id: SessionId) -> Answer {
+    async fn until_settled(&self, id: SessionId) -> Acknowledgement {
         let mut timeline = self.timeline.clone();
-        let (mut tries, mut pause) = (0_u32, FIRST);
+        let (mut tries, mut pause) = (0_u32, MIN_RETRY_DELAY);
         loop {
-            // What becomes known while it is tried counts for the next try.
+            // A change of the timeline during this try counts for the next one.
             timeline.mark_unchanged();
             let turn = tokio::select! {
                 turn = self.turns.acquire() => turn,
-                () = self.drain.cancelled(), if tries > 0 => return Answer::Nak(Duration::ZERO),
+                () = self.drain.cancelled(), if tries > 0 => return Acknowledgement::Nak(Duration::ZERO),
             };
-            match settle(&*self.sessions, &*self.feed, id).await {
-                Ok(Settled::Done(dead)) => return dead.map_or(Answer::Ack, Answer::Term),
-                Ok(Settled::NotOver) => return Answer::Nak(jittered(NOT_OVER)),
-                Err(trouble) if tries == 0 => tracing::warn!(session_id = %id, "session is not settled yet: {trouble}"),
-                Err(trouble) => tracing::debug!(session_id = %id, tries, "session is still not settled: {trouble}"),
+            match settle(&self.ports, id).await {
+                Ok(Settled::Done(dead)) => return dead.map_or(Acknowledgement::Ack, Acknowledgement::Term),
+                Ok(Settled::NotOver) => return Acknowledgement::Nak(jittered(NOT_OVER_DELAY)),
+                Err(error) if tries == 0 => tracing::warn!(session_id = %id, "session not settled yet: {error}"),
+                Err(error) => tracing::debug!(session_id = %id, tries, "session not settled yet: {error}"),
             }
             drop(turn);
             tokio::select! {
-                () = self.drain.cancelled() => return Answer::Nak(Duration::ZERO),
+                () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
                 () = tokio::time::sleep(jittered(pause)) => {} // pacing of tries
                 () = accepts_again(&mut timeline) => {}
             }
-            (tries, pause) = (tries.saturating_add(1), (2 * pause).min(LONGEST));
+            (tries, pause) = (tries.saturating_add(1), (2 * pause).min(MAX_RETRY_DELAY));
         }
     }
 
@@ -140,7 +141,7 @@ impl<S: Sessions, F: Feed, D: Delivery> Settler<S, F, D> {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<D>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<W::Delivery>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,22 +78,22 @@ pub trait Queue: Send + Sync + 'static {
     fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
 }
 
-/// What the stream of requests says.
+/// What the subscription to cancel requests yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Somebody asks for this session to be cancelled.
-    Cancel(SessionId),
-    /// Requests may have been missed: read those of every running session.
+pub enum CancelNotice {
+    /// A person has asked for this session to be cancelled.
+    Requested(SessionId),
+    /// Requests may have been missed: look those of every running session up.
     Missed,
 }
 
-/// Requests to running sessions: stored by the broker, and heard while they are made.
-pub trait Requests: Send + Sync + 'static {
-    /// The next request to any session; the first answer is [`Request::Missed`], once the subscription stands. Cancel
-    /// safe. One task may listen.
-    fn next(&self) -> impl Future<Output = Request> + Send;
+/// Requests to cancel sessions. The broker stores the last one of each session and emits it to subscribers.
+pub trait CancelRequests: Send + Sync + 'static {
+    /// The next request for any session. The first notice is [`CancelNotice::Missed`], once the subscription stands.
+    /// Cancel safe. Only one task may call it.
+    fn next(&self) -> impl Future<Output = CancelNotice> + Send;
 
-    /// Whether this session was ever asked to cancel.
+    /// Whether a request to cancel this session is stored.
     fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 }
 

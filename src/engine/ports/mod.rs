@@ -2,16 +2,18 @@
 //!
 //! Nothing here names a database, a broker or a protocol. Every method is safe to call again after an error.
 
-mod broker;
+mod intake;
+mod sessions;
 mod journal;
 mod model;
-mod pruned;
-mod sessions;
+mod tools;
+mod broker;
 mod standing;
 mod threads;
-mod tools;
+mod pruned;
 
 pub use broker::*;
+pub use intake::*;
 pub use journal::*;
 pub use model::*;
 pub use pruned::*;

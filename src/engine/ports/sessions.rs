@@ -7,32 +7,15 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::broker::Divergence;
+use super::intake::{Received, Refusal};
 use super::journal::{Lease, StoreError};
 use super::pruned::Pruned;
 use super::standing::SettlementStatus;
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
-use crate::investigation::intake::headers::InvalidSessionId;
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
-
-/// One delivery of an alert, before anybody looked into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// The producer's id, or the one derived from the delivery.
-    pub alert_id: SessionId,
-    /// SHA-256 of the body as received.
-    pub body_sha256: [u8; 32],
-    /// The body as received; `None` when it is too large to be kept.
-    pub body: Option<Vec<u8>>,
-    /// Allow-listed headers.
-    pub headers: Value,
-    /// The subject it came on.
-    pub subject: String,
-    /// Its sequence in the stream of alerts.
-    pub stream_sequence: u64,
-}
 
 /// Where an alert is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,21 +88,6 @@ impl DeadReason {
     /// The reason of a word; `None` for one this version does not know.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
-}
-
-/// Why an alert is given up, for programs and for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The closed word.
-    pub reason: DeadReason,
-    /// What is wrong with this very alert.
-    pub detail: String,
-}
-
-impl From<InvalidSessionId> for Refusal {
-    fn from(invalid: InvalidSessionId) -> Self {
-        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
     }
 }
 
@@ -317,7 +285,7 @@ pub struct ClaimRequest {
     /// The delivery's place in the stream, for the sweeper.
     pub stream_sequence: Option<u64>,
     /// A lease that ran out less than this ago could not be renewed by anybody: its owner is not counted as dead.
-    pub excuse: Duration,
+    pub outage_grace: Duration,
 }
 
 /// Published events that the store shall take back.
@@ -347,7 +315,7 @@ pub enum Recovered {
 pub struct Sweep {
     /// Time between two sweeps.
     pub interval: Duration,
-    /// A row that has been over or waiting for less than this is left to the worker that has it.
+    /// Rows younger than this are left to their owners.
     pub min_age: Duration,
     /// At most so many of each kind.
     pub limit: u32,

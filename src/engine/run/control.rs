@@ -1,6 +1,6 @@
-//! What reaches a run from outside: stop, drain, a lost lease, a lease that was not renewed for too long.
+//! `Control`, the handle by which the worker stops a run: a stop, a drain, a lost lease, a lease without a recent renewal.
 //!
-//! The renewal task and the dispatcher write; the loops of the run read before everything that has an effect.
+//! The background tasks and the dispatcher write to it. The loops of the run check it before every effect.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,13 +17,13 @@ use crate::investigation::execution::entry::StopReason;
 /// Why a run ended before its session did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
-    /// Another worker owns the session: not a word to anybody.
+    /// Another worker owns the session: its message is not answered.
     #[error("lease lost")]
     LeaseLost,
-    /// An execution panicked: as if the worker had died, so that the attempt counts.
+    /// An execution panicked: it counts as an attempt, as if the worker had died.
     #[error("an execution panicked")]
     Panicked,
-    /// Somebody else shall go on.
+    /// Another claim of the session goes on with it.
     #[error("released: {0}")]
     Release(ReleaseReason),
 }
@@ -72,7 +72,7 @@ impl ReleaseReason {
 /// Why a run is stopped from outside: it ends at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody asked for it.
+    /// A person has cancelled the session.
     Cancelled,
     /// The session's deadline has passed.
     Deadline,
@@ -87,12 +87,12 @@ impl From<Stop> for StopReason {
     }
 }
 
-/// Longer than any call to the store takes, its own retries included.
+/// Longer than any call to the store, its retries included.
 pub const STORE_BOUND: Duration = Duration::from_secs(60);
-/// Beyond a step's own bound before it is taken for stuck.
+/// How long a step may exceed its own bound before the run counts as stuck.
 const STEP_MARGIN: Duration = Duration::from_secs(10);
 
-/// What a run is doing now: the instant by which each step has to be done.
+/// The steps that a run performs now, each with the instant by which it has to be done.
 #[derive(Debug, Default)]
 struct Steps {
     next: u64,
@@ -106,29 +106,29 @@ pub struct Control {
     lost: CancellationToken,
     drain: CancellationToken,
     renewed: Arc<Mutex<Instant>>,
-    patience: Duration,
+    renewal_timeout: Duration,
     steps: Arc<Mutex<Steps>>,
     progressed: Arc<AtomicBool>,
-    inherited: Arc<AtomicBool>,
+    resumed_after_death: Arc<AtomicBool>,
 }
 
 impl Control {
-    /// A run whose lease was asked for at `asked_at`. Nothing begins when it was not renewed for `patience`; `drain` is
-    /// the process's own token.
-    pub fn new(asked_at: Instant, patience: Duration, drain: CancellationToken) -> Self {
+    /// The control of a run whose lease was requested at `asked_at`. After `renewal_timeout` without a renewal, the run
+    /// begins no call. `drain` is the process's own token.
+    pub fn new(asked_at: Instant, renewal_timeout: Duration, drain: CancellationToken) -> Self {
         Self {
             stop: Arc::new(watch::Sender::new(None)),
             lost: CancellationToken::new(),
             drain,
             renewed: Arc::new(Mutex::new(asked_at)),
-            patience,
+            renewal_timeout,
             steps: Arc::default(),
             progressed: Arc::default(),
-            inherited: Arc::default(),
+            resumed_after_death: Arc::default(),
         }
     }
 
-    /// Performs one step of the run. While it takes longer than its bound and a margin, the lease is not renewed.
+    /// Performs one step of the run. When the step exceeds its bound and a margin, the lease is not renewed any more.
     pub async fn within<T>(&self, bound: Duration, step: impl Future<Output = T>) -> T {
         let number = {
             let mut steps = self.steps();
@@ -137,12 +137,12 @@ impl Control {
             steps.open.insert(number, Instant::now() + bound + STEP_MARGIN);
             number
         };
-        // Taken out however the future ends.
+        // Removes the step however the future ends.
         let _open = OpenStep { control: self, number };
         step.await
     }
 
-    /// How long the run has been stuck in a step that outlived its own bound.
+    /// How long the run has been stuck in a step that exceeds its own bound.
     pub fn stuck_for(&self) -> Option<Duration> {
         let earliest = self.steps().open.values().min().copied()?;
         Instant::now().checked_duration_since(earliest).filter(|late| !late.is_zero())
@@ -158,21 +158,21 @@ impl Control {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// An owner before this one died at the present checkpoint.
-    pub fn inherited(&self) {
-        self.inherited.store(true, Ordering::Relaxed);
+    /// An earlier owner of the session died at the present checkpoint.
+    pub fn resumed_after_death(&self) {
+        self.resumed_after_death.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one more death would be one more at the same checkpoint.
+    /// Whether a crash now would be a further death at the same checkpoint.
     pub fn is_at_risk(&self) -> bool {
-        self.inherited.load(Ordering::Relaxed) && !self.has_progressed()
+        self.resumed_after_death.load(Ordering::Relaxed) && !self.has_progressed()
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the run to stop; the first reason stays.
+    /// Asks the run to stop. Later reasons are ignored.
     pub fn stop(&self, why: Stop) {
         self.stop.send_if_modified(|stop| {
             let first = stop.is_none();
@@ -181,12 +181,12 @@ impl Control {
         });
     }
 
-    /// What the run was asked to stop for.
+    /// Why the run was asked to stop.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop.borrow().map(StopReason::from)
     }
 
-    /// Returns when the run is asked to stop. Cancel safe.
+    /// Waits until the run is asked to stop. Cancel safe.
     pub async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
         // The sender lives in `self`, so waiting cannot fail.
@@ -195,23 +195,23 @@ impl Control {
         }
     }
 
-    /// The lease is gone: the run ends at its next await and writes nothing more.
+    /// The lease is lost: the run ends at its next await and writes nothing more.
     pub fn lose(&self) {
         self.lost.cancel();
     }
 
-    /// Returns when the lease is gone. Cancel safe.
+    /// Waits until the lease is lost. Cancel safe.
     pub async fn lost(&self) {
         self.lost.cancelled().await;
     }
 
-    /// The lease was good at `asked_at`, the instant before the renewal was sent.
+    /// The lease was renewed by a statement that was sent at `asked_at`.
     pub fn renewed(&self, asked_at: Instant) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         *renewed = (*renewed).max(asked_at);
     }
 
-    /// Whether a model or tool call may begin now. Asked immediately before each one.
+    /// Checks that a model or tool call may begin now.
     ///
     /// # Errors
     /// When the lease is lost, the worker drains, or the lease was not renewed for too long.
@@ -222,8 +222,8 @@ impl Control {
         self.owned()
     }
 
-    /// Whether the lease is still good: what is left to ask about a call that is written down as started. A drain
-    /// lets it be sent, or the next worker would have to take it for lost.
+    /// Checks that the lease is still good, for a call that is recorded as started. A drain does not stop such a call:
+    /// the next worker would have to count it as lost.
     ///
     /// # Errors
     /// When the lease is lost or was not renewed for too long.
@@ -232,7 +232,7 @@ impl Control {
             return Err(Interrupted::LeaseLost);
         }
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        if renewed.elapsed() >= self.patience {
+        if renewed.elapsed() >= self.renewal_timeout {
             let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
             return Err(Interrupted::Release(ReleaseReason::StoreUnavailable(error)));
         }

@@ -1,4 +1,4 @@
-//! A session that this worker owns: from its claim to the answer to the message that brought it.
+//! The holder of a leased session: runs it from its claim to its end or release, and acknowledges its message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,59 +9,70 @@ use super::control::{Control, Interrupted, ReleaseReason, Stop};
 use super::execution::interrupted;
 use super::instruments;
 use super::recovery::reconcile;
-use super::registry::Run;
+use super::registry::RunHandle;
 use super::session::{LeasedSession, end_early};
-use crate::engine::delivery::dispatch::{Answer, Dispatcher, Intake, answer_with, jittered};
-use crate::engine::delivery::redelivery::Cause;
-use crate::engine::ports::{Claimed, Delivery, Feed, Recovered, Sessions, StoreError};
+use crate::engine::delivery::acknowledgement::{Acknowledgement, jittered};
+use crate::engine::delivery::dispatch::Dispatcher;
+use crate::engine::delivery::redelivery::{Redelivery, ReleaseCause};
+use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError};
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
 
-/// A run whose lease is lost ends at its next await. After this time it is taken for stuck and dropped.
+/// A run whose lease is lost ends at its next await. After this time it counts as stuck and is dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
-/// Until a session whose commits were lost is claimed again.
+/// Until a session whose commits the store has lost is claimed again.
 const BEHIND_DELAY: Duration = Duration::from_secs(1);
+/// Until a session is claimed again after the store was unavailable.
+const STORE_DELAY: Duration = Duration::from_secs(2);
+/// Until a session that this version cannot run is claimed again.
+const INCOMPATIBLE_DELAY: Duration = Duration::from_secs(30);
 
-impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
-    /// Runs a claimed session and answers its latest delivery, which may not be the one that brought it.
-    pub(crate) async fn run(&self, (claimed, asked_at): (Claimed, Instant), delivery: &Arc<D>) -> Answer {
+impl<W: World> Dispatcher<W> {
+    /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
+    pub(crate) async fn run(
+        &self,
+        claimed: Claimed,
+        asked_at: Instant,
+        delivery: &Arc<W::Delivery>,
+    ) -> Acknowledgement {
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
-        // The store's answer may have been on its way for longer than the lease lasts.
-        let control = Control::new(asked_at, self.settings.lease.mul_f64(2.0 / 3.0), self.drain.clone());
+        // The store's answer may have taken longer to arrive than the lease lasts.
+        let control = Control::new(asked_at, self.settings.lease.mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
         if claimed.attempts > 0 {
-            control.inherited();
+            control.resumed_after_death();
         }
-        let entered = self.running.insert(Run { lease, control: control.clone(), delivery: Arc::clone(delivery) });
-        let ended = self.drive(&claimed, &control).await;
-        let latest = entered.leave().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
+        let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
+        let registered = self.runs.insert(handle);
+        let ended = self.run_to_end(&claimed, &control).await;
+        let latest = registered.remove().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
         if control.has_progressed() {
-            self.hesitation.worked(session);
+            self.backoff.progressed(session);
         }
         if !matches!(&ended, Err(Interrupted::Release(reason)) if cause(reason).is_some()) {
-            self.hesitation.forget(session);
+            self.backoff.forget(session);
         }
-        let answer = match ended {
+        let acknowledgement = match ended {
             Ok(()) => {
                 instruments::ended(&claimed, self.settings.session_timeout, asked_at.elapsed());
-                // The slot is free for the next alert: what is owed to the world is not its business.
+                // The slot is free for the next alert: the settlement does not occupy it.
                 self.settler.take(session, &latest)
             }
             Err(Interrupted::LeaseLost) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
                 tracing::warn!(session_id = %session, epoch = lease.epoch, "lease lost");
-                Answer::Nothing
+                Acknowledgement::Skip
             }
-            // The lease has to run out: a release would be no attempt, and the same call would be paid for ever.
-            Err(Interrupted::Panicked) => Answer::Nak(jittered(self.settings.lease)),
-            Err(Interrupted::Release(reason)) => self.release((&claimed, &control), &reason, &latest).await,
+            // The lease has to expire: after a release the same call would be made and paid for again and again.
+            Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.settings.lease)),
+            Err(Interrupted::Release(reason)) => self.release(&claimed, &control, &reason, &latest).await,
         };
-        answer_with(session, &*latest, answer).await;
-        Answer::Nothing
+        acknowledgement.send(session, &*latest).await;
+        Acknowledgement::Skip
     }
 
-    async fn drive(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
+    async fn run_to_end(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
-        let compared = reconcile(&*self.sessions, &*self.ports.feed, lease.session_id, Some(lease));
+        let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
         if let Some(Recovered::Ended) = compared.await.map_err(interrupted)? {
             return Ok(());
         }
@@ -82,10 +93,10 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
             std::future::pending::<()>().await;
         };
         let drained = async {
-            self.drain.cancelled().await;
+            self.shutdown.drain.cancelled().await;
             tokio::select! {
                 () = tokio::time::sleep(self.settings.drain_timeout) => {} // the drain timeout itself
-                () = self.hurry.cancelled() => {}
+                () = self.shutdown.abort.cancelled() => {}
             }
         };
         let stuck = async {
@@ -101,88 +112,92 @@ impl<W: World, S: Sessions, I: Intake, D: Delivery> Dispatcher<W, S, I, D> {
         }
     }
 
-    /// The store first: whoever gets the message next must find the session free.
+    /// Releases the session in the store before its message: the next worker must find the session free.
     async fn release(
         &self,
-        (claimed, control): (&Claimed, &Control),
+        claimed: &Claimed,
+        control: &Control,
         reason: &ReleaseReason,
-        delivery: &Arc<D>,
-    ) -> Answer {
-        let (session_id, progressed) = (claimed.lease.session_id, control.has_progressed());
-        let returned = cause(reason).map(|cause| self.hesitation.returned(session_id, progressed, cause));
-        let counts = returned.is_some_and(|returned| returned.counts);
+        delivery: &Arc<W::Delivery>,
+    ) -> Acknowledgement {
+        let session_id = claimed.lease.session_id;
+        let redelivery = cause(reason).map(|cause| self.backoff.released(session_id, cause));
+        let counts = redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt);
         if counts {
             metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
-            let before = if progressed { 0 } else { claimed.attempts };
-            if before.saturating_add(1) >= self.settings.attempts && self.give_up(claimed, reason).await {
+            let before = if control.has_progressed() { 0 } else { claimed.attempts };
+            if before.saturating_add(1) >= self.settings.attempts && self.give_up_session(claimed, reason).await {
                 return self.settler.take(session_id, delivery);
             }
         }
         let released = match counts {
-            true => self.sessions.release_counted(claimed.lease).await,
-            false => self.sessions.release(claimed.lease).await,
+            true => self.ports.sessions.release_counted(claimed.lease).await,
+            false => self.ports.sessions.release(claimed.lease).await,
         };
         match released {
             Ok(()) => {
                 metrics::counter!("tarsy_sessions_released_total", "reason" => reason.as_str()).increment(1);
                 tracing::info!(%session_id, counts, "session released: {reason}");
+                Acknowledgement::Nak(redelivery_delay(reason, redelivery))
             }
             // Another worker has the message, too.
             Err(error @ StoreError::LeaseLost { .. }) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
-                tracing::warn!(%session_id, "not released: {error}");
-                return Answer::Nothing;
+                tracing::warn!(%session_id, "session not released: {error}");
+                Acknowledgement::Skip
             }
-            // The end was committed, only the answer to it was lost.
-            Err(StoreError::Ended) => return self.settler.take(session_id, delivery),
-            Err(StoreError::Behind(error)) => {
-                tracing::warn!(%session_id, error, "session not released: its row is gone");
-                return Answer::Nak(jittered(BEHIND_DELAY));
+            // The end was committed, only the reply to it was lost.
+            Err(StoreError::Ended) => self.settler.take(session_id, delivery),
+            Err(error @ StoreError::Behind(_)) => {
+                tracing::warn!(%session_id, "session not released: {error}");
+                Acknowledgement::Nak(jittered(BEHIND_DELAY))
             }
             Err(error @ (StoreError::Conflict(_) | StoreError::Refused(_) | StoreError::Unavailable(_))) => {
-                tracing::warn!(%session_id, "session was to be released ({reason}), its lease has to run out: {error}");
-                return Answer::Nak(jittered(self.settings.lease));
+                tracing::warn!(%session_id, %reason, "session not released, its lease has to expire: {error}");
+                Acknowledgement::Nak(jittered(self.settings.lease))
             }
-        }
-        match (reason, returned) {
-            (_, Some(returned)) => Answer::Nak(jittered(returned.delay)),
-            (ReleaseReason::Drain, None) => Answer::Nak(Duration::ZERO),
-            (ReleaseReason::StoreBehind(_), None) => Answer::Nak(jittered(BEHIND_DELAY)),
-            (ReleaseReason::StoreUnavailable(_), None) => Answer::Nak(jittered(Duration::from_secs(2))),
-            (
-                ReleaseReason::Incompatible(_)
-                | ReleaseReason::ModelUnavailable(_)
-                | ReleaseReason::ModelBroke(_)
-                | ReleaseReason::Refused(_),
-                None,
-            ) => Answer::Nak(jittered(Duration::from_secs(30))),
         }
     }
 
-    /// Ends a session that has used up its attempts without a death; whether that is committed.
-    async fn give_up(&self, claimed: &Claimed, reason: &ReleaseReason) -> bool {
+    /// Ends a session that has used up its attempts without a death. Returns whether the end is committed.
+    async fn give_up_session(&self, claimed: &Claimed, reason: &ReleaseReason) -> bool {
         let session_id = claimed.lease.session_id;
         let end = EarlyEnd::GivenUp(format!("given up: {reason}, again and again"));
         match end_early(&self.ports, claimed.lease, end).await {
             Ok(()) => {
-                tracing::warn!(%session_id, "session is given up: {reason}");
-                self.hesitation.forget(session_id);
+                tracing::warn!(%session_id, "session given up: {reason}");
+                self.backoff.forget(session_id);
                 true
             }
             Err(error) => {
-                tracing::warn!(%session_id, "session could not be given up: {error}");
+                tracing::warn!(%session_id, "session not given up: {error}");
                 false
             }
         }
     }
 }
 
-/// Whether a session came back for what it may have done itself, or because the LLM service is unavailable.
-fn cause(reason: &ReleaseReason) -> Option<Cause> {
+fn redelivery_delay(reason: &ReleaseReason, redelivery: Option<Redelivery>) -> Duration {
+    if let Some(Redelivery { delay, .. }) = redelivery {
+        return jittered(delay);
+    }
     match reason {
-        ReleaseReason::ModelUnavailable(_) => Some(Cause::Unavailable),
-        ReleaseReason::ModelBroke(_) => Some(Cause::Broke),
-        ReleaseReason::Refused(_) => Some(Cause::Refused),
+        ReleaseReason::Drain => Duration::ZERO,
+        ReleaseReason::StoreBehind(_) => jittered(BEHIND_DELAY),
+        ReleaseReason::StoreUnavailable(_) => jittered(STORE_DELAY),
+        ReleaseReason::Incompatible(_)
+        | ReleaseReason::ModelUnavailable(_)
+        | ReleaseReason::ModelBroke(_)
+        | ReleaseReason::Refused(_) => jittered(INCOMPATIBLE_DELAY),
+    }
+}
+
+/// The fault behind a release, if it delays the redelivery more each time.
+fn cause(reason: &ReleaseReason) -> Option<ReleaseCause> {
+    match reason {
+        ReleaseReason::ModelUnavailable(_) => Some(ReleaseCause::ModelUnavailable),
+        ReleaseReason::ModelBroke(_) => Some(ReleaseCause::ModelBroke),
+        ReleaseReason::Refused(_) => Some(ReleaseCause::StoreRefused),
         ReleaseReason::Drain
         | ReleaseReason::StoreUnavailable(_)
         | ReleaseReason::StoreBehind(_)

@@ -1,4 +1,4 @@
-//! The sessions that this process runs, each with its lease, its reins and its present delivery.
+//! `Runs`, the sessions that this process runs, each with its lease, its control handle and its latest delivery.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,72 +11,70 @@ use super::control::Control;
 use crate::engine::ports::Lease;
 use crate::investigation::ids::SessionId;
 
-/// Between two looks at whether an alert can be read alone.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// Between two checks whether isolation is possible.
+const ISOLATION_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shared by the dispatcher, the runs and the renewal.
+/// The registry of the sessions that run in this process.
 #[derive(Debug)]
-pub struct Running<D> {
-    runs: Mutex<BTreeMap<SessionId, Run<D>>>,
-    entered: Notify,
-    turns: RwLock<()>,
+pub struct Runs<D> {
+    runs: Mutex<BTreeMap<SessionId, RunHandle<D>>>,
+    added: Notify,
+    isolation: RwLock<()>,
 }
 
-/// One session of this process.
+/// One session that runs in this process.
 #[derive(Debug)]
-pub struct Run<D> {
-    /// The right to write.
+pub struct RunHandle<D> {
     pub lease: Lease,
-    /// The reins.
     pub control: Control,
-    /// The message that has to be answered in the end: the latest one of the session.
+    /// The session's latest message: the one that is acknowledged in the end.
     pub delivery: Arc<D>,
 }
 
-/// A run that is in the list.
+/// A run in the registry. Dropped, it is removed.
 #[derive(Debug)]
-pub struct Entered<'r, D> {
-    running: &'r Running<D>,
+pub struct Registered<'r, D> {
+    runs: &'r Runs<D>,
     lease: Lease,
 }
 
-impl<D> Entered<'_, D> {
-    /// Takes the run out, with its latest delivery.
-    pub fn leave(self) -> Option<Run<D>> {
-        self.running.remove(self.lease)
+impl<D> Registered<'_, D> {
+    /// Removes the run and returns it with its latest delivery.
+    pub fn remove(self) -> Option<RunHandle<D>> {
+        self.runs.remove(self.lease)
     }
 }
 
-impl<D> Drop for Entered<'_, D> {
+impl<D> Drop for Registered<'_, D> {
     fn drop(&mut self) {
-        self.running.remove(self.lease);
+        self.runs.remove(self.lease);
     }
 }
 
-impl<D> Clone for Run<D> {
+impl<D> Clone for RunHandle<D> {
     fn clone(&self) -> Self {
         Self { lease: self.lease, control: self.control.clone(), delivery: Arc::clone(&self.delivery) }
     }
 }
 
-impl<D> Default for Running<D> {
+impl<D> Default for Runs<D> {
     fn default() -> Self {
-        Self { runs: Mutex::new(BTreeMap::new()), entered: Notify::new(), turns: RwLock::new(()) }
+        Self { runs: Mutex::default(), added: Notify::new(), isolation: RwLock::new(()) }
     }
 }
 
-impl<D> Running<D> {
-    /// Adds a run; it is taken out when the guard is dropped, however its task ends.
-    pub fn insert(&self, run: Run<D>) -> Entered<'_, D> {
+impl<D> Runs<D> {
+    /// Adds a run until the guard is dropped, however its task ends.
+    pub fn insert(&self, run: RunHandle<D>) -> Registered<'_, D> {
         let lease = run.lease;
         self.lock().insert(lease.session_id, run);
-        self.entered.notify_one();
+        self.added.notify_one();
         self.gauge();
-        Entered { running: self, lease }
+        Registered { runs: self, lease }
     }
 
-    /// Only the run of this very lease: a later one of the session may have taken its place.
-    fn remove(&self, lease: Lease) -> Option<Run<D>> {
+    /// Removes the run of this very lease: a later run of the session may have taken its place.
+    fn remove(&self, lease: Lease) -> Option<RunHandle<D>> {
         let run = match self.lock().entry(lease.session_id) {
             Entry::Occupied(entry) if entry.get().lease == lease => Some(entry.remove()),
             Entry::Occupied(_) | Entry::Vacant(_) => None,
@@ -85,45 +83,45 @@ impl<D> Running<D> {
         run
     }
 
-    /// Whether the session runs here. If so, this delivery of it becomes its delivery.
+    /// Whether the session runs here. If so, its run acknowledges this delivery instead of the earlier one.
     pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
         let mut runs = self.lock();
         let run = runs.get_mut(&session);
         run.map(|run| run.delivery = Arc::clone(delivery)).is_some()
     }
 
-    /// All runs, in order of their sessions.
-    pub fn all(&self) -> Vec<Run<D>> {
+    /// All runs, in the order of their sessions' ids.
+    pub fn all(&self) -> Vec<RunHandle<D>> {
         self.lock().values().cloned().collect()
     }
 
-    /// The run of a session, if it runs here.
-    pub fn get(&self, session: SessionId) -> Option<Run<D>> {
+    /// The run of a session that runs here.
+    pub fn get(&self, session: SessionId) -> Option<RunHandle<D>> {
         self.lock().get(&session).cloned()
     }
 
-    /// Returns when a run was added since the last call returned. One task may wait. Cancel safe.
-    pub async fn entered(&self) {
-        self.entered.notified().await;
+    /// Waits until a run was added since the last call returned. One task may wait. Cancel safe.
+    pub async fn added(&self) {
+        self.added.notified().await;
     }
 
-    /// Held while an alert is read or a session is claimed. Cancel safe.
-    pub async fn beside_others(&self) -> RwLockReadGuard<'_, ()> {
-        self.turns.read().await
+    /// Held while the worker prepares an alert or claims a session, beside others that do so. Cancel safe.
+    pub async fn shared(&self) -> RwLockReadGuard<'_, ()> {
+        self.isolation.read().await
     }
 
-    /// Returns when a death of this process would be counted for nobody twice: nothing is read or claimed, and every
-    /// run has written something since its last owner died. Nothing of that begins while the guard is held. Cancel
-    /// safe.
-    pub async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+    /// Waits until a crash of this process could not exhaust the attempts of any session: no alert is being prepared, no
+    /// claim is in flight, and every run has written a checkpoint since it was resumed after a death. While the guard is
+    /// held, none of these starts. Cancel safe.
+    pub async fn exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         loop {
-            // Not in the queue of the lock, where a slow reading would hold up all that comes behind it.
-            if let Ok(alone) = self.turns.try_write()
+            // Not in the lock's queue, where a slow preparation would block everything behind this call.
+            if let Ok(guard) = self.isolation.try_write()
                 && !self.all().iter().any(|run| run.control.is_at_risk())
             {
-                return alone;
+                return guard;
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of looks
+            tokio::time::sleep(ISOLATION_INTERVAL).await; // pacing of checks
         }
     }
 
@@ -132,7 +130,7 @@ impl<D> Running<D> {
         metrics::gauge!("tarsy_sessions_running").set(f64::from(count));
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Run<D>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, RunHandle<D>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
-//! Cancel requests: heard while they are made, and read again wherever one could have been missed.
+//! `CancelListener`, which passes requests to cancel sessions on to their runs.
 //!
-//! The stream of requests keeps the last one of every session. So a request for a session that is still queued is
-//! found when it is opened, and one that came while the broker was unavailable is found at the next renewal. Nothing here
-//! holds up a run.
+//! The listener receives requests while they are made, and looks them up wherever it could have missed one: the stream
+//! keeps the last request of every session. So a request for a session that is still queued is found when the session is
+//! opened, and one that was made while the broker was unavailable is found at the next renewal. The listener delays no
+//! run.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,108 +15,118 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::ports::{Request, Requests, Sessions};
+use super::shared::Shared;
+use crate::engine::ports::{CancelNotice, CancelRequests, Sessions};
 use crate::engine::run::control::Stop;
-use crate::engine::run::registry::{Run, Running};
+use crate::engine::run::registry::RunHandle;
+use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
 
-/// Requests that are read at the same time.
-const AT_ONCE: usize = 8;
+/// Requests that are looked up at the same time.
+const MAX_CONCURRENT: usize = 8;
 /// For one answer of the store or the broker.
-const BOUND: Duration = Duration::from_secs(5);
-/// Requests that wait to be written into the store; the runs have heard of them already.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Requests that wait to be written into the store. Their runs are stopped already.
 const MAX_WAITING: usize = 64;
 
-/// Hears and reads requests until `end` is cancelled. Every third of the lease those of all runs are read again.
-pub async fn hear_requests<R: Requests, S: Sessions, D: Send + Sync + 'static>(
-    requests: Arc<R>,
-    sessions: Arc<S>,
-    running: Arc<Running<D>>,
-    (lease, end): (Duration, CancellationToken),
-) {
-    let (heard, waiting) = mpsc::channel(MAX_WAITING);
-    let ears = Ears { requests: &*requests, running: &running, missed: Notify::new(), heard };
-    tokio::select! {
-        never = ears.listen() => match never {},
-        never = ears.read(lease / 3) => match never {},
-        () = persist(&*sessions, waiting) => {}
-        () = end.cancelled() => {}
+/// Stops the runs whose cancellation is requested. Every third of the lease, it looks up the requests for all runs.
+#[derive(Debug)]
+pub struct CancelListener<W: World>(Arc<Shared<W>>);
+
+impl<W: World> CancelListener<W> {
+    pub fn new(shared: &Arc<Shared<W>>) -> Self {
+        Self(Arc::clone(shared))
+    }
+
+    /// Listens until `end` is cancelled.
+    pub async fn run(self, end: CancellationToken) {
+        let (accepted, unwritten) = mpsc::channel(MAX_WAITING);
+        let listening = Listening { shared: &self.0, missed: Notify::new(), accepted };
+        tokio::select! {
+            never = listening.receive() => match never {},
+            never = listening.look_up() => match never {},
+            () = persist(&*self.0.ports.sessions, unwritten) => {}
+            () = end.cancelled() => {}
+        }
     }
 }
 
-struct Ears<'a, R, D> {
-    requests: &'a R,
-    running: &'a Running<D>,
+struct Listening<'a, W: World> {
+    shared: &'a Shared<W>,
     missed: Notify,
-    heard: mpsc::Sender<SessionId>,
+    accepted: mpsc::Sender<SessionId>,
 }
 
-impl<R: Requests, D> Ears<'_, R, D> {
-    async fn listen(&self) -> Infallible {
+impl<W: World> Listening<'_, W> {
+    async fn receive(&self) -> Infallible {
         loop {
-            match self.requests.next().await {
-                Request::Cancel(session) => {
-                    if let Some(run) = self.running.get(session) {
+            match self.shared.ports.cancel_requests.next().await {
+                CancelNotice::Requested(session) => {
+                    if let Some(run) = self.shared.runs.get(session) {
                         self.cancel(&run);
                     }
                 }
-                Request::Missed => self.missed.notify_one(),
+                CancelNotice::Missed => self.missed.notify_one(),
             }
         }
     }
 
-    async fn read(&self, period: Duration) -> Infallible {
-        let mut ticks = tokio::time::interval(period);
+    /// Looks up the requests for new runs, and those for all runs after a gap and every third of the lease.
+    async fn look_up(&self) -> Infallible {
+        let mut ticks = tokio::time::interval(self.shared.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut known = BTreeSet::new();
         loop {
-            let again = tokio::select! {
-                () = self.running.entered() => false,
+            let all = tokio::select! {
+                () = self.shared.runs.added() => false,
                 () = self.missed.notified() => true,
                 _ = ticks.tick() => true,
             };
-            let runs = self.running.all();
+            let runs = self.shared.runs.all();
             let now: BTreeSet<_> = runs.iter().map(|run| (run.lease.session_id, run.lease.epoch)).collect();
-            let unread = runs.into_iter().filter(|run| {
-                (again || !known.contains(&(run.lease.session_id, run.lease.epoch)))
+            let unchecked = runs.into_iter().filter(|run| {
+                (all || !known.contains(&(run.lease.session_id, run.lease.epoch)))
                     && run.control.stop_reason().is_none()
             });
-            stream::iter(unread).for_each_concurrent(AT_ONCE, |run| async move { self.read_one(&run).await }).await;
+            let checks = stream::iter(unchecked);
+            checks.for_each_concurrent(MAX_CONCURRENT, |run| async move { self.check(&run).await }).await;
             known = now;
         }
     }
 
-    async fn read_one(&self, run: &Run<D>) {
+    async fn check(&self, run: &RunHandle<W::Delivery>) {
         let session_id = run.lease.session_id;
-        match tokio::time::timeout(BOUND, self.requests.cancel_requested(session_id)).await {
+        let request = self.shared.ports.cancel_requests.cancel_requested(session_id);
+        match tokio::time::timeout(ANSWER_TIMEOUT, request).await {
             Ok(Ok(true)) => self.cancel(run),
             Ok(Ok(false)) => {}
-            Ok(Err(error)) => tracing::debug!(%session_id, "requests are read later: {error}"),
-            Err(_) => tracing::debug!(%session_id, "requests are read later: no answer"),
+            Ok(Err(error)) => tracing::debug!(%session_id, "cancel requests not looked up: {error}"),
+            Err(_) => tracing::debug!(%session_id, "cancel requests not looked up: no answer from the broker"),
         }
     }
 
-    /// The run first: it waits for nobody.
-    fn cancel(&self, run: &Run<D>) {
+    /// Stops the run first: that waits for no service.
+    fn cancel(&self, run: &RunHandle<W::Delivery>) {
         if run.control.stop_reason().is_some() {
             return;
         }
         let session_id = run.lease.session_id;
-        tracing::info!(%session_id, "session is cancelled on request");
+        tracing::info!(%session_id, "session cancelled on request");
         run.control.stop(Stop::Cancelled);
-        if self.heard.try_send(session_id).is_err() {
-            tracing::debug!(%session_id, "the request stays on the stream only");
+        if self.accepted.try_send(session_id).is_err() {
+            tracing::debug!(%session_id, "cancel request not stored: too many wait");
         }
     }
 }
 
-/// Writes requests into the store, so that they outlive this worker and nothing joins the session any more.
-async fn persist<S: Sessions>(sessions: &S, mut waiting: mpsc::Receiver<SessionId>) {
-    while let Some(session_id) = waiting.recv().await {
-        match tokio::time::timeout(BOUND, sessions.cancel(session_id)).await {
+/// Writes requests into the store, so that they outlive this worker and no alert joins the session any more. A request
+/// that is not stored stays on the stream.
+async fn persist<S: Sessions>(sessions: &S, mut unwritten: mpsc::Receiver<SessionId>) {
+    while let Some(session_id) = unwritten.recv().await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, sessions.cancel(session_id)).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(%session_id, "the request stays on the stream only: {error}"),
-            Err(_) => tracing::debug!(%session_id, "the request stays on the stream only: no answer"),
+            Ok(Err(error)) => tracing::debug!(%session_id, "cancel request not stored: {error}"),
+            Err(_) => tracing::debug!(%session_id, "cancel request not stored: no answer from the store"),
         }
     }
 }

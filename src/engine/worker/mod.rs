@@ -1,10 +1,11 @@
-//! The tasks that a worker runs beside its sessions.
+//! The tasks that a worker runs beside its sessions, and what they share with the dispatcher.
 
+pub mod shared;
 pub mod background;
 pub mod renewal;
 pub mod cancel;
 pub mod sweeper;
 pub mod probes;
-pub mod timeline_probe;
 pub mod outage;
+pub mod timeline_probe;
 pub mod presence;

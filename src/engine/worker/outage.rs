@@ -1,79 +1,95 @@
-//! When the store was unavailable last, as this worker saw it: a lease that ran out then says nothing about its owner.
+//! `Outages`, the record of when this worker saw the store unavailable. A lease that expired in an outage is no evidence
+//! that its owner has died.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What was seen of the store: by the probe, and by the renewals. Renewals can fail while the probe is answered: one
-/// table may be locked.
+/// What the probe and the renewals saw of the store. Renewals can fail while the probe succeeds: one table may be locked.
 #[derive(Debug, Default)]
 pub struct Outages {
-    probes: Mutex<Seen>,
-    renewals: Mutex<Seen>,
+    probes: Mutex<History>,
+    renewals: Mutex<History>,
+}
+
+/// Whether the store answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreCheck {
+    Passed,
+    Failed,
+}
+
+impl StoreCheck {
+    pub(super) fn of<T, E>(answer: &Result<T, E>) -> Self {
+        if answer.is_ok() { Self::Passed } else { Self::Failed }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct History {
     /// The last time that the store answered.
     up_at: Option<Instant>,
-    last: Option<Outage>,
+    last_outage: Option<Outage>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Outage {
-    /// The store still answered: nobody knows when it began more exactly.
+    /// The store's last answer before the outage: its beginning is not known more exactly.
     after: Instant,
     until: Option<Instant>,
 }
 
-impl Seen {
-    /// The store was asked now.
-    fn look(&mut self, answers: bool) {
+impl History {
+    fn record(&mut self, check: StoreCheck) {
         let now = Instant::now();
-        match (answers, self.up_at, self.last) {
-            (true, _, Some(Outage { after, until: None })) => {
-                self.last = Some(Outage { after, until: Some(now) });
+        match (check, self.up_at, self.last_outage) {
+            (StoreCheck::Passed, _, Some(Outage { after, until: None })) => {
+                self.last_outage = Some(Outage { after, until: Some(now) });
             }
-            (false, Some(up_at), None | Some(Outage { until: Some(_), .. })) => {
-                self.last = Some(Outage { after: up_at, until: None });
+            (StoreCheck::Failed, Some(up_at), None | Some(Outage { until: Some(_), .. })) => {
+                self.last_outage = Some(Outage { after: up_at, until: None });
             }
-            // Nothing new, or never seen answering: a worker that has just started knows nothing of the past.
-            (true | false, _, _) => {}
+            // Nothing changes, or the store has never answered: a worker that has just started knows nothing of the past.
+            (StoreCheck::Passed | StoreCheck::Failed, _, _) => {}
         }
-        if answers {
+        if check == StoreCheck::Passed {
             self.up_at = Some(now);
         }
     }
 
-    fn excuse(&self, lease: Duration) -> Duration {
-        let Some(outage) = self.last else { return Duration::ZERO };
+    fn grace(&self, lease: Duration) -> Duration {
+        let Some(outage) = self.last_outage else { return Duration::ZERO };
         let over_for = outage.until.map_or(Duration::ZERO, |until| until.elapsed());
         if over_for < lease.saturating_mul(2) { outage.after.elapsed() } else { Duration::ZERO }
     }
 }
 
 impl Outages {
-    /// The probe has asked the store now.
-    pub(super) fn look(&self, answers: bool) {
-        self.probes.lock().unwrap_or_else(PoisonError::into_inner).look(answers);
+    /// The probe has just asked the store.
+    pub(super) fn probed(&self, check: StoreCheck) {
+        lock(&self.probes).record(check);
     }
 
-    /// A renewal has succeeded or failed now. Without a lease to renew none can have failed.
-    pub(super) fn renewed(&self, succeeded: bool) {
-        self.renewals.lock().unwrap_or_else(PoisonError::into_inner).look(succeeded);
+    /// Leases have just been renewed, or not.
+    pub(super) fn renewed(&self, check: StoreCheck) {
+        lock(&self.renewals).record(check);
     }
 
-    /// A lease that ran out less than this ago did so while nobody could renew it. Zero when there was no outage, or
-    /// when it was over for longer than the owners of leases need to renew them or to die of something else.
-    pub(crate) fn excuse(&self, lease: Duration) -> Duration {
-        let of = |seen: &Mutex<Seen>| seen.lock().unwrap_or_else(PoisonError::into_inner).excuse(lease);
-        of(&self.probes).max(of(&self.renewals))
+    /// A lease that expired less than this ago could not be renewed by its owner. Zero without an outage, and when the
+    /// outage ended longer ago than owners need to renew their leases or to die for another reason.
+    pub(crate) fn grace(&self, lease: Duration) -> Duration {
+        lock(&self.probes).grace(lease).max(lock(&self.renewals).grace(lease))
     }
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::StoreCheck::{Failed, Passed};
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -83,61 +99,61 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_outage_excuses_leases_since_the_store_last_answered_until_two_leases_after_it() {
+    async fn an_outage_excuses_leases_from_the_last_answer_until_two_leases_after_it() {
         let outages = Outages::default();
-        outages.look(true);
+        outages.probed(Passed);
         pass(2).await;
-        assert_eq!(outages.excuse(LEASE), Duration::ZERO, "nothing was unavailable");
-        outages.look(false);
+        assert_eq!(outages.grace(LEASE), Duration::ZERO, "nothing was unavailable");
+        outages.probed(Failed);
         pass(58).await;
-        outages.look(false);
-        assert_eq!(outages.excuse(LEASE), Duration::from_secs(60));
-        outages.look(true);
+        outages.probed(Failed);
+        assert_eq!(outages.grace(LEASE), Duration::from_secs(60));
+        outages.probed(Passed);
         pass(59).await;
-        outages.look(true);
-        assert_eq!(outages.excuse(LEASE), Duration::from_secs(119));
+        outages.probed(Passed);
+        assert_eq!(outages.grace(LEASE), Duration::from_secs(119));
         pass(1).await;
-        assert_eq!(outages.excuse(LEASE), Duration::ZERO, "whoever dies now dies of something else");
+        assert_eq!(outages.grace(LEASE), Duration::ZERO, "a worker that dies now dies for another reason");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_never_reached_the_store_excuses_nothing() {
         let outages = Outages::default();
-        outages.look(false);
+        outages.probed(Failed);
         pass(10).await;
-        outages.look(true);
-        assert_eq!(outages.excuse(LEASE), Duration::ZERO, "a crash loop must not hide the deaths that it is made of");
+        outages.probed(Passed);
+        assert_eq!(outages.grace(LEASE), Duration::ZERO, "a crash loop must not hide its deaths");
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_outage_counts_from_its_own_beginning() {
         let outages = Outages::default();
-        outages.look(true);
-        outages.look(false);
+        outages.probed(Passed);
+        outages.probed(Failed);
         pass(10).await;
-        outages.look(true);
+        outages.probed(Passed);
         pass(5).await;
-        outages.look(true);
-        outages.look(false);
+        outages.probed(Passed);
+        outages.probed(Failed);
         pass(3).await;
-        assert_eq!(outages.excuse(LEASE), Duration::from_secs(3));
+        assert_eq!(outages.grace(LEASE), Duration::from_secs(3));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn renewals_that_fail_excuse_leases_although_the_probe_is_answered() {
+    async fn renewals_that_fail_excuse_leases_although_the_probe_succeeds() {
         let outages = Outages::default();
         for second in 0..60 {
-            outages.look(true);
+            outages.probed(Passed);
             if second % 10 == 0 {
-                outages.renewed(second < 20);
+                outages.renewed(if second < 20 { Passed } else { Failed });
             }
             pass(1).await;
         }
-        assert_eq!(outages.excuse(LEASE), Duration::from_secs(50), "since the last one that succeeded");
-        outages.renewed(true);
+        assert_eq!(outages.grace(LEASE), Duration::from_secs(50), "since the last one that succeeded");
+        outages.renewed(Passed);
         pass(59).await;
-        assert_eq!(outages.excuse(LEASE), Duration::from_secs(109));
+        assert_eq!(outages.grace(LEASE), Duration::from_secs(109));
         pass(1).await;
-        assert_eq!(outages.excuse(LEASE), Duration::ZERO);
+        assert_eq!(outages.grace(LEASE), Duration::ZERO);
     }
 }

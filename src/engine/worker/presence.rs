@@ -1,4 +1,4 @@
-//! Says every few seconds that this worker is there, and what it does.
+//! `Announcer`, which announces this worker and what it does to watchers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,126 +7,100 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::probes::State;
+use super::shared::Shared;
 use crate::engine::ports::{Presence, WorkerStatus};
-use crate::engine::run::registry::Running;
-use crate::investigation::ids::WorkerId;
+use crate::engine::world::World;
 
-/// Between two announcements while nothing changes.
-const EVERY: Duration = Duration::from_secs(5);
+/// Between two announcements while the state does not change.
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What stays the same of a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The process.
-    pub worker: WorkerId,
-    /// Its name for people.
-    pub name: String,
+/// Announces the worker every five seconds and whenever its state changes.
+#[derive(Debug)]
+pub struct Announcer<W: World> {
+    pub shared: Arc<Shared<W>>,
     /// The program's version.
     pub version: String,
-    /// Investigations that it can own at once.
+    /// Sessions that the worker can own at once.
     pub slots: u32,
+    pub state: watch::Receiver<State>,
 }
 
-/// Announces the worker every five seconds and whenever its state changes, until `end` is cancelled.
-pub async fn announce<P: Presence, D>(
-    presence: Arc<P>,
-    identity: Identity,
-    running: Arc<Running<D>>,
-    (mut state, end): (watch::Receiver<State>, CancellationToken),
-) {
-    let mut ticks = tokio::time::interval(EVERY);
-    loop {
-        let changed = async {
-            if state.changed().await.is_err() {
-                // Whoever knew the state is gone: it stays as it is.
-                std::future::pending::<()>().await;
+impl<W: World> Announcer<W> {
+    /// Announces until `end` is cancelled.
+    pub async fn run(mut self, end: CancellationToken) {
+        let mut ticks = tokio::time::interval(ANNOUNCE_INTERVAL);
+        loop {
+            let changed = async {
+                if self.state.changed().await.is_err() {
+                    // The probes have ended: the state does not change any more.
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                () = end.cancelled() => return,
+                () = changed => ticks.reset(),
+                _ = ticks.tick() => {}
             }
-        };
-        tokio::select! {
-            () = end.cancelled() => return,
-            () = changed => ticks.reset(),
-            _ = ticks.tick() => {}
+            let status = self.status();
+            self.shared.ports.presence.announce(&status);
         }
-        let word = state.borrow_and_update().as_str();
-        presence.announce(&news(&identity, &running, word));
     }
-}
 
-fn news<D>(identity: &Identity, running: &Running<D>, state: &str) -> WorkerStatus {
-    WorkerStatus {
-        worker_id: identity.worker,
-        name: identity.name.clone(),
-        version: identity.version.clone(),
-        slots: identity.slots,
-        sessions: running.all().iter().map(|run| run.lease.session_id).collect(),
-        state: state.to_owned(),
+    fn status(&mut self) -> WorkerStatus {
+        let Shared { settings, runs, .. } = &*self.shared;
+        WorkerStatus {
+            worker_id: settings.worker,
+            name: settings.worker_name.clone(),
+            version: self.version.clone(),
+            slots: self.slots,
+            sessions: runs.all().iter().map(|run| run.lease.session_id).collect(),
+            state: self.state.borrow_and_update().as_str().to_owned(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use tokio::time::Instant;
     use uuid::Uuid;
 
     use super::*;
     use crate::engine::ports::Claim;
-    use crate::engine::run::control::Control;
-    use crate::engine::run::registry::Run;
-    use crate::engine::testing::delivery::{Desk, LEASE, SETTLED, Told, until};
-    use crate::engine::testing::lock;
-
-    #[derive(Debug, Default)]
-    struct Board(Mutex<Vec<(Instant, WorkerStatus)>>);
-
-    impl Presence for Board {
-        fn announce(&self, worker: &WorkerStatus) {
-            lock(&self.0).push((Instant::now(), worker.clone()));
-        }
-    }
+    use crate::engine::testing::delivery::{DeliveryHarness, SETTLED, until};
+    use crate::engine::testing::{FakeDelivery, lock};
+    use crate::investigation::ids::WorkerId;
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_says_every_five_seconds_and_at_every_change_what_it_does() {
-        let desk = Desk::new(vec![], vec![], Claim::Unknown, SETTLED);
-        let running = Arc::clone(&desk.dispatcher.running);
-        let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
-        let delivery = Arc::new(Told::default());
-        let _entered = running.insert(Run { lease: desk.scene.lease(), control, delivery });
-        let board = Arc::new(Board::default());
-        let worker = WorkerId(Uuid::from_u128(1));
-        let (name, version) = ("w1".to_owned(), "0.1.0".to_owned());
-        let identity = Identity { worker, name, version, slots: 4 };
+    async fn a_worker_announces_its_status_every_five_seconds_and_at_every_change() {
+        let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
+        let _run = harness.insert_run(FakeDelivery::default());
+        let announced = Arc::clone(&harness.scene.ports.presence);
         let (state, states) = watch::channel(State::Claiming);
         let (began, end) = (Instant::now(), CancellationToken::new());
-        let task = tokio::spawn(announce(
-            Arc::clone(&board),
-            identity,
-            Arc::clone(&desk.dispatcher.running),
-            (states, end.clone()),
-        ));
-        until(|| lock(&board.0).len() == 2).await;
+        let (shared, version) = (Arc::clone(&harness.shared), "0.1.0".to_owned());
+        let task = tokio::spawn(Announcer { shared, version, slots: 4, state: states }.run(end.clone()));
+        until(|| lock(&announced.0).len() == 2).await;
         tokio::time::advance(Duration::from_millis(1500)).await;
         state.send_replace(State::Paused(vec!["database"]));
-        until(|| lock(&board.0).len() == 3).await;
+        until(|| lock(&announced.0).len() == 3).await;
         state.send_replace(State::Draining);
         drop(state);
-        until(|| lock(&board.0).len() == 5).await;
+        until(|| lock(&announced.0).len() == 5).await;
         end.cancel();
         task.await.unwrap();
 
-        let told = lock(&board.0).clone();
-        let when: Vec<(u64, &str)> =
-            told.iter().map(|(at, news)| ((*at - began).as_secs(), news.state.as_str())).collect();
-        assert_eq!(when, [(0, "claiming"), (5, "claiming"), (6, "paused"), (6, "draining"), (11, "draining")]);
-        let news = WorkerStatus {
+        let announced = lock(&announced.0).clone();
+        let states: Vec<(u64, &str)> =
+            announced.iter().map(|(at, status)| ((*at - began).as_secs(), status.state.as_str())).collect();
+        assert_eq!(states, [(0, "claiming"), (5, "claiming"), (6, "paused"), (6, "draining"), (11, "draining")]);
+        let status = WorkerStatus {
             worker_id: WorkerId(Uuid::from_u128(1)),
             name: "w1".to_owned(),
             version: "0.1.0".to_owned(),
             slots: 4,
-            sessions: vec![desk.scene.session],
+            sessions: vec![harness.scene.session],
             state: "claiming".to_owned(),
         };
-        assert_eq!(told[0].1, news);
+        assert_eq!(announced[0].1, status);
     }
 }

@@ -1,6 +1,7 @@
-//! Whether this worker takes work: not while something that it needs is unavailable, and not while it shuts down.
+//! `Probes`, which decides whether this worker claims alerts: not while a service that it needs is unavailable, and not
+//! while it shuts down.
 //!
-//! A claimed alert would only go back to the queue, and a queue full of returns is slower than one that waits.
+//! A claimed alert would only go back to the queue, and redeliveries slow a queue down more than waiting does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,27 +9,28 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::outage::Outages;
+use super::outage::StoreCheck;
+use super::shared::Shared;
 use crate::engine::ports::{Model, Sessions};
+use crate::engine::world::World;
 
-/// Between two looks.
-const EVERY: Duration = Duration::from_secs(2);
-/// Who does not answer for so long is unavailable.
-const BOUND: Duration = Duration::from_secs(5);
+/// Between two probes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
+/// A service that does not answer within this time is unavailable.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a worker does about new alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It takes them.
     Claiming,
-    /// It takes none: these are unavailable.
+    /// The worker claims nothing: these services are unavailable. Before the first probe there is none.
     Paused(Vec<&'static str>),
-    /// It takes none any more.
+    /// The worker claims nothing any more.
     Draining,
 }
 
 impl State {
-    /// The word for programs.
+    /// The word in the worker's status.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Claiming => "claiming",
@@ -38,151 +40,117 @@ impl State {
     }
 }
 
-/// What a worker needs.
+/// Probes broker, store and LLM service every two seconds.
 #[derive(Debug)]
-pub struct Probes<S, M, B> {
-    /// Alerts and leases.
-    pub sessions: Arc<S>,
-    /// The LLM service.
-    pub model: Arc<M>,
+pub struct Probes<W: World, B> {
+    pub shared: Arc<Shared<W>>,
     /// Whether the connection to the broker stands.
     pub broker: B,
-    /// Hears how the store is.
-    pub outages: Arc<Outages>,
+    pub state: watch::Sender<State>,
 }
 
-/// Looks every two seconds; says at once that the worker drains, and ends at `end`.
-pub async fn probe<S: Sessions, M: Model, B: Fn() -> bool + Send + Sync>(
-    probes: Probes<S, M, B>,
-    state: watch::Sender<State>,
-    (drain, end): (CancellationToken, CancellationToken),
-) {
-    let looking = async {
+impl<W: World, B: Fn() -> bool + Send + Sync> Probes<W, B> {
+    /// Probes until `end` is cancelled. A drain changes the state at once.
+    pub async fn run(self, end: CancellationToken) {
+        tokio::select! {
+            biased;
+            () = self.shared.shutdown.drain.cancelled() => {}
+            () = end.cancelled() => {}
+            () = self.probe_forever() => {}
+        }
+        self.state.send_replace(State::Draining);
+        end.cancelled().await;
+    }
+
+    async fn probe_forever(&self) {
         loop {
-            let unavailable = unavailable(&probes).await;
+            let unavailable = self.unavailable().await;
             let now = if unavailable.is_empty() { State::Claiming } else { State::Paused(unavailable) };
-            if state.send_replace(now.clone()) != now {
+            if self.state.send_replace(now.clone()) != now {
                 match now {
-                    State::Claiming | State::Draining => tracing::info!("claims alerts"),
+                    State::Claiming | State::Draining => tracing::info!("claiming started"),
                     State::Paused(unavailable) => {
-                        tracing::warn!("claims nothing: {} unavailable", unavailable.join(", "))
+                        tracing::warn!("claiming paused: {} unavailable", unavailable.join(", "));
                     }
                 }
             }
-            tokio::time::sleep(EVERY).await; // pacing of probes
+            tokio::time::sleep(PROBE_INTERVAL).await; // pacing of probes
         }
-    };
-    tokio::select! {
-        biased;
-        () = drain.cancelled() => {}
-        () = end.cancelled() => {}
-        () = looking => {}
     }
-    state.send_replace(State::Draining);
-    end.cancelled().await;
-}
 
-async fn unavailable<S: Sessions, M: Model, B: Fn() -> bool>(probes: &Probes<S, M, B>) -> Vec<&'static str> {
-    let (store, model) = tokio::join!(
-        tokio::time::timeout(BOUND, probes.sessions.reachable()),
-        tokio::time::timeout(BOUND, probes.model.serving()),
-    );
-    let store = store.unwrap_or(false);
-    probes.outages.look(store);
-    let found = [("nats", (probes.broker)()), ("database", store), ("llm-service", model.unwrap_or(false))];
-    found.into_iter().filter(|(_, up)| !up).map(|(name, _)| name).collect()
+    async fn unavailable(&self) -> Vec<&'static str> {
+        let (store, model) = tokio::join!(
+            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.sessions.reachable()),
+            tokio::time::timeout(PROBE_TIMEOUT, self.shared.ports.model.serving()),
+        );
+        let store = store.unwrap_or(false);
+        self.shared.outages.probed(if store { StoreCheck::Passed } else { StoreCheck::Failed });
+        let services = [("nats", (self.broker)()), ("database", store), ("llm-service", model.unwrap_or(false))];
+        services.into_iter().filter(|(_, up)| !up).map(|(name, _)| name).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use tokio::time::Instant;
 
     use super::*;
-    use crate::engine::ports::{Claim, Disposition, ModelError, ModelRequest};
-    use crate::engine::testing::delivery::{Desk, SETTLED};
+    use crate::engine::ports::{Claim, Disposition};
+    use crate::engine::testing::delivery::{DeliveryHarness, SETTLED};
     use crate::engine::testing::lock;
-    use crate::investigation::execution::entry::Answer;
-    use crate::investigation::timeline::DeltaKind;
-
-    /// A service that is asked only how it is: `None` for no answer.
-    #[derive(Debug)]
-    struct Service(Mutex<Option<bool>>);
-
-    impl Model for Service {
-        async fn generate(
-            &self,
-            _request: ModelRequest,
-            _deltas: impl Fn(DeltaKind, &str) + Send + Sync,
-        ) -> Result<Answer, ModelError> {
-            Err(ModelError::Unavailable("not asked".to_owned()))
-        }
-
-        async fn serving(&self) -> bool {
-            let answer = *lock(&self.0);
-            match answer {
-                Some(serving) => serving,
-                None => std::future::pending().await,
-            }
-        }
-    }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_claimed_while_something_is_away_and_a_drain_is_told_at_once() {
-        let desk = Desk::new(vec![], vec![], Claim::Unknown, SETTLED);
-        let model = Arc::new(Service(Mutex::new(Some(true))));
+    async fn claiming_pauses_while_a_service_is_unavailable_and_a_drain_shows_at_once() {
+        let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
+        let serving = &harness.scene.ports.model.serving;
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
-        let broker = move || link.load(Ordering::Relaxed);
-        let probes =
-            Probes { sessions: Arc::clone(&desk.sessions), model: Arc::clone(&model), broker, outages: Arc::default() };
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (drain, end) = (CancellationToken::new(), CancellationToken::new());
-        let task = tokio::spawn(probe(probes, state, (drain.clone(), end.clone())));
+        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let probes = Probes { shared, broker: move || link.load(Ordering::Relaxed), state };
+        let task = tokio::spawn(probes.run(end.clone()));
         let mut is = async |expected: State, within: u64| {
             let began = Instant::now();
             let waited = states.wait_for(|state| *state == expected);
-            tokio::time::timeout(Duration::from_mins(1), waited).await.expect("never said").unwrap();
+            tokio::time::timeout(Duration::from_mins(1), waited).await.expect("the state never changed").unwrap();
             assert!(began.elapsed() <= Duration::from_secs(within), "{expected:?} after {:?}", began.elapsed());
         };
         is(State::Claiming, 0).await;
-        *lock(&desk.sessions.unavailable) = Some("reachable");
+        *lock(&harness.sessions.unavailable) = Some("reachable");
         is(State::Paused(vec!["database"]), 2).await;
-        *lock(&model.0) = None;
+        *lock(serving) = None;
         connected.store(false, Ordering::Relaxed);
         is(State::Paused(vec!["nats", "database", "llm-service"]), 7).await;
-        *lock(&desk.sessions.unavailable) = None;
-        *lock(&model.0) = Some(false);
+        *lock(&harness.sessions.unavailable) = None;
+        *lock(serving) = Some(false);
         connected.store(true, Ordering::Relaxed);
         is(State::Paused(vec!["llm-service"]), 7).await;
-        *lock(&model.0) = None;
-        drain.cancel();
+        *lock(serving) = None;
+        harness.shared.shutdown.drain.cancel();
         is(State::Draining, 0).await;
-        assert!(!task.is_finished(), "it goes with the others");
+        assert!(!task.is_finished(), "the probes end with the other tasks");
         end.cancel();
         task.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_claim_after_an_outage_of_the_store_excuses_the_leases_that_ran_out_in_it() {
-        let desk = Desk::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
-        let (sessions, outages) = (Arc::clone(&desk.sessions), Arc::clone(&desk.dispatcher.outages));
-        let model = Arc::new(Service(Mutex::new(Some(true))));
+    async fn a_claim_after_an_outage_of_the_store_excuses_the_leases_that_expired_in_it() {
+        let harness =
+            DeliveryHarness::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (drain, end) = (CancellationToken::new(), CancellationToken::new());
-        let probes = Probes { sessions, model, broker: || true, outages };
-        let task = tokio::spawn(probe(probes, state, (drain, end.clone())));
+        let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
+        let task = tokio::spawn(Probes { shared, broker: || true, state }.run(end.clone()));
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
-        desk.deliver(b"x").await;
-        *lock(&desk.sessions.unavailable) = Some("reachable");
+        harness.deliver(b"x").await;
+        *lock(&harness.sessions.unavailable) = Some("reachable");
         states.wait_for(|state| *state == State::Paused(vec!["database"])).await.unwrap();
-        *lock(&desk.sessions.unavailable) = None;
+        *lock(&harness.sessions.unavailable) = None;
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
-        desk.deliver(b"x").await;
-        let excuses = lock(&desk.sessions.excuses).clone();
-        assert!(excuses.len() == 2 && excuses[0].is_zero() && excuses[1] >= EVERY, "{excuses:?}");
+        harness.deliver(b"x").await;
+        let graces = lock(&harness.sessions.outage_graces).clone();
+        assert!(graces.len() == 2 && graces[0].is_zero() && graces[1] >= PROBE_INTERVAL, "{graces:?}");
         end.cancel();
         task.await.unwrap();
     }

@@ -1,5 +1,7 @@
-//! Whether the timeline stream takes events. It can refuse them while the stream of alerts works: it has copies and a size
-//! of its own. Investigations go on then, because their events are in the store; only settling waits.
+//! `TimelineProbe`, which finds out whether the timeline stream takes events.
+//!
+//! The stream can refuse events while the stream of alerts works: it has copies and a size of its own. Investigations go
+//! on then, because their events are in the store; only settlements wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,32 +9,45 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::shared::Shared;
 use crate::engine::ports::Feed;
+use crate::engine::world::World;
 
-/// Between two looks.
-const EVERY: Duration = Duration::from_secs(2);
+/// Between two probes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How the timeline stream is.
+/// The state of the timeline stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Timeline {
-    /// It takes events, as far as is known.
+    /// The stream takes events, as far as is known.
     #[default]
     Accepting,
-    /// It does not, and why.
+    /// The stream takes no events, for this reason.
     Unavailable(String),
 }
 
-/// Asks every two seconds until `end` is cancelled; shows what it finds in a metric and, when it changes, in the log.
-pub async fn watch_timeline<F: Feed>(feed: Arc<F>, state: watch::Sender<Timeline>, end: CancellationToken) {
-    let looking = async {
+/// Probes the timeline stream every two seconds, and shows its state in a metric and its changes in the log.
+#[derive(Debug)]
+pub struct TimelineProbe<W: World> {
+    pub shared: Arc<Shared<W>>,
+    pub state: watch::Sender<Timeline>,
+}
+
+impl<W: World> TimelineProbe<W> {
+    /// Probes until `end` is cancelled.
+    pub async fn run(self, end: CancellationToken) {
+        end.run_until_cancelled(self.probe_forever()).await;
+    }
+
+    async fn probe_forever(&self) {
         loop {
-            let found = match feed.accepting().await {
+            let found = match self.shared.ports.feed.accepting().await {
                 Ok(()) => Timeline::Accepting,
                 Err(error) => Timeline::Unavailable(error.0),
             };
             let accepting = found == Timeline::Accepting;
             metrics::gauge!("tarsy_timeline_available").set(f64::from(u8::from(accepting)));
-            let was_accepting = *state.borrow() == Timeline::Accepting;
+            let was_accepting = *self.state.borrow() == Timeline::Accepting;
             match &found {
                 Timeline::Accepting if !was_accepting => tracing::info!("timeline stream takes events again"),
                 Timeline::Unavailable(why) if was_accepting => tracing::warn!(
@@ -40,18 +55,17 @@ pub async fn watch_timeline<F: Feed>(feed: Arc<F>, state: watch::Sender<Timeline
                 ),
                 Timeline::Accepting | Timeline::Unavailable(_) => {}
             }
-            state.send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
-            tokio::time::sleep(EVERY).await; // pacing of probes
+            self.state.send_if_modified(|state| std::mem::replace(state, found.clone()) != found);
+            tokio::time::sleep(PROBE_INTERVAL).await; // pacing of probes
         }
-    };
-    end.run_until_cancelled(looking).await;
+    }
 }
 
-/// Returns when the stream takes events again after it did not. Cancel safe.
+/// Waits until the stream takes events again after it did not. Cancel safe.
 pub(crate) async fn accepts_again(state: &mut watch::Receiver<Timeline>) {
     loop {
         if state.changed().await.is_err() {
-            // The probe has ended, and with it everything that it could say.
+            // The probe has ended: no change will follow.
             std::future::pending::<()>().await;
         }
         if *state.borrow_and_update() == Timeline::Accepting {

@@ -1,4 +1,4 @@
-//! What a worker shows from time to time: its slots, its database connections, and the queue.
+//! The gauges that a worker updates from time to time: its slots, its database connections, and the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,55 +7,68 @@ use chrono::Utc;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Backlog, Nats};
-use crate::engine::run::registry::Running;
+use crate::engine::worker::shared::Shared;
+use crate::engine::world::World;
 use crate::store::Store;
 
-/// Finer than any scrape interval needs.
-const EVERY: Duration = Duration::from_secs(2);
-/// Between two looks at the queue: five requests to the broker each.
-const QUEUE_EVERY: Duration = Duration::from_secs(15);
+/// Shorter than any scrape interval.
+const LOAD_INTERVAL: Duration = Duration::from_secs(2);
+/// Between two reads of the queue's backlog, each of which is five requests to the broker.
+const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Shows how busy slots and database connections are, until `end` is cancelled.
-pub async fn show_load<D>(store: Arc<Store>, (running, slots): (Arc<Running<D>>, u32), end: CancellationToken) {
-    let mut tick = tokio::time::interval(EVERY);
-    while end.run_until_cancelled(tick.tick()).await.is_some() {
-        metrics::gauge!("tarsy_worker_slot_utilization_ratio")
-            .set(count(running.all().len()) / f64::from(slots.max(1)));
-        let pool = store.pool_use();
-        metrics::gauge!("tarsy_db_pool_in_use").set(count(pool.in_use));
-        metrics::gauge!("tarsy_db_pool_waiting").set(count(pool.waiting));
-    }
+/// How many slots and database connections are in use.
+pub(super) struct LoadGauges<W: World> {
+    pub(super) shared: Arc<Shared<W>>,
+    pub(super) store: Arc<Store>,
+    pub(super) slots: u32,
 }
 
-/// Shows how long the queue is, until `end` is cancelled. Every worker shows the same: take the maximum.
-pub async fn show_queue(nats: Nats, end: CancellationToken) {
-    let mut tick = tokio::time::interval(QUEUE_EVERY);
-    while end.run_until_cancelled(tick.tick()).await.is_some() {
-        match end.run_until_cancelled(nats.backlog()).await {
-            Some(Ok(backlog)) => show(&backlog),
-            // The age of the last look says so.
-            Some(Err(error)) => tracing::debug!(%error, "the queue cannot be seen"),
-            None => return,
+impl<W: World> LoadGauges<W> {
+    /// Updates the gauges until `end` is cancelled.
+    pub(super) async fn run(self, end: CancellationToken) {
+        let mut tick = tokio::time::interval(LOAD_INTERVAL);
+        while end.run_until_cancelled(tick.tick()).await.is_some() {
+            metrics::gauge!("tarsy_worker_slot_utilization_ratio")
+                .set(count(self.shared.runs.all().len()) / f64::from(self.slots.max(1)));
+            let pool = self.store.pool_use();
+            metrics::gauge!("tarsy_db_pool_in_use").set(count(pool.in_use));
+            metrics::gauge!("tarsy_db_pool_waiting").set(count(pool.waiting));
         }
     }
 }
 
-fn show(backlog: &[Backlog]) {
+/// How long the queue is. Every worker exports the same values, so a query takes their maximum.
+pub(super) struct QueueGauges {
+    pub(super) nats: Nats,
+}
+
+impl QueueGauges {
+    /// Updates the gauges until `end` is cancelled.
+    pub(super) async fn run(self, end: CancellationToken) {
+        let mut tick = tokio::time::interval(QUEUE_INTERVAL);
+        while end.run_until_cancelled(tick.tick()).await.is_some() {
+            match end.run_until_cancelled(self.nats.backlog()).await {
+                Some(Ok(backlog)) => set(&backlog),
+                // The timestamp of the last read shows the failure.
+                Some(Err(error)) => tracing::debug!(%error, "queue gauges not updated"),
+                None => return,
+            }
+        }
+    }
+}
+
+fn set(backlog: &[Backlog]) {
     for Backlog { priority, pending, in_progress, oldest } in backlog {
         let priority = priority.as_str();
         let oldest = oldest.unwrap_or_default().as_secs_f64();
-        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(many(*pending));
-        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority).set(many(*in_progress));
+        metrics::gauge!("tarsy_queue_pending", "priority" => priority).set(count(*pending));
+        metrics::gauge!("tarsy_queue_in_progress", "priority" => priority).set(count(*in_progress));
         metrics::gauge!("tarsy_queue_oldest_alert_age_seconds", "priority" => priority).set(oldest);
     }
     let now = u64::try_from(Utc::now().timestamp_millis()).unwrap_or_default();
     metrics::gauge!("tarsy_queue_poll_timestamp_seconds").set(Duration::from_millis(now).as_secs_f64());
 }
 
-fn many(number: u64) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
-
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+fn count<N: TryInto<u32>>(number: N) -> f64 {
+    f64::from(number.try_into().unwrap_or(u32::MAX))
 }

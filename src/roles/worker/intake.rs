@@ -1,15 +1,17 @@
-//! From a received body to an alert and its plan, with the configuration and the tools of this worker.
+//! `ConfiguredIntake`, which makes an alert and its plan of a received body, by the configuration of this worker.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::bus::{self, MessageKind, Subject};
 use crate::config::Config;
-use crate::engine::delivery::dispatch::{Intake, Planned, PrepareError, PreparedAlert};
 use crate::engine::plan::follow_up;
 use crate::engine::plan::planner::{self, PlanError};
-use crate::engine::ports::{DeadReason, Listing, Received, Refusal, Threads, Tools};
+use crate::engine::ports::{
+    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, Threads, Tools,
+};
 use crate::investigation::alert::Alert;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
@@ -33,14 +35,14 @@ pub struct ConfiguredIntake<T, S = Store> {
 
 impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
-    pub fn new(config: Arc<Config>, (tools, threads): (Arc<T>, Arc<S>), mask: Mask, worker_name: String) -> Self {
+    pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
         Self { config, tools, threads, mask, worker_name }
     }
 
     fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
-        // A chain that there is not is found before anything is asked or joined.
+        // An unknown chain is refused before any service is asked.
         planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
         let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
         Ok(PreparedAlert { alert, force, retry_of: retry_of(received), thread: None })
@@ -51,9 +53,9 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&planner::servers_of(&self.config, &route)).await;
         let plan = planner::plan(&self.config, &route, alert, &listing).map_err(unplanned)?;
-        let mut metadata = self.started(alert, (&plan, &listing));
+        let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
-        let started = begun("Investigation started", (&plan, metadata));
+        let started = started("Investigation started", &plan, metadata);
         Ok(Planned { plan, started })
     }
 
@@ -72,19 +74,20 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     async fn plan_question(
         &self,
         received: &Received,
-        (thread, asked): (&Thread, &Alert),
+        thread: &Thread,
+        asked: &Alert,
     ) -> Result<Planned, PrepareError> {
         let chain = header(received, bus::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
         let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing).map_err(unplanned)?;
-        let mut metadata = self.started(asked, (&plan, &listing));
+        let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
-        let started = begun("Question taken up", (&plan, metadata));
+        let started = started("Question taken up", &plan, metadata);
         Ok(Planned { plan, started })
     }
 
-    /// The investigation that a header names, which has to be over.
+    /// The investigation that the header names. It has to be over.
     async fn thread(&self, parent: &str) -> Result<Thread, PrepareError> {
         let invalid = |detail: String| {
             let detail = self.mask.apply(&detail).into_owned();
@@ -102,8 +105,8 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         }
     }
 
-    /// What the first event says of whoever begins.
-    fn started(&self, alert: &Alert, (plan, listing): (&Plan, &Listing)) -> serde_json::Map<String, Value> {
+    /// The metadata of the session's first event.
+    fn facts(&self, alert: &Alert, plan: &Plan, listing: &Listing) -> Map<String, Value> {
         let agent = plan.stages.first().and_then(|stage| stage.agents.first());
         let provider = agent.and_then(|agent| agent.providers.first());
         let facts = json!({
@@ -122,7 +125,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     }
 }
 
-impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
+impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
@@ -138,14 +141,14 @@ impl<T: Tools, S: Threads> Intake for ConfiguredIntake<T, S> {
 
     async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
         match &prepared.thread {
-            Some(thread) => self.plan_question(received, (thread, &prepared.alert)).await,
+            Some(thread) => self.plan_question(received, thread, &prepared.alert).await,
             None => self.plan_alert(received, &prepared.alert).await,
         }
     }
 }
 
-/// The first event, which also says what is missing.
-fn begun(what: &str, (plan, metadata): (&Plan, serde_json::Map<String, Value>)) -> EventDraft {
+/// The session's first event, which also names the servers that are missing.
+fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft {
     let missing = &plan.unavailable_servers;
     let content = if missing.is_empty() {
         what.to_owned()
@@ -155,7 +158,7 @@ fn begun(what: &str, (plan, metadata): (&Plan, serde_json::Map<String, Value>)) 
     EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
 }
 
-/// A question on a subject of alerts, or one without what it asks about: the subject and the header have to agree.
+/// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a parent.
 fn misplaced(why: &str) -> PrepareError {
     PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
 }
@@ -164,7 +167,7 @@ fn retry_of(received: &Received) -> Option<SessionId> {
     header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
 }
 
-/// What the message says beside its body.
+/// The hints of the message's headers and subject.
 pub(crate) fn hints(received: &Received) -> Hints {
     let subject = Subject::parse(&received.subject);
     let severity = subject.map(|subject| subject.priority.into());

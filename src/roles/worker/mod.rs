@@ -1,9 +1,11 @@
 //! `tarsy worker`: claims alerts and investigates them.
 
-pub mod gauges;
+mod dependencies;
 pub mod intake;
-mod start;
+mod state;
+mod gauges;
 
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,27 +17,28 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::gauges::{show_load, show_queue};
+use self::dependencies::{Dependencies, connect_dependencies};
+use self::gauges::{LoadGauges, QueueGauges};
 use self::intake::ConfiguredIntake;
-use self::start::{Reached, reach};
+use self::state::StateApplier;
 use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
 use crate::bus::{
-    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamDelivery, JetStreamFeed, JetStreamQueue, WorkerPresence,
+    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery, JetStreamFeed, JetStreamQueue,
+    WorkerPresence,
 };
 use crate::config::Config;
-use crate::engine::delivery::dispatch::{Dispatcher, Intake, Settings};
-use crate::engine::delivery::redelivery::Hesitation;
-use crate::engine::delivery::settler::Settler;
+use crate::engine::delivery::dispatch::Dispatcher;
+use crate::engine::ports::Intake;
 use crate::engine::run::masked::Masked;
-use crate::engine::run::registry::Running;
 use crate::engine::worker::background::Background;
-use crate::engine::worker::cancel::hear_requests;
-use crate::engine::worker::presence::{Identity, announce};
-use crate::engine::worker::probes::{Probes, State, probe};
-use crate::engine::worker::renewal::renew_leases;
+use crate::engine::worker::cancel::CancelListener;
+use crate::engine::worker::presence::Announcer;
+use crate::engine::worker::probes::{Probes, State};
+use crate::engine::worker::renewal::LeaseRenewal;
+use crate::engine::worker::shared::{Settings, Shared, Shutdown};
 use crate::engine::worker::sweeper::Sweeper;
-use crate::engine::worker::timeline_probe::{Timeline, watch_timeline};
+use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
 use crate::llm::client::Client;
@@ -45,43 +48,47 @@ use crate::telemetry::http::Readiness;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
-/// How to work.
+/// The addresses and the name of a worker.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where everything is.
     pub addresses: Addresses,
-    /// Name on timelines and in logs.
+    /// The worker's name on timelines and in logs.
     pub name: String,
     /// Where metrics and health are served; port 0 takes a free one.
     pub listen: SocketAddr,
 }
 
-/// The adapters of a worker.
+/// The adapters of a worker with this intake.
 #[derive(Debug)]
-struct Production;
+struct Production<I>(PhantomData<I>);
 
-impl World for Production {
+impl<I: Intake> World for Production<I> {
     type Model = Masked<Client>;
     type Tools = Servers;
     type Journal = Store;
     type Feed = JetStreamFeed<Store>;
+    type Sessions = Store;
+    type Intake = I;
+    type Delivery = JetStreamDelivery;
+    type Queue = JetStreamQueue;
+    type CancelRequests = JetStreamCancelRequests;
+    type Presence = WorkerPresence;
 }
 
-type WorkerDispatcher<I> = Dispatcher<Production, Store, I, JetStreamDelivery>;
-
-/// Beside the drain timeout, and after a second signal: for the last checkpoint, release and answer.
+/// How long a drain may exceed the drain timeout or a second signal: for the last checkpoint, release and
+/// acknowledgement.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
-/// Works until the first signal, then lets current calls finish and hands its sessions back.
+/// Works until the first signal, then lets current calls finish and releases its sessions.
 ///
 /// # Errors
-/// When something is wrong that waiting does not mend: the address is taken, streams or schema do not fit, a part of
-/// the worker has broken.
+/// When waiting cannot help: the address is taken, streams or schema do not fit this version, a background task has
+/// broken.
 pub async fn run(options: Options, config: Config, signals: Signals) -> anyhow::Result<()> {
     run_with(options, config, signals, |intake| intake).await
 }
 
-/// The same with another reader of alerts, made of the one that fits the configuration.
+/// As [`run`], with an intake that is made of the configured one.
 ///
 /// # Errors
 /// As [`run`].
@@ -89,17 +96,18 @@ pub async fn run_with<I: Intake>(
     options: Options,
     config: Config,
     signals: Signals,
-    reader: impl FnOnce(ConfiguredIntake<Servers>) -> I,
+    intake: impl FnOnce(ConfiguredIntake<Servers>) -> I,
 ) -> anyhow::Result<()> {
     let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
     tracing::info!(address = %telemetry.address(), "metrics and probes are served");
     let result = tokio::select! {
-        reached = reach(&options, &config, &ready) => match reached {
-            Ok(reached) => {
+        connected = connect_dependencies(&options, &config, &ready) => match connected {
+            Ok(dependencies) => {
                 print_ready(telemetry.address())?;
-                Worker { name: options.name.clone(), reached, reader }.work(config, ready, signals).await
+                let intake = intake(configured_intake(&options.name, &config, &dependencies));
+                Worker::new(&options.name, config, dependencies, intake, &signals).work(ready, &signals).await
             }
             Err(error) => Err(error),
         },
@@ -109,81 +117,69 @@ pub async fn run_with<I: Intake>(
     result
 }
 
-/// A worker that has reached everything it needs.
-struct Worker<F> {
-    name: String,
-    reached: Reached,
-    reader: F,
+fn configured_intake(name: &str, config: &Config, dependencies: &Dependencies) -> ConfiguredIntake<Servers> {
+    let Dependencies { tools, store, mask, .. } = dependencies;
+    let config = Arc::new(config.clone());
+    ConfiguredIntake::new(config, Arc::clone(tools), Arc::clone(store), mask.clone(), name.to_owned())
 }
 
-impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
-    async fn work(self, config: Config, ready: watch::Sender<Readiness>, signals: Signals) -> anyhow::Result<()> {
-        let worker = config.worker.clone();
-        let slots = usize::try_from(worker.slots)?;
-        let claiming = ClaimSettings {
-            reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
-            max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
-            ..ClaimSettings::default()
-        };
-        metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
-        // Its own: a broken part drains the worker, too.
-        let drain = signals.end.child_token();
-        let Self { name, reached, reader } = self;
-        let intake = Arc::new(reader(intake(&name, &reached, &config)));
-        let (timeline, timelines) = watch::channel(Timeline::Accepting);
-        let ends = (drain.clone(), signals.now.clone());
-        let dispatcher = dispatcher(&name, &reached, (&config, intake), (ends, timelines.clone()));
-        let Reached { nats, requests, store, feed, model, tools, .. } = reached;
-        let background = Background::default();
-        let (flow, flows) = watch::channel(Flow::Pause);
-        let mut claims = Claims::start(&nats, claiming, Arc::new(Semaphore::new(slots)), flows);
+/// A worker with all its connections.
+struct Worker<I: Intake> {
+    config: Config,
+    dependencies: Dependencies,
+    shared: Arc<Shared<Production<I>>>,
+    timeline: watch::Sender<Timeline>,
+}
 
-        let (lease, running, end) = (worker.lease, &dispatcher.running, background.end());
-        let renewed = (Arc::clone(&store), Arc::clone(&dispatcher.outages));
-        let renewing = renew_leases(renewed, Arc::clone(running), Arc::clone(&feed), (lease, end.clone()));
-        background.spawn("renewal", renewing);
-        let hearing = hear_requests(Arc::new(requests), Arc::clone(&store), Arc::clone(running), (lease, end.clone()));
-        background.spawn("requests", hearing);
-        let sweeper = Sweeper {
-            ports: dispatcher.ports.clone(),
-            sessions: Arc::clone(&store),
-            queue: Arc::new(JetStreamQueue::new(&nats)),
-            running: Arc::clone(running),
-            settler: Arc::clone(&dispatcher.settler),
-            settings: Arc::clone(&dispatcher.settings),
-            interval: worker.sweep_interval,
-            retention: config.retention.beyond(config.dedupe.cooldown),
+impl<I: Intake> Worker<I> {
+    fn new(name: &str, config: Config, dependencies: Dependencies, intake: I, signals: &Signals) -> Self {
+        let worker = &config.worker;
+        let settings = Settings {
+            worker: WorkerId(Uuid::new_v4()),
+            worker_name: name.to_owned(),
+            lease: worker.lease,
+            session_timeout: worker.session_timeout,
+            attempts: worker.attempts,
+            cooldown: config.dedupe.cooldown,
+            tool_wait: worker.tool_wait,
+            drain_timeout: worker.drain_timeout,
         };
-        background.spawn("sweeper", sweeper.run(end.clone()));
-        let (state, states) = watch::channel(State::Paused(Vec::new()));
-        let link = nats.clone();
-        let outages = Arc::clone(&dispatcher.outages);
-        let probes = Probes { sessions: store, model, broker: move || link.connection_state().connected, outages };
-        background.spawn("probe", probe(probes, state, (drain.clone(), end.clone())));
-        background.spawn("timeline probe", watch_timeline(Arc::clone(&feed), timeline, end.clone()));
-        background.spawn("state", obey((states.clone(), timelines), (flow, ready), end.clone()));
-        let identity = Identity {
-            worker: dispatcher.settings.worker,
-            name: name.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            slots: worker.slots,
+        let ports = Ports {
+            model: Arc::clone(&dependencies.model),
+            tools: Arc::clone(&dependencies.tools),
+            journal: Arc::clone(&dependencies.store),
+            feed: Arc::clone(&dependencies.feed),
+            sessions: Arc::clone(&dependencies.store),
+            intake: Arc::new(intake),
+            queue: Arc::new(JetStreamQueue::new(&dependencies.nats)),
+            cancel_requests: Arc::clone(&dependencies.cancel_requests),
+            presence: Arc::new(WorkerPresence::new(&dependencies.nats)),
         };
-        let presence = Arc::new(WorkerPresence::new(&nats));
-        background.spawn("presence", announce(presence, identity, Arc::clone(running), (states, end)));
-        background.spawn("queue gauges", show_queue(nats.clone(), background.end()));
-        let load = (Arc::clone(running), worker.slots);
-        background.spawn("load gauges", show_load(Arc::clone(&dispatcher.sessions), load, background.end()));
-        tracing::info!(worker = name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
+        let timeline = watch::Sender::new(Timeline::Accepting);
+        // A token of its own: a broken task drains the worker, too.
+        let shutdown = Shutdown { drain: signals.end.child_token(), abort: signals.now.clone() };
+        let shared = Shared::new(ports, settings, timeline.subscribe(), shutdown);
+        Self { config, dependencies, shared, timeline }
+    }
+
+    async fn work(self, ready: watch::Sender<Readiness>, signals: &Signals) -> anyhow::Result<()> {
+        let (flow, flows) = watch::channel(Flow::Pause);
+        let mut claims = self.start_claims(flows)?;
+        let background = self.start_tasks(flow, ready);
+        let Settings { worker_name, lease, .. } = &self.shared.settings;
+        let slots = self.config.worker.slots;
+        tracing::info!(worker = worker_name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
 
         let jobs = TaskTracker::new();
-        let broken = take_jobs(&mut claims, &jobs, (&dispatcher, &background)).await;
-        drain.cancel();
-        drained(claims, (jobs, &dispatcher), (worker.drain_timeout, &signals.now)).await;
+        let broken = self.take_jobs(&mut claims, &jobs, &background).await;
+        self.shared.shutdown.drain.cancel();
+        self.drain(claims, &jobs, &signals.now).await;
         let broken = background.finish().await.or(broken);
+        let Dependencies { nats, feed, tools, .. } = &self.dependencies;
         feed.close().await;
         if let Err(error) = nats.flush().await {
-            // The sessions are free all the same: the store knows.
-            tracing::warn!("the last answers to the broker may be lost: {error}");
+            // The sessions are released all the same: the store has it.
+            tracing::warn!("last acknowledgements may be lost: {error}");
         }
         tools.close().await;
         tracing::info!("worker is drained");
@@ -192,141 +188,97 @@ impl<I: Intake, F: FnOnce(ConfiguredIntake<Servers>) -> I> Worker<F> {
             Some(task) => bail!("the worker had to stop: its task \"{task}\" has broken"),
         }
     }
-}
 
-/// Takes alerts until the worker drains; returns the part of it that has broken.
-async fn take_jobs<I: Intake>(
-    claims: &mut Claims,
-    jobs: &TaskTracker,
-    (dispatcher, background): (&WorkerDispatcher<I>, &Background),
-) -> Option<&'static str> {
-    loop {
-        tokio::select! {
-            job = claims.next() => match job {
-                Some(job) => { jobs.spawn(handle(dispatcher.clone(), job)); }
-                None => return Some("claims"),
-            },
-            task = background.broken() => return Some(task),
-            () = dispatcher.drain.cancelled() => return None,
+    fn start_claims(&self, flow: watch::Receiver<Flow>) -> anyhow::Result<Claims> {
+        let worker = &self.config.worker;
+        let settings = ClaimSettings {
+            reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
+            max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
+            ..ClaimSettings::default()
+        };
+        metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
+        let slots = Arc::new(Semaphore::new(usize::try_from(worker.slots)?));
+        Ok(Claims::start(&self.dependencies.nats, settings, slots, flow))
+    }
+
+    fn start_tasks(&self, flow: watch::Sender<Flow>, ready: watch::Sender<Readiness>) -> Background {
+        let (shared, nats, slots) = (|| Arc::clone(&self.shared), &self.dependencies.nats, self.config.worker.slots);
+        let (state, states) = watch::channel(State::Paused(Vec::new()));
+        let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
+        let retention = self.config.retention.beyond(self.config.dedupe.cooldown);
+        let sweeper = Sweeper::new(&self.shared, self.config.worker.sweep_interval, retention);
+        let link = nats.clone();
+        let probes = Probes { shared: shared(), broker: move || link.connection_state().connected, state };
+        let applier = StateApplier { state: states.clone(), timeline: timelines, flow, ready };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let announcer = Announcer { shared: shared(), version, slots, state: states };
+        let queue_gauges = QueueGauges { nats: nats.clone() };
+        let load_gauges = LoadGauges { shared: shared(), store: Arc::clone(&self.dependencies.store), slots };
+
+        let background = Background::default();
+        background.spawn("renewal", |end| LeaseRenewal::new(&self.shared).run(end));
+        background.spawn("requests", |end| CancelListener::new(&self.shared).run(end));
+        background.spawn("sweeper", |end| sweeper.run(end));
+        background.spawn("probe", |end| probes.run(end));
+        background.spawn("timeline probe", |end| TimelineProbe { shared: shared(), state: timeline }.run(end));
+        background.spawn("state", |end| applier.run(end));
+        background.spawn("presence", |end| announcer.run(end));
+        background.spawn("queue gauges", |end| queue_gauges.run(end));
+        background.spawn("load gauges", |end| load_gauges.run(end));
+        background
+    }
+
+    /// Takes alerts until the worker drains. Returns the name of a task that has broken.
+    async fn take_jobs(
+        &self,
+        claims: &mut Claims,
+        jobs: &TaskTracker,
+        background: &Background,
+    ) -> Option<&'static str> {
+        let dispatcher = Dispatcher::new(&self.shared);
+        loop {
+            tokio::select! {
+                job = claims.next() => match job {
+                    Some(job) => { jobs.spawn(handle(dispatcher.clone(), job)); }
+                    None => return Some("claims"),
+                },
+                task = background.broken() => return Some(task),
+                () = self.shared.shutdown.drain.cancelled() => return None,
+            }
         }
+    }
+
+    /// Waits for the sessions and the settlements, and returns what still comes out of the queue meanwhile.
+    async fn drain(&self, claims: Claims, jobs: &TaskTracker, now: &CancellationToken) {
+        let began = Instant::now();
+        metrics::gauge!("tarsy_draining").set(1.0);
+        jobs.close();
+        let deadline = async {
+            tokio::select! {
+                () = tokio::time::sleep(self.shared.settings.drain_timeout) => {} // the drain timeout itself
+                () = now.cancelled() => {}
+            }
+            tokio::time::sleep(DRAIN_MARGIN).await;
+        };
+        let finished = async {
+            jobs.wait().await;
+            self.shared.settler.finished().await;
+        };
+        let waiting = async {
+            tokio::select! {
+                () = finished => {}
+                () = deadline => tracing::warn!(sessions = jobs.len(), "drain cut off: leases have to expire"),
+            }
+        };
+        tokio::join!(claims.stop(), waiting);
+        metrics::histogram!("tarsy_drain_duration_seconds").record(began.elapsed().as_secs_f64());
     }
 }
 
-/// Waits for the sessions and for what is being settled, while what still comes out of the queue is given back beside
-/// them.
-async fn drained<I: Intake>(
-    claims: Claims,
-    (jobs, dispatcher): (TaskTracker, &WorkerDispatcher<I>),
-    (drain_timeout, now): (Duration, &CancellationToken),
-) {
-    let began = Instant::now();
-    metrics::gauge!("tarsy_draining").set(1.0);
-    jobs.close();
-    let patience = async {
-        tokio::select! {
-            () = tokio::time::sleep(drain_timeout) => {} // the drain timeout itself
-            () = now.cancelled() => {}
-        }
-        tokio::time::sleep(DRAIN_MARGIN).await;
-    };
-    let waited = async {
-        tokio::select! {
-            () = async { jobs.wait().await; dispatcher.settler.finished().await } => {}
-            () = patience => tracing::warn!("sessions are left to their leases: {}", jobs.len()),
-        }
-    };
-    tokio::join!(claims.stop(), waited);
-    metrics::histogram!("tarsy_drain_duration_seconds").record(began.elapsed().as_secs_f64());
-}
-
-fn intake(name: &str, reached: &Reached, config: &Config) -> ConfiguredIntake<Servers> {
-    let mask = reached.mask.clone();
-    let parts = (Arc::clone(&reached.tools), Arc::clone(&reached.store));
-    ConfiguredIntake::new(Arc::new(config.clone()), parts, mask, name.to_owned())
-}
-
-fn dispatcher<I: Intake>(
-    name: &str,
-    reached: &Reached,
-    (config, intake): (&Config, Arc<I>),
-    ((drain, hurry), timeline): ((CancellationToken, CancellationToken), watch::Receiver<Timeline>),
-) -> WorkerDispatcher<I> {
-    let worker = &config.worker;
-    let settings = Settings {
-        worker: WorkerId(Uuid::new_v4()),
-        worker_name: name.to_owned(),
-        lease: worker.lease,
-        session_timeout: worker.session_timeout,
-        attempts: worker.attempts,
-        cooldown: config.dedupe.cooldown,
-        tool_wait: worker.tool_wait,
-        drain_timeout: worker.drain_timeout,
-    };
-    let ports = Ports {
-        model: Arc::clone(&reached.model),
-        tools: Arc::clone(&reached.tools),
-        journal: Arc::clone(&reached.store),
-        feed: Arc::clone(&reached.feed),
-    };
-    let parts = (Arc::clone(&reached.store), Arc::clone(&reached.feed));
-    Dispatcher {
-        ports,
-        sessions: Arc::clone(&reached.store),
-        intake,
-        running: Arc::new(Running::default()),
-        settings: Arc::new(settings),
-        hesitation: Arc::new(Hesitation::default()),
-        outages: Arc::default(),
-        settler: Arc::new(Settler::new(parts, worker.lease, timeline, drain.clone())),
-        drain,
-        hurry,
-    }
-}
-
-async fn handle<I: Intake>(dispatcher: WorkerDispatcher<I>, claimed: ClaimedJob) {
+async fn handle<W: World<Delivery = JetStreamDelivery>>(dispatcher: Dispatcher<W>, claimed: ClaimedJob) {
     let ClaimedJob { job, priority, slot } = claimed;
     metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
     dispatcher.handle(job).await;
-    // The slot is free only now: the bus asks for as many alerts as there are slots.
+    // The slot is free only now: the bus requests as many alerts as there are slots.
     drop(slot);
-}
-
-/// Tells the claim loop and the readiness probe what the worker does.
-async fn obey(
-    (mut states, mut timeline): (watch::Receiver<State>, watch::Receiver<Timeline>),
-    (flow, ready): (watch::Sender<Flow>, watch::Sender<Readiness>),
-    end: CancellationToken,
-) {
-    loop {
-        let (wanted, readiness) = match &*states.borrow_and_update() {
-            State::Claiming => (Flow::Claim, claiming(&timeline.borrow_and_update())),
-            State::Paused(unavailable) if unavailable.is_empty() => {
-                (Flow::Pause, Readiness::NotReady("starting".to_owned()))
-            }
-            State::Paused(unavailable) => {
-                (Flow::Pause, Readiness::NotReady(format!("{} unavailable", unavailable.join(", "))))
-            }
-            State::Draining => (Flow::Pause, Readiness::NotReady("draining".to_owned())),
-        };
-        flow.send_if_modified(|flow| std::mem::replace(flow, wanted) != wanted);
-        ready.send_replace(readiness);
-        tokio::select! {
-            () = end.cancelled() => return,
-            Ok(()) = timeline.changed() => {}
-            changed = states.changed() => if changed.is_err() {
-                // The probe is gone, and with it the worker's right to claim.
-                flow.send_replace(Flow::Pause);
-                end.cancelled().await;
-                return;
-            },
-        }
-    }
-}
-
-/// Without the timeline stream investigations go on: a worker that is not ready would be no help.
-fn claiming(timeline: &Timeline) -> Readiness {
-    match timeline {
-        Timeline::Accepting => Readiness::Ready,
-        Timeline::Unavailable(_) => Readiness::Impaired("the timeline stream is unavailable".to_owned()),
-    }
 }

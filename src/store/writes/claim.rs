@@ -49,7 +49,7 @@ impl TakeOver {
             token: request.token,
             lease: request.lease.as_secs_f64(),
             stream_sequence: request.stream_sequence.map(number::big),
-            excuse: request.excuse.as_secs_f64(),
+            excuse: request.outage_grace.as_secs_f64(),
         }
     }
 

@@ -10,8 +10,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::config::{Config, process_env};
-use tarsy::engine::delivery::dispatch::{Intake, Planned, PrepareError, PreparedAlert};
-use tarsy::engine::ports::Received;
+use tarsy::engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 use tarsy::mcp::Servers;
@@ -38,6 +37,7 @@ const ATTEMPTS: u32 = 3;
 const LEASE: Duration = Duration::from_secs(1);
 
 /// Reads as every worker does, but for the word that kills it.
+#[derive(Debug)]
 struct Mortal(ConfiguredIntake<Servers>);
 
 impl Intake for Mortal {
@@ -49,8 +49,8 @@ impl Intake for Mortal {
         self.0.prepare(received).await
     }
 
-    async fn plan(&self, received: &Received, understood: &PreparedAlert) -> Result<Planned, PrepareError> {
-        self.0.plan(received, understood).await
+    async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+        self.0.plan(received, prepared).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! From a message to a job: whatever is wrong with the message is marked, never dropped.
 
+use std::sync::Arc;
+
 use async_nats::Message;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, Context};
@@ -9,8 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::bus::headers;
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::queue::delivery::JetStreamDelivery;
-use crate::engine::delivery::dispatch::Job;
-use crate::engine::ports::{DeadReason, Received, Refusal};
+use crate::engine::ports::{DeadReason, Job, Received, Refusal};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::headers::chosen_session_id;
 
@@ -56,7 +57,7 @@ impl Claimed {
             subject: message.subject.to_string(),
             stream_sequence,
         };
-        let delivery = JetStreamDelivery::new(context.client(), reply);
+        let delivery = Arc::new(JetStreamDelivery::new(context.client(), reply));
         Some(Self { job: Job { received, derived_id, fault, delivery }, priority })
     }
 

@@ -1,36 +1,32 @@
-//! What becomes of an alert without a place: read, spared, buried.
+//! Tests of admission: every way from an undecided alert to its disposition, and which attempts count.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::ports::*;
-use crate::engine::run::control::Control;
-use crate::engine::run::registry::{Run, Running};
-use crate::engine::testing::delivery::{Desk, LEASE, NEW, SETTLED, Silent, words};
-use crate::engine::testing::lock;
+use crate::engine::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
+use crate::engine::testing::{FakeDelivery, lock};
 use crate::investigation::ids::SessionId;
 
 fn other() -> SessionId {
     SessionId(Uuid::from_u128(9))
 }
 
-fn desk(places: Vec<Disposition>, opened: Vec<Opened>) -> Desk {
-    Desk::new(places, opened, Claim::Unknown, SETTLED)
+fn harness(dispositions: Vec<Disposition>, opened: Vec<Opened>) -> DeliveryHarness {
+    DeliveryHarness::new(dispositions, opened, Claim::Unknown, SETTLED)
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_killed_every_worker_preparing_it_is_a_dead_letter_unprepared() {
-    let poison = desk(vec![Disposition::Undecided { attempts: 6 }], vec![]);
+    let poison = harness(vec![Disposition::Undecided { attempts: 6 }], vec![]);
     poison.deliver(b"panic").await;
     let asked = words(&["receive 7", "give_up 7 attempts_exhausted: 5 workers died while they read it", "settled"]);
     assert_eq!(poison.outcome(), (asked, words(&["ack"])));
 
     let suspect = Disposition::Undecided { attempts: 5 };
-    let last_chance = desk(vec![suspect.clone(), suspect], vec![Opened::NotInvestigated]);
+    let last_chance = harness(vec![suspect.clone(), suspect], vec![Opened::NotInvestigated]);
     last_chance.deliver(b"x").await;
     assert_eq!(
         last_chance.outcome(),
@@ -41,40 +37,36 @@ async fn an_alert_that_killed_every_worker_preparing_it_is_a_dead_letter_unprepa
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_for_its_next_death() {
     let suspect = || vec![Disposition::Undecided { attempts: 2 }, Disposition::Undecided { attempts: 2 }];
-    let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
-    control.inherited();
-    let beside = |desk: &Desk| Run { lease: desk.scene.lease(), control: control.clone(), delivery: Arc::new(Silent) };
-
-    let waits = desk(suspect(), vec![]);
-    let running = Arc::new(Running::default());
-    let _run = running.insert(beside(&waits));
-    let alone = running.alone();
-    assert!(tokio::time::timeout(LEASE, alone).await.is_err(), "an owner of the run has died before");
+    let waits = harness(suspect(), vec![]);
+    let runs = &waits.shared.runs;
+    let (control, registered) = waits.insert_run(FakeDelivery::unanswered());
+    control.resumed_after_death();
+    assert!(tokio::time::timeout(LEASE, runs.exclusive()).await.is_err(), "an owner of the run has died before");
     control.progressed();
-    let alone = running.alone().await;
-    assert!(tokio::time::timeout(LEASE, running.beside_others()).await.is_err(), "nothing begins beside it");
-    drop(alone);
+    let exclusive = runs.exclusive().await;
+    assert!(tokio::time::timeout(LEASE, runs.shared()).await.is_err(), "nothing begins in the isolation");
+    drop((exclusive, registered));
 
-    let turn = waits.dispatcher.running.beside_others().await;
+    let shared = waits.shared.runs.shared().await;
     waits.deliver(b"x").await;
     let (asked, told) = waits.outcome();
     assert_eq!(
         (asked, told.last().map(String::as_str)),
         (words(&["receive 7", "refund_attempt 7"]), Some("nak later"))
     );
-    drop(turn);
-    let drains = desk(suspect(), vec![]);
-    drains.dispatcher.drain.cancel();
+    drop(shared);
+    let drains = harness(suspect(), vec![]);
+    drains.shared.shutdown.drain.cancel();
     drains.deliver(b"x").await;
     assert_eq!(drains.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak now"])));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_while_an_alert_is_read_counts_and_the_worker_lives() {
-    let desk = desk(vec![NEW], vec![]);
-    desk.deliver(b"panic").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7"]), words(&["nak later"])));
-    assert!(lock(&desk.told.1)[0] >= LEASE, "as long as after a death");
+    let harness = harness(vec![NEW], vec![]);
+    harness.deliver(b"panic").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7"]), words(&["nak later"])));
+    assert!(harness.delivery.delays()[0] >= LEASE, "as long as after a death");
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,13 +92,13 @@ async fn every_way_out_that_is_no_death_is_no_attempt() {
         ("a session that is being cancelled", vec![NEW], vec![Opened::TargetCancelling(other())], None, once.clone()),
         ("store unavailable", vec![NEW], vec![], Some("open"), once),
     ];
-    for (what, places, opened, unavailable, asked) in table {
-        let desk = desk(places, opened);
-        *lock(&desk.sessions.unavailable) = unavailable;
-        desk.deliver(b"x").await;
-        assert_eq!(desk.outcome(), (asked, words(&["nak later"])), "{what}");
+    for (what, dispositions, opened, unavailable, asked) in table {
+        let harness = harness(dispositions, opened);
+        *lock(&harness.sessions.unavailable) = unavailable;
+        harness.deliver(b"x").await;
+        assert_eq!(harness.outcome(), (asked, words(&["nak later"])), "{what}");
     }
-    let unburied = desk(vec![NEW], vec![]);
+    let unburied = harness(vec![NEW], vec![]);
     *lock(&unburied.sessions.unavailable) = Some("give_up");
     unburied.deliver(&[0xff]).await;
     let asked = words(&["receive 7", "give_up 7 undecodable: no text", "refund_attempt 7"]);
@@ -115,31 +107,31 @@ async fn every_way_out_that_is_no_death_is_no_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_interrupts_reading_and_gives_the_message_back_at_once() {
-    let desk = desk(vec![NEW], vec![]);
+    let harness = harness(vec![NEW], vec![]);
     let signal = async {
         tokio::time::sleep(Duration::from_secs(1)).await; // paused time
-        desk.dispatcher.drain.cancel();
+        harness.shared.shutdown.drain.cancel();
     };
-    tokio::join!(desk.deliver(b"hang"), signal);
-    assert_eq!(desk.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak now"])));
+    tokio::join!(harness.deliver(b"hang"), signal);
+    assert_eq!(harness.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak now"])));
 }
 
 #[tokio::test]
 async fn a_draining_worker_claims_nothing_that_is_open() {
-    let desk = desk(vec![Disposition::Opened], vec![]);
-    desk.dispatcher.drain.cancel();
-    desk.deliver(b"x").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7"]), words(&["nak now"])));
+    let harness = harness(vec![Disposition::Opened], vec![]);
+    harness.shared.shutdown.drain.cancel();
+    harness.deliver(b"x").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7"]), words(&["nak now"])));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt() {
-    let slow = desk(vec![NEW], vec![Opened::NotInvestigated]);
+    let slow = harness(vec![NEW], vec![Opened::NotInvestigated]);
     slow.deliver(b"slow").await;
     let told = words(&["progress", "progress", "progress", "progress", "ack"]);
     assert_eq!(slow.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
 
-    let hangs = desk(vec![NEW], vec![]);
+    let hangs = harness(vec![NEW], vec![]);
     let began = Instant::now();
     hangs.deliver(b"hang").await;
     assert_eq!(began.elapsed(), 2 * LEASE);
@@ -149,49 +141,49 @@ async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt()
 
 #[tokio::test]
 async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledged() {
-    let desk = desk(vec![NEW], vec![Opened::CoveredByCooldown(other())]);
-    desk.deliver(b"x").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
-    let requests = lock(&desk.sessions.requests);
+    let harness = harness(vec![NEW], vec![Opened::CoveredByCooldown(other())]);
+    harness.deliver(b"x").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
+    let requests = lock(&harness.sessions.requests);
     assert_eq!((requests[0].cooldown, requests[0].force, requests[0].retry_of), (Duration::from_hours(1), false, None));
 }
 
 #[tokio::test]
 async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
-    let desk = desk(vec![NEW], vec![Opened::Joined(other())]);
-    desk.deliver(b"forced").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
-    let requests = lock(&desk.sessions.requests);
+    let harness = harness(vec![NEW], vec![Opened::Joined(other())]);
+    harness.deliver(b"forced").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
+    let requests = lock(&harness.sessions.requests);
     assert_eq!((requests[0].force, requests[0].retry_of), (true, Some(SessionId(Uuid::from_u128(3)))));
 }
 
 #[tokio::test]
 async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted() {
-    let desk = desk(vec![NEW], vec![]);
-    desk.deliver(b"unavailable").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak later"])));
+    let harness = harness(vec![NEW], vec![]);
+    harness.deliver(b"unavailable").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak later"])));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_a_session_takes_along_is_placed_before_anything_is_planned() {
-    let desk = desk(vec![NEW], vec![]);
-    *lock(&desk.sessions.joined) = Some(Opened::Joined(other()));
+    let harness = harness(vec![NEW], vec![]);
+    *lock(&harness.sessions.joined) = Some(Opened::Joined(other()));
     let began = Instant::now();
-    desk.deliver(b"busy").await;
-    assert_eq!(desk.outcome(), (words(&["receive 7", "join", "settled"]), words(&["ack"])));
+    harness.deliver(b"busy").await;
+    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "settled"]), words(&["ack"])));
     assert_eq!(began.elapsed(), Duration::ZERO, "its plan would never be made");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_is_then_investigated() {
-    let waits = desk(vec![NEW], vec![]);
+    let waits = harness(vec![NEW], vec![]);
     *lock(&waits.sessions.waited) = Duration::from_secs(59);
     waits.deliver(b"toolless").await;
     let asked = words(&["receive 7", "join", "waited 7", "refund_attempt 7"]);
     assert_eq!(waits.outcome(), (asked, words(&["nak later"])));
-    assert!(lock(&waits.told.1)[0] >= Duration::from_secs(5));
+    assert!(waits.delivery.delays()[0] >= Duration::from_secs(5));
 
-    let goes_on = desk(vec![NEW], vec![Opened::NotInvestigated]);
+    let goes_on = harness(vec![NEW], vec![Opened::NotInvestigated]);
     *lock(&goes_on.sessions.waited) = Duration::from_secs(60);
     goes_on.deliver(b"toolless").await;
     let asked = words(&["receive 7", "join", "waited 7", "open", "settled"]);
@@ -200,12 +192,12 @@ async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_
 
 #[tokio::test(start_paused = true)]
 async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_reading() {
-    let first = desk(vec![NEW], vec![]);
+    let first = harness(vec![NEW], vec![]);
     *lock(&first.sessions.refuses) = Some("open");
     first.deliver(b"x").await;
     assert_eq!(first.outcome(), (words(&["receive 7", "join", "open"]), words(&["nak later"])));
 
-    let third = desk(vec![Disposition::Undecided { attempts: 3 }; 2], vec![]);
+    let third = harness(vec![Disposition::Undecided { attempts: 3 }; 2], vec![]);
     *lock(&third.sessions.refuses) = Some("open");
     third.deliver(b"x").await;
     let asked = [

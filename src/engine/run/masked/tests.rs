@@ -8,7 +8,10 @@ use crate::engine::ports::{Lease, Listing, ToolReply, Tools};
 use crate::engine::run::masked::*;
 use crate::engine::run::session::LeasedSession;
 use crate::engine::run::tests::control;
-use crate::engine::testing::{Death, FakeFeed, FakeJournal, Scene, lock};
+use crate::engine::testing::{
+    Death, FakeCancelRequests, FakeDelivery, FakeFeed, FakeIntake, FakeJournal, FakePresence, FakeQueue, FakeSessions,
+    Scene, lock,
+};
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::plan::Strategy;
@@ -70,6 +73,12 @@ impl World for Stage {
     type Tools = Noting;
     type Journal = FakeJournal;
     type Feed = FakeFeed;
+    type Sessions = FakeSessions;
+    type Intake = FakeIntake;
+    type Delivery = FakeDelivery;
+    type Queue = FakeQueue;
+    type CancelRequests = FakeCancelRequests;
+    type Presence = FakePresence;
 }
 
 struct Play {
@@ -86,6 +95,11 @@ impl Play {
             tools: Arc::new(Noting::default()),
             journal: Arc::clone(&scene.ports.journal),
             feed: Arc::clone(&scene.ports.feed),
+            sessions: Arc::clone(&scene.ports.sessions),
+            intake: Arc::clone(&scene.ports.intake),
+            queue: Arc::default(),
+            cancel_requests: Arc::default(),
+            presence: Arc::default(),
         };
         Self { scene, ports }
     }

@@ -3,18 +3,18 @@
 use std::future::Future;
 
 use tarsy::bus::{JetStreamCancelRequests, Nats, control_subject};
-use tarsy::engine::ports::{Request, Requests};
+use tarsy::engine::ports::{CancelNotice, CancelRequests};
 
 use super::table::new_session;
 use super::{connect, outsider, prepared, within};
 
 async fn listen(nats: &Nats) -> JetStreamCancelRequests {
     let requests = JetStreamCancelRequests::listen(nats).await.unwrap();
-    assert_eq!(next(&requests).await, Request::Missed, "what came before is to be looked up");
+    assert_eq!(next(&requests).await, CancelNotice::Missed, "what came before is to be looked up");
     requests
 }
 
-async fn next(requests: &JetStreamCancelRequests) -> Request {
+async fn next(requests: &JetStreamCancelRequests) -> CancelNotice {
     within("a request", requests.next()).await
 }
 
@@ -37,7 +37,7 @@ async fn a_cancel_request_to_any_session_is_heard_and_can_be_looked_up() {
     nats.request_cancel(second).await.unwrap();
     nats.request_cancel(second).await.unwrap();
     for expected in [first, second, second] {
-        assert_eq!(next(&requests).await, Request::Cancel(expected));
+        assert_eq!(next(&requests).await, CancelNotice::Requested(expected));
     }
     assert!(requests.cancel_requested(first).await.unwrap());
     assert!(!requests.cancel_requested(new_session()).await.unwrap());
@@ -54,7 +54,7 @@ async fn a_request_that_nobody_understands_is_skipped() {
     client.publish(control_subject(strange), r#"{"request":"reboot"}"#.into()).await.unwrap();
     client.publish(control_subject(strange), vec![0xff].into()).await.unwrap();
     client.publish(control_subject(session), cancel.into()).await.unwrap();
-    assert_eq!(next(&requests).await, Request::Cancel(session));
+    assert_eq!(next(&requests).await, CancelNotice::Requested(session));
     assert!(!requests.cancel_requested(strange).await.unwrap());
 }
 
@@ -68,20 +68,20 @@ async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_hear
         server.restart().await;
         connect(&server).await.request_cancel(missed).await.unwrap();
         // A request that came on the new subscription of the round before may be before it.
-        while next(&requests).await != Request::Missed {}
+        while next(&requests).await != CancelNotice::Missed {}
         assert!(requests.cancel_requested(missed).await.unwrap());
         within("the connection", link.wait_for(|link| link.connected)).await.unwrap();
     }
     // The first ones may have come on the new subscription as well.
     nats.request_cancel(later).await.unwrap();
-    while next(&requests).await != Request::Cancel(later) {}
+    while next(&requests).await != CancelNotice::Requested(later) {}
 }
 
 #[tokio::test]
 async fn a_wait_that_is_given_up_loses_nothing() {
     let (_server, nats) = prepared().await;
     let requests = JetStreamCancelRequests::listen(&nats).await.unwrap();
-    assert_eq!(poll_once(requests.next()).await, Some(Request::Missed));
+    assert_eq!(poll_once(requests.next()).await, Some(CancelNotice::Missed));
     assert_eq!(poll_once(requests.next()).await, None);
     let sessions: Vec<_> = (0..20).map(|_| new_session()).collect();
     let mut heard = Vec::new();
@@ -92,7 +92,7 @@ async fn a_wait_that_is_given_up_loses_nothing() {
     while heard.len() < sessions.len() {
         heard.push(next(&requests).await);
     }
-    assert_eq!(heard, sessions.into_iter().map(Request::Cancel).collect::<Vec<_>>());
+    assert_eq!(heard, sessions.into_iter().map(CancelNotice::Requested).collect::<Vec<_>>());
 }
 
 /// The client keeps 65,536 messages for a subscription and drops the next ones.
@@ -106,7 +106,7 @@ async fn when_messages_were_dropped_requests_may_have_been_missed() {
         client.publish(control_subject(session), "{}".into()).await.unwrap();
     }
     client.flush().await.unwrap();
-    let all_sent = async { while next(&requests).await != Request::Missed {} };
+    let all_sent = async { while next(&requests).await != CancelNotice::Missed {} };
     // The connection has taken what was sent before this message.
     within("the flood", nats.rtt()).await.unwrap();
     within("the gap", all_sent).await;

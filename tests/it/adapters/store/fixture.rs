@@ -131,7 +131,7 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
         token: Uuid::new_v4(),
         lease: LEASE,
         stream_sequence: None,
-        excuse: Duration::ZERO,
+        outage_grace: Duration::ZERO,
     }
 }
 

@@ -110,9 +110,9 @@ async fn a_lease_that_ran_out_while_nobody_could_renew_it_is_no_death() {
     let expired = format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '10 s' WHERE session_id = '{id}'"
     );
-    for (excuse, attempts, reason) in [(60, 1, "store_unavailable"), (9, 2, "lease_expired")] {
+    for (grace, attempts, reason) in [(60, 1, "store_unavailable"), (9, 2, "lease_expired")] {
         database.execute(&expired);
-        let request = ClaimRequest { excuse: Duration::from_secs(excuse), ..claim_request("w3") };
+        let request = ClaimRequest { outage_grace: Duration::from_secs(grace), ..claim_request("w3") };
         let Ok(Claim::Taken(claimed)) = store.claim(id, request).await else { panic!("not taken") };
         assert_eq!(claimed.attempts, attempts, "{reason}");
         let last = store.events(id, 0, 10).await.unwrap().pop().unwrap();

@@ -1,5 +1,7 @@
-//! Reaches what a worker needs, in any order and for as long as it takes. A neighbour that is unavailable is waited for; what
-//! no waiting mends ends the worker.
+//! `Dependencies`, the connections of a worker.
+//!
+//! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting cannot
+//! repair ends the worker.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,13 +22,13 @@ use crate::roles::{secrets, tools};
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
 
-/// Between two tries at a broker that answers, but not yet as it should.
-const BROKER_RETRY: Duration = Duration::from_secs(3);
+/// Between two checks of a broker that is connected, but whose streams cannot be read yet.
+const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);
 
-/// Everything that a worker needs, reached.
-pub(super) struct Reached {
+/// A worker's connections.
+pub(super) struct Dependencies {
     pub(super) nats: Nats,
-    pub(super) requests: JetStreamCancelRequests,
+    pub(super) cancel_requests: Arc<JetStreamCancelRequests>,
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
@@ -34,7 +36,7 @@ pub(super) struct Reached {
     pub(super) mask: Mask,
 }
 
-/// What is still waited for, as the readiness probe tells it.
+/// The services that the worker still waits for, as the readiness probe shows them.
 struct Waiting<'a> {
     ready: &'a watch::Sender<Readiness>,
     missing: Mutex<Vec<&'static str>>,
@@ -43,29 +45,28 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(ready: &'a watch::Sender<Readiness>, missing: Vec<&'static str>) -> Self {
         let waiting = Self { ready, missing: Mutex::new(missing) };
-        waiting.tell();
+        waiting.show();
         waiting
     }
 
-    fn found(&self, name: &str) {
+    fn connected(&self, name: &str) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).retain(|missing| *missing != name);
-        self.tell();
+        self.show();
     }
 
-    fn tell(&self) {
+    fn show(&self) {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner).join(", ");
         let why = if missing.is_empty() { "starting".to_owned() } else { format!("waiting for {missing}") };
         self.ready.send_replace(Readiness::NotReady(why));
     }
 }
 
-/// Waits for broker and database at the same time: each is told about, and an address that cannot be right is found at
-/// once.
-pub(super) async fn reach(
+/// Waits for broker and database at the same time. A malformed address fails at once.
+pub(super) async fn connect_dependencies(
     options: &Options,
     config: &Config,
     ready: &watch::Sender<Readiness>,
-) -> anyhow::Result<Reached> {
+) -> anyhow::Result<Dependencies> {
     let addresses = &options.addresses;
     let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", options.name))? };
@@ -74,35 +75,35 @@ pub(super) async fn reach(
     let waiting = Waiting::new(ready, vec!["nats", "database"]);
     let broker = async {
         let nats = addresses.nats_for_role("worker").await?;
-        let requests = wait_for_streams(&nats, config).await?;
-        waiting.found("nats");
-        anyhow::Ok((nats, requests))
+        let cancel_requests = Arc::new(wait_for_streams(&nats, config).await?);
+        waiting.connected("nats");
+        anyhow::Ok((nats, cancel_requests))
     };
     let schema = async {
         wait_for_schema(&database).await?;
-        waiting.found("database");
+        waiting.connected("database");
         anyhow::Ok(())
     };
-    let ((nats, requests), ()) = tokio::try_join!(broker, schema)?;
+    let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Arc::new(Store::new(&database)?.masking(mask.clone()));
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
     let model = Arc::new(Masked::new(model, mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
-    Ok(Reached { nats, requests, store, feed, model, tools, mask })
+    Ok(Dependencies { nats, cancel_requests, store, feed, model, tools, mask })
 }
 
-/// The streams have to be as this version needs them; a broker that goes away meanwhile is waited for.
+/// Waits until the streams can be read, and compares them with what this version needs.
 async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStreamCancelRequests> {
     loop {
-        let looked = async {
+        let checked = async {
             nats.verify_topology(&topology(config)).await?;
             JetStreamCancelRequests::listen(nats).await
         };
-        match looked.await {
+        match checked.await {
             Ok(requests) => return Ok(requests),
             Err(error @ Error::Topology(_)) => bail!(error),
             Err(error) => tracing::warn!(%error, "waiting for nats"),
         }
-        tokio::time::sleep(BROKER_RETRY).await; // pacing of retries
+        tokio::time::sleep(STREAMS_RETRY_DELAY).await; // pacing of retries
     }
 }

@@ -1,0 +1,110 @@
+//! From the bytes of a message to an alert and its plan.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::journal::StoreError;
+use super::sessions::DeadReason;
+use crate::investigation::alert::Alert;
+use crate::investigation::follow_up::Thread;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::headers::InvalidSessionId;
+use crate::investigation::plan::Plan;
+use crate::investigation::timeline::EventDraft;
+
+/// A message that a worker has claimed from the queue, with its body still undecoded.
+#[derive(Debug)]
+pub struct Job<D> {
+    pub received: Received,
+    /// What the bus found wrong with the message. Then `received.alert_id` is `derived_id`.
+    pub fault: Option<Refusal>,
+    /// The id that the message has without a header: where another body under a used id is stored.
+    pub derived_id: SessionId,
+    pub delivery: Arc<D>,
+}
+
+/// One delivery of an alert as the store records it, before its body is decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The producer's id, or the one derived from the delivery.
+    pub alert_id: SessionId,
+    pub body_sha256: [u8; 32],
+    /// The body as received; `None` when it is larger than `max_alert_bytes`.
+    pub body: Option<Vec<u8>>,
+    /// Allow-listed headers.
+    pub headers: Value,
+    pub subject: String,
+    /// The message's sequence in the stream of alerts.
+    pub stream_sequence: u64,
+}
+
+/// Why an alert is given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub reason: DeadReason,
+    /// What is wrong with this very alert, for people.
+    pub detail: String,
+}
+
+impl From<InvalidSessionId> for Refusal {
+    fn from(invalid: InvalidSessionId) -> Self {
+        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
+    }
+}
+
+/// Makes an alert and a plan of a received body.
+pub trait Intake: Debug + Send + Sync + 'static {
+    /// Decodes and masks the body.
+    ///
+    /// # Errors
+    /// When the alert has to be given up, or something that decoding needs is unavailable.
+    fn prepare(&self, received: &Received) -> impl Future<Output = Result<PreparedAlert, PrepareError>> + Send;
+
+    /// Plans the investigation of an alert that joins no session and is covered by no cooldown.
+    ///
+    /// # Errors
+    /// As [`Intake::prepare`].
+    fn plan(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> impl Future<Output = Result<Planned, PrepareError>> + Send;
+}
+
+/// A decoded and masked alert whose disposition is undecided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreparedAlert {
+    pub alert: Alert,
+    /// The producer asks for a new investigation: the cooldown does not cover this alert.
+    pub force: bool,
+    /// The session that this one repeats.
+    pub retry_of: Option<SessionId>,
+    /// The investigation that this alert asks a question about.
+    pub thread: Option<Box<Thread>>,
+}
+
+/// The plan of an alert's session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    pub plan: Plan,
+    /// The session's first event.
+    pub started: EventDraft,
+}
+
+/// Why an alert was not prepared or planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrepareError {
+    /// The alert has to be given up.
+    Refused(Refusal),
+    /// The store is unavailable: the message is redelivered, and the attempt is refunded.
+    Unavailable(StoreError),
+}
+
+impl From<Refusal> for PrepareError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}

@@ -1,0 +1,156 @@
+//! A fake of the port `Journal`: a disk that can die, and the worker with it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
+
+use super::lock;
+use crate::engine::ports::*;
+use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
+use crate::investigation::execution::recovery::{LostCall, Recovery};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::timeline::EventDraft;
+
+/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks the
+/// worker there until the test lets it go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Death {
+    Never,
+    Before(u32),
+    After(u32),
+    Hold(u32),
+}
+
+#[derive(Debug)]
+pub(in crate::engine) struct FakeJournal {
+    pub(in crate::engine) disk: Mutex<Disk>,
+    pub(in crate::engine) died: Notify,
+    pub(in crate::engine) go_on: Notify,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::engine) struct Disk {
+    pub(in crate::engine) record: SessionRecord,
+    pub(in crate::engine) entries: BTreeMap<ExecutionId, Vec<RecordedEntry>>,
+    pub(in crate::engine) events: Vec<EventDraft>,
+    pub(in crate::engine) end: Option<SessionEnd>,
+    pub(in crate::engine) epoch: u32,
+    pub(in crate::engine) writes: u32,
+    pub(in crate::engine) death: Death,
+}
+
+impl FakeJournal {
+    async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, StoreError> {
+        let (dead, told) = {
+            let mut disk = lock(&self.disk);
+            if disk.epoch != lease.epoch {
+                return Err(StoreError::LeaseLost { held: lease.epoch, current: disk.epoch });
+            }
+            disk.writes += 1;
+            let (now, death) = (disk.writes, disk.death);
+            // What dies with the disk writes nothing more, either.
+            let (written, dead) = match death {
+                Death::Never => (true, false),
+                Death::Before(last) => (now < last, now >= last),
+                Death::After(last) => (now <= last, now >= last),
+                Death::Hold(at) => (true, now == at),
+            };
+            let told = if written { change(&mut disk) } else { T::default() };
+            (dead.then_some(death), told)
+        };
+        if let Some(death) = dead {
+            self.died.notify_one();
+            if !matches!(death, Death::Hold(_)) {
+                std::future::pending::<()>().await;
+            }
+            self.go_on.notified().await;
+        }
+        Ok(told)
+    }
+}
+
+impl Journal for FakeJournal {
+    async fn load(&self, _session: SessionId) -> Result<SessionRecord, StoreError> {
+        Ok(lock(&self.disk).record.clone())
+    }
+
+    async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
+        Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
+    }
+
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
+        self.write(lease, |disk| {
+            for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
+                if run.execution_id == checkpoint.execution_id {
+                    assert_eq!(run.checkpoint + 1, checkpoint.number, "compare-and-swap");
+                    run.checkpoint = checkpoint.number;
+                    run.status = checkpoint.status;
+                    run.error.clone_from(&checkpoint.error);
+                    run.analysis = checkpoint.entries.iter().find_map(analysis).or_else(|| run.analysis.take());
+                }
+            }
+            let before = u32::try_from(disk.events.len()).unwrap();
+            let refs = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
+            let numbers: Vec<_> = refs.into_iter().map(|event| event.map(|event| before + event)).collect();
+            let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone());
+            disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
+            disk.events.extend(checkpoint.events);
+            numbers
+        })
+        .await
+    }
+
+    async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
+        self.write(lease, |disk| {
+            assert_eq!(disk.record.step + 1, step.number, "compare-and-swap");
+            disk.record.step = step.number;
+            disk.events.extend(step.events);
+            let begin = match step.change {
+                StageChange::Begin(begin) => begin,
+                StageChange::End(end) => {
+                    disk.record.stages.last_mut().unwrap().status = end.status;
+                    return;
+                }
+            };
+            let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
+                execution_id: run.execution_id,
+                agent_no: run.agent_no,
+                status: RunStatus::Running,
+                checkpoint: 0,
+                analysis: None,
+                error: None,
+            });
+            disk.record.stages.push(StageRecord {
+                stage_no: begin.stage_no,
+                status: RunStatus::Running,
+                executions: executions.collect(),
+            });
+        })
+        .await
+    }
+
+    async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
+        self.write(lease, |disk| {
+            disk.events.push(end.event.clone());
+            disk.end = Some(end);
+        })
+        .await
+    }
+
+    async fn remember(&self, _session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
+        let recoveries = &mut lock(&self.disk).record.recoveries;
+        let number = u32::try_from(recoveries.len()).unwrap() + 1;
+        recoveries.push(Recovery { number, calls });
+        Ok(())
+    }
+}
+
+fn analysis(entry: &Entry) -> Option<String> {
+    if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
+        Some(analysis.clone())
+    } else {
+        None
+    }
+}

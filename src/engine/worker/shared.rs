@@ -1,0 +1,93 @@
+//! `Shared`, what the dispatcher and the background tasks of one worker have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::outage::Outages;
+use super::timeline_probe::Timeline;
+use crate::engine::delivery::redelivery::RedeliveryBackoff;
+use crate::engine::delivery::settler::Settler;
+use crate::engine::ports::ClaimRequest;
+use crate::engine::run::registry::Runs;
+use crate::engine::world::{Ports, World};
+use crate::investigation::ids::WorkerId;
+
+/// How a worker deals with sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The id of this process.
+    pub worker: WorkerId,
+    /// The worker's name on timelines and in logs.
+    pub worker_name: String,
+    /// How long a lease lasts without a renewal.
+    pub lease: Duration,
+    /// How long a session may take altogether.
+    pub session_timeout: Duration,
+    /// Deaths of workers at one checkpoint, or while they prepare the alert, before it is given up.
+    pub attempts: u32,
+    /// How long a completed investigation covers later alerts of its fingerprint.
+    pub cooldown: Duration,
+    /// How long an alert waits, since its first delivery, for an MCP server of its chain that is unavailable.
+    pub tool_wait: Duration,
+    /// How long a stopping worker lets current calls finish.
+    pub drain_timeout: Duration,
+}
+
+/// The two steps of a shutdown.
+#[derive(Clone, Debug, Default)]
+pub struct Shutdown {
+    /// The worker claims nothing more and lets current calls finish.
+    pub drain: CancellationToken,
+    /// The worker releases its sessions in the middle of their calls.
+    pub abort: CancellationToken,
+}
+
+/// What all parts of one worker share.
+#[derive(Debug)]
+pub struct Shared<W: World> {
+    pub ports: Ports<W>,
+    pub settings: Settings,
+    /// The sessions that run in this process.
+    pub runs: Runs<W::Delivery>,
+    pub backoff: RedeliveryBackoff,
+    pub outages: Outages,
+    pub settler: Arc<Settler<W>>,
+    pub shutdown: Shutdown,
+}
+
+impl<W: World> Shared<W> {
+    /// A worker that runs nothing yet. `timeline` is the state that the timeline probe finds.
+    pub fn new(
+        ports: Ports<W>,
+        settings: Settings,
+        timeline: watch::Receiver<Timeline>,
+        shutdown: Shutdown,
+    ) -> Arc<Self> {
+        let settler = Settler::new(ports.clone(), settings.lease, timeline, shutdown.drain.clone());
+        Arc::new(Self {
+            ports,
+            settings,
+            runs: Runs::default(),
+            backoff: RedeliveryBackoff::default(),
+            outages: Outages::default(),
+            settler: Arc::new(settler),
+            shutdown,
+        })
+    }
+
+    /// A claim by this worker: without a message, and without grace for an outage of the store.
+    pub(crate) fn claim_request(&self) -> ClaimRequest {
+        ClaimRequest {
+            worker: self.settings.worker,
+            worker_name: self.settings.worker_name.clone(),
+            token: Uuid::new_v4(),
+            lease: self.settings.lease,
+            stream_sequence: None,
+            outage_grace: Duration::ZERO,
+        }
+    }
+}

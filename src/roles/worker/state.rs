@@ -1,0 +1,56 @@
+//! `StateApplier`, which applies the worker's state to its claims and to its readiness probe.
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::Flow;
+use crate::engine::worker::probes::State;
+use crate::engine::worker::timeline_probe::Timeline;
+use crate::telemetry::http::Readiness;
+
+/// Starts and pauses the claims, and sets what `/readyz` answers.
+pub(super) struct StateApplier {
+    pub(super) state: watch::Receiver<State>,
+    pub(super) timeline: watch::Receiver<Timeline>,
+    pub(super) flow: watch::Sender<Flow>,
+    pub(super) ready: watch::Sender<Readiness>,
+}
+
+impl StateApplier {
+    /// Applies every change until `end` is cancelled.
+    pub(super) async fn run(mut self, end: CancellationToken) {
+        loop {
+            self.apply();
+            tokio::select! {
+                () = end.cancelled() => return,
+                Ok(()) = self.timeline.changed() => {}
+                changed = self.state.changed() => if changed.is_err() {
+                    // The probes have ended: without them the worker must not claim.
+                    self.flow.send_replace(Flow::Pause);
+                    end.cancelled().await;
+                    return;
+                },
+            }
+        }
+    }
+
+    fn apply(&mut self) {
+        let not_ready = |why: String| (Flow::Pause, Readiness::NotReady(why));
+        let (flow, readiness) = match &*self.state.borrow_and_update() {
+            State::Claiming => (Flow::Claim, readiness(&self.timeline.borrow_and_update())),
+            State::Paused(unavailable) if unavailable.is_empty() => not_ready("starting".to_owned()),
+            State::Paused(unavailable) => not_ready(format!("{} unavailable", unavailable.join(", "))),
+            State::Draining => not_ready("draining".to_owned()),
+        };
+        self.flow.send_if_modified(|present| std::mem::replace(present, flow) != flow);
+        self.ready.send_replace(readiness);
+    }
+}
+
+/// Investigations go on without the timeline stream, so a worker stays ready.
+fn readiness(timeline: &Timeline) -> Readiness {
+    match timeline {
+        Timeline::Accepting => Readiness::Ready,
+        Timeline::Unavailable(_) => Readiness::Impaired("the timeline stream is unavailable".to_owned()),
+    }
+}
