@@ -1,4 +1,4 @@
-//! Tools that change something: each call is sent once, whoever dies while it is under way.
+//! Tools that change something: each call is sent once, whichever process dies during it.
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
@@ -12,7 +12,7 @@ const MARK: &str = "RestartDrill";
 const TOOL: &str = "restart_deployment";
 const ALLOWED: &[&str] = &[TOOL];
 
-/// A model that looks, restarts and tells.
+/// A recording that reads, restarts a deployment and reports.
 fn transcript() -> String {
     format!(
         "name: restart\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
@@ -37,7 +37,7 @@ fn journal(system: &TestSystem) -> String {
     system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
 }
 
-/// What the model was told of the call, and how often it was sent.
+/// The call's result in the conversation, and how often the call was sent.
 fn told(system: &TestSystem) -> (String, u32) {
     let told = system.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
     (told, system.tool_calls().values().sum())
@@ -50,7 +50,7 @@ async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[Timel
     system.assert_whole(session, seen).await;
 }
 
-/// The call was sent once, and everybody knows that nobody knows what became of it.
+/// Asserts that the call was sent once, and that its outcome is recorded as unknown.
 async fn assert_lost(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_completed(system, session, seen).await;
     assert_eq!(journal(system), "prompt prompt answer started lost tool_result answer ended");

@@ -1,4 +1,4 @@
-//! Sessions that come back again and again for their own doing: given up with their reason, and not at their deadline.
+//! Sessions that fail repeatedly by their own doing: given up with their reason, and not at their deadline.
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::support::process::metric_is;
 use crate::support::system::{Setup, TestSystem};
 
-/// Its call stands at a gate before the first piece of the answer.
+/// A recording whose call waits at a gate before the first chunk of the answer.
 const DEADLY: &str = "name: deadly\nmatch: DeadlyRequest\nanswers:\n  - chunks: [{gate: deadly}, {text: never}]\n";
 
 async fn publish(system: &TestSystem, body: &str) -> SessionId {
@@ -22,7 +22,7 @@ async fn publish(system: &TestSystem, body: &str) -> SessionId {
     session
 }
 
-/// The dead letter of a session, and why it failed.
+/// The dead letter of a session, and the reason of its failure.
 fn failure(system: &TestSystem, session: SessionId) -> (String, String) {
     let read = |column: &str| {
         system.database.text(&format!("SELECT {column} FROM alert_sessions WHERE session_id = '{}'", session.0))

@@ -1,4 +1,4 @@
-//! A database that goes back behind what it has confirmed: a failover to a standby that was behind, or a restore.
+//! A database that loses confirmed commits: a failover to a standby that was behind, or a restore.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const MARK: &str = "RestartDrill";
 const TOOL: &str = "restart_deployment";
 const START: &str = "tool-restart_deployment-start";
 
-/// A model that restarts and then concludes.
+/// A recording that restarts a deployment and then concludes.
 fn transcript() -> String {
     format!(
         "name: restart\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
@@ -40,7 +40,7 @@ async fn publish(system: &TestSystem) -> SessionId {
     session
 }
 
-/// Every row of every table, as it is now.
+/// Copies every row of every table.
 fn back_up(database: &TestDatabase) {
     database.execute(
         "DO $$ DECLARE t text; BEGIN CREATE SCHEMA backup; FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' \
@@ -48,7 +48,7 @@ fn back_up(database: &TestDatabase) {
     );
 }
 
-/// Every row of every table, as it was: what was committed since is lost.
+/// Restores every row of every table: later commits are lost.
 fn restore(database: &TestDatabase) {
     database.execute(
         "DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'backup' LOOP \
@@ -61,7 +61,7 @@ fn told_of_losses(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
     seen.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
 }
 
-/// One end, in one order, the same on the stream and in the table; the call was sent once.
+/// Asserts one end and one order, equal on the stream and in the table, and that the call was sent once.
 async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mut Timeline) {
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
@@ -179,7 +179,7 @@ async fn a_confirmed_write_is_on_disk_also_where_the_servers_default_is_not_to_w
     assert_eq!(database.text("SELECT string_agg(setting, ' ') FROM seen"), "on");
 }
 
-/// What somebody who may publish on the timeline's subjects says: an analysis and an end that no worker has written.
+/// Publishes a forged analysis and end on the timeline's subject.
 async fn forge(system: &TestSystem, session: SessionId, from: u32) {
     let client = async_nats::connect(system.nats.url()).await.unwrap();
     let forged = |number: u32, event_type: &str, content: &str| {

@@ -1,4 +1,4 @@
-//! A database that answers and takes no writes.
+//! A database that answers but takes no writes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::process::metric;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually_within;
 
-/// Every connection from now on may only read, or may write again; those that are open are closed.
+/// Makes later connections read-only or writable, and closes the open ones.
 fn set_read_only(database: &TestDatabase, read_only: bool) {
     let mut connection = database.connection();
     connection.batch_execute("SET default_transaction_read_only = off").unwrap();
@@ -28,7 +28,7 @@ fn set_read_only(database: &TestDatabase, read_only: bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
-    // Any server will do: only the probe can see that this one takes no writes.
+    // The address accepts any server: only the probe detects that this one takes no writes.
     let joint = if system.database.url().contains('?') { '&' } else { '?' };
     let url = format!("{}{joint}target_session_attrs=any", system.database.url());
     let (_worker, probes) = system.worker_on("w1", &url).await;
@@ -41,7 +41,7 @@ async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt()
     let second = system.publish().await;
     let expired = format!("SELECT lease_expires_at < now() FROM alert_sessions WHERE session_id = '{first}'");
     eventually_within(Duration::from_secs(20), "the lease has run out", async || system.database.holds(&expired)).await;
-    // A request that waited in the broker when the pause began may still bring something, once.
+    // A pull request that was open when the pause began may still deliver one message.
     let received = metric(&probes, "tarsy_alerts_received_total", "").await;
 
     is_ready(&probes, (503, "database unavailable")).await;

@@ -1,4 +1,4 @@
-//! Every place where a process can die.
+//! Resumption after a kill at every point of an investigation.
 
 use std::time::{Duration, Instant};
 
@@ -16,20 +16,20 @@ use crate::support::system::{LEASE, TestSystem};
 const WRITES: u32 = 13;
 const MODEL_CALLS: usize = 4;
 const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs", "deployment_history"];
-/// The journal of an investigation that nobody disturbs, and of every other one.
+/// The expected journal, undisturbed or not.
 const JOURNAL: &str =
     "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
-/// Stages at the same time: they mostly wait.
-const AT_ONCE: usize = 4;
+/// Test systems at the same time: they mostly wait.
+const MAX_CONCURRENT: usize = 4;
 
-/// Where the owner is killed.
+/// The point at which the owner is killed.
 #[derive(Clone, Debug)]
 enum Place {
     Write(u32, Side),
     Gate(String),
 }
 
-/// A line of the table.
+/// One row of the printed table.
 struct Row {
     place: String,
     model_calls_repeated: u32,
@@ -48,7 +48,7 @@ fn places() -> Vec<Place> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_killed_at_any_gate_is_survived_by_its_investigation() {
-    let mut rows: Vec<Row> = stream::iter(places()).map(kill_at).buffered(AT_ONCE).collect().await;
+    let mut rows: Vec<Row> = stream::iter(places()).map(kill_at).buffered(MAX_CONCURRENT).collect().await;
     println!("{:<28} {:>12} {:>12} {:>10} {:>7}", "owner killed", "model again", "tools again", "resumed", "events");
     for row in &rows {
         let resumed = row.resumed_after.map_or_else(|| "-".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()));
@@ -85,7 +85,7 @@ async fn kill_at(place: Place) -> Row {
         }
     };
     first.kill().await;
-    // What was held is lost for ever: the statement never arrived, or its answer did not.
+    // The held message is lost for ever: the statement never arrived, or its answer did not.
     proxy.cut();
     system.gates.open_all();
     let killed = Instant::now();
@@ -186,7 +186,7 @@ async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_
     let (_second, _) = system.worker("w2").await;
     assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
     let waiting = system.gates.next().await;
-    // The rest of the first worker's answer waits in its socket when it goes on.
+    // The rest of the answer is in the first worker's socket when it continues.
     system.gates.open_all();
     stale.open().await;
     first.cont();
@@ -247,7 +247,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let mut timeline = system.follow(session).await;
     let waiting = system.gates.next().await;
     system.gates.open_all();
-    // The worker has a piece of the answer: without one the service would just be unavailable.
+    // The worker has a piece of the answer: without one the service would count as unavailable.
     while !matches!(timeline.next().await.expect("a delta"), TimelineUpdate::Delta(delta) if delta.iteration == 2) {}
     system.llm.kill().await;
     drop(waiting);
@@ -325,7 +325,7 @@ async fn deadline_iterations_and_token_totals_survive_a_restart() {
     timeline.until(EventType::SessionResumed).await;
     let end = timeline.finish().await;
     assert_eq!(system.database.text(&deadline), before);
-    // What the recording says its four answers cost: two of them were the first worker's.
+    // The tokens of the recording's four answers: two of them were the first worker's.
     let expected = serde_json::json!({
         "stop_reason": "final_answer", "iterations": 4, "tool_calls": 5,
         "input_tokens": 22990, "cached_tokens": 12288, "output_tokens": 814, "thinking_tokens": 680,

@@ -1,4 +1,4 @@
-//! Cancelling an investigation, wherever it is.
+//! Cancelling an investigation in every state.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
-/// So long that no renewal brings a request within a test.
+/// A lease so long that no renewal reads a cancel request during a test.
 const LONG: Duration = Duration::from_secs(30);
-/// A renewal comes every second, a takeover after three.
+/// A lease with a renewal every second and a takeover after three.
 const SHORT: Duration = Duration::from_secs(3);
-/// For a request to reach a run, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(4);
+/// Time for a request to reach a run, on a busy machine.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
 async fn start_system(watched: &[&str], lease: Duration) -> TestSystem {
     TestSystem::start_with(Setup { watched, lease, ..Setup::default() }).await
 }
 
-/// `tarsy sessions cancel`; what it says.
+/// Runs `tarsy sessions cancel` and returns its output.
 async fn cancel(system: &TestSystem, session: SessionId) -> String {
     let mut command = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
     let (code, said) = command.finished().await;
@@ -28,7 +28,7 @@ async fn cancel(system: &TestSystem, session: SessionId) -> String {
     said
 }
 
-/// The end of a session, and everything about it in order.
+/// Asserts the end of a session and the invariants of its rows.
 async fn assert_cancelled(system: &TestSystem, session: SessionId) {
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
@@ -47,7 +47,7 @@ async fn settled(system: &TestSystem) {
     eventually("everything is settled", async || system.database.number(left) == 0).await;
 }
 
-/// A worker that waits for its second answer.
+/// Starts a worker that waits for its second answer.
 async fn at_work(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::gates::Arrived) {
     let (worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -65,10 +65,10 @@ async fn a_running_investigation_is_cancelled_during_a_call_before_the_next_rene
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCancelled);
     let took = asked.elapsed();
     println!("cancelled after {took:?}");
-    assert!(took < AT_ONCE, "{took:?}");
+    assert!(took < REQUEST_TIMEOUT, "{took:?}");
     assert_cancelled(&system, session).await;
     drop(held);
-    // The worker goes on with others.
+    // The worker continues with other sessions.
     system.gates.open_all();
     let next = system.publish().await;
     assert_eq!(system.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
@@ -119,7 +119,7 @@ async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards(
     let (mut worker, session, held) = at_work(&mut system).await;
     worker.kill().await;
     drop(held);
-    // Nobody can end it before its lease has run out; the flag closes it for others.
+    // No worker can end it before its lease expires; the flag closes it for other alerts.
     cancel(&system, session).await;
     let lease = format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() + interval '6 s' WHERE session_id = '{}'",

@@ -1,4 +1,4 @@
-//! Several agents beside each other in real processes: killed while one has completed and the other has not, cancelled.
+//! Parallel agents in real processes: killed while only one has completed, and cancelled.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use crate::faults::survive::settled;
 use crate::support::system::{Setup, TestSystem, Timeline};
 
-/// Two agents at the same time; the synthesis that follows is the built-in one.
+/// Two parallel agents, followed by the built-in synthesis.
 const TEAM: &str = "
 agents: {fast: {}, slow: {}}
 agent_chains: {team: {stages: [{name: look, agents: [{name: fast}, {name: slow}]}]}}

@@ -1,4 +1,4 @@
-//! Alerts of one fingerprint after another: cooldown, force, a rise in severity, and the end of the trouble.
+//! Successive alerts of one fingerprint: cooldown, force, a rise in severity, and resolution.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::system::{Setup, TestSystem};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// An Alertmanager webhook of one alert; always of the same fingerprint.
+/// An Alertmanager webhook with one alert, always of the same fingerprint.
 fn webhook(status: &str, severity: &str) -> String {
     let alert = json!({
         "status": status, "labels": {"alertname": "DiskFull", "instance": "db-3", "severity": severity},
@@ -25,7 +25,7 @@ fn webhook(status: &str, severity: &str) -> String {
     .to_string()
 }
 
-/// `tarsy submit`; the id of the alert.
+/// Runs `tarsy submit` and returns the id of the alert.
 async fn submit(system: &TestSystem, (status, severity): (&str, &str), more: &[&str]) -> SessionId {
     let file = system.file("alert.json");
     std::fs::write(&file, webhook(status, severity)).unwrap();
@@ -66,7 +66,7 @@ async fn a_completed_investigation_answers_for_an_hour_unless_forced_or_outdone(
     assert_eq!(end_of(&system, forced).await.event_type, EventType::SessionCompleted);
     let worse = submit(&system, ("firing", "critical"), &[]).await;
     assert_eq!(end_of(&system, worse).await.event_type, EventType::SessionCompleted);
-    // Now the worse one answers for both.
+    // Now the session of the more severe alert covers both.
     let last = submit(&system, ("firing", "warning"), &[]).await;
     assert_eq!(end_of(&system, last).await.metadata["joined_session_id"], json!(worse));
     let sessions = "SELECT string_agg(session_id::text, ' ' ORDER BY created_at) FROM alert_sessions";
@@ -107,7 +107,7 @@ async fn a_question_joins_no_investigation_and_answers_for_no_alert() {
     let (_worker, _) = system.worker("w1").await;
     let first = submit(&system, ("firing", "warning"), &[]).await;
     assert_eq!(end_of(&system, first).await.event_type, EventType::SessionCompleted);
-    // Another one of its fingerprint is open all the while.
+    // Another session of its fingerprint stays open.
     system.gates.watch("answer-0-start");
     let open = submit(&system, ("firing", "warning"), &["--force"]).await;
     let held = system.gates.next().await;

@@ -17,7 +17,7 @@ use crate::support::system::TestSystem;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts").join(name)).unwrap()
@@ -57,7 +57,7 @@ impl Producer {
             ..Default::default()
         };
         let mut letters = stream.create_consumer(config).await.unwrap().messages().await.unwrap();
-        let letter = tokio::time::timeout(PATIENCE, letters.next()).await.expect("no dead letter").unwrap().unwrap();
+        let letter = tokio::time::timeout(TIMEOUT, letters.next()).await.expect("no dead letter").unwrap().unwrap();
         let reason = letter.subject.split('.').nth(2).unwrap().to_owned();
         (reason, letter.headers.clone().unwrap(), letter.payload.to_vec())
     }
@@ -267,5 +267,5 @@ async fn a_secret_in_an_alert_is_seen_by_nobody_and_its_raw_body_is_forgotten() 
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, forgotten).await.expect("the raw body is kept");
+    tokio::time::timeout(TIMEOUT, forgotten).await.expect("the raw body is kept");
 }

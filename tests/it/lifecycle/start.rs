@@ -9,7 +9,7 @@ use crate::adapters::store::database::rights::Role;
 use crate::support::process::Tarsy;
 use crate::support::system::TestSystem;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Nobody listens there.
 const NOWHERE: &str = "127.0.0.1:1";
 
@@ -42,7 +42,7 @@ pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
             tokio::task::yield_now().await;
         }
     };
-    let reached = tokio::time::timeout(PATIENCE, asked).await;
+    let reached = tokio::time::timeout(TIMEOUT, asked).await;
     assert!(reached.is_ok(), "/readyz never says {expected:?}, but {last:?}");
 }
 

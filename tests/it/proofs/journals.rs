@@ -1,4 +1,4 @@
-//! Journals of earlier versions: they replay for ever.
+//! Journals of earlier versions replay for ever.
 
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
     assert_eq!((tools(after(5)), tools(after(7))), (vec!["a".to_owned()], vec!["w".to_owned()]));
     assert!(matches!(after(8), Decision::Append(entries) if matches!(entries.as_slice(),
         [Entry::Lost { .. }, Entry::ToolResult(ToolResult { is_error: true, .. })])));
-    // The last answer's results stay: there is no room to be made but by the conclusion.
+    // The results of the last answer stay, so only the conclusion is left.
     assert!(matches!(after(10), Decision::Append(entries) if matches!(entries.as_slice(),
         [Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { .. }])));
     assert!(matches!(after(18), Decision::CallModel(call) if call.tools == ToolBinding::Unbound));

@@ -1,7 +1,9 @@
-//! A megabyte of what tools and models say is masked in 20 ms, and what is made to be slow takes no more than its length.
+//! A megabyte of what tools and models say is masked in 20 ms, and what is made to be slow takes no more than its
+//! length.
 //!
 //! `cargo test --release --manifest-path fuzz/Cargo.toml --test masking_speed -- --nocapture` measures it, on a machine
-//! that does nothing else. Without optimisation the texts are shorter, and only what takes the square of its length fails.
+//! that does nothing else. Without optimisation the texts are shorter, and only what takes the square of its length
+//! fails.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,7 @@ impl Figures {
         self.0.iter().max().copied().expect("nothing was measured")
     }
 
-    /// The duration that this part of all does not exceed: 0.5 for the median.
+    /// The quantile of the durations: 0.5 for the median.
     pub(crate) fn quantile(&self, part: f64) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -56,7 +56,7 @@ pub(crate) fn from_env<N: std::str::FromStr>(variable: &str, default: N) -> N {
     }
 }
 
-/// From the first to the second, nothing when they are the other way round.
+/// The time from the first to the second; zero when the second is earlier.
 pub(crate) fn between(from: chrono::DateTime<chrono::Utc>, to: chrono::DateTime<chrono::Utc>) -> Duration {
     (to - from).to_std().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The other side of a drill's gates: a test hears who has arrived and decides when they go on.
+//! The controlling side of a drill's gates: a test sees each arrival and decides when it continues.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -8,9 +8,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A socket that everybody waits at. Only what is watched is held; every other gate opens by itself.
+/// The socket of all gates. Only watched gates hold an arrival; every other gate opens by itself.
 #[derive(Debug)]
 pub(crate) struct Gatekeeper {
     _directory: tempfile::TempDir,
@@ -19,11 +19,11 @@ pub(crate) struct Gatekeeper {
     arrivals: mpsc::Receiver<Arrived>,
 }
 
-/// Somebody who waits.
+/// A call that waits at a gate.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub(crate) gate: String,
-    /// Who waits; of a model's answer the execution and the answer's index.
+    /// The caller; for a model's answer the execution and the index of the answer.
     pub(crate) detail: String,
     stream: BufReader<UnixStream>,
 }
@@ -48,22 +48,22 @@ impl Gatekeeper {
         &self.socket
     }
 
-    /// From now on this gate is held, too.
+    /// Adds a gate to the watched ones.
     pub(crate) fn watch(&self, gate: &str) {
         self.watched.lock().unwrap().push(gate.to_owned());
     }
 
-    /// From now on every gate opens by itself; who waits already goes on waiting.
+    /// From now on every gate opens by itself; earlier arrivals still wait.
     pub(crate) fn open_all(&self) {
         self.watched.lock().unwrap().clear();
     }
 
-    /// The next one who waits at a watched gate.
+    /// The next arrival at a watched gate.
     pub(crate) async fn next(&mut self) -> Arrived {
-        tokio::time::timeout(PATIENCE, self.arrival()).await.expect("nobody arrives at a gate")
+        tokio::time::timeout(TIMEOUT, self.arrival()).await.expect("no arrival at a watched gate")
     }
 
-    /// The same without an end to the patience. Cancel safe.
+    /// The next arrival, without a time limit. Cancel safe.
     pub(crate) async fn arrival(&mut self) -> Arrived {
         self.arrivals.recv().await.expect("the gatekeeper listens")
     }

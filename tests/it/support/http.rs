@@ -1,13 +1,13 @@
-//! The few words of HTTP that the tests speak, written out: what is sent is part of what they test.
+//! A minimal HTTP client. Requests are written out, because their bytes are part of the tests.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -32,7 +32,7 @@ pub(crate) async fn get(address: &str, path: &str) -> Answer {
     send(address, &head("GET", path, &[], None)).await
 }
 
-/// The same; `None` when nobody listens or the connection ends without an answer.
+/// Like `get`; `None` when no server listens or the connection ends without an answer.
 pub(crate) async fn asked(address: &str, path: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     stream.write_all(&head("GET", path, &[], None)).await.ok()?;
@@ -58,7 +58,7 @@ pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], length: O
 /// Sends these bytes and reads to the end of the connection.
 pub(crate) async fn send(address: &str, bytes: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // Who is refused may be cut off before everything is sent.
+    // The server may close a refused connection before the whole request is sent.
     stream.write_all(bytes).await.ok();
     read(&mut stream).await.expect("an answer")
 }
@@ -66,8 +66,8 @@ pub(crate) async fn send(address: &str, bytes: &[u8]) -> Answer {
 /// The answer; `None` when the connection ended without one.
 pub(crate) async fn read(stream: &mut TcpStream) -> Option<Answer> {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an end");
-    // A reset after the answer comes from what was not read of the request.
+    let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await.expect("an end");
+    // A reset after the answer comes from the unread part of the request.
     if bytes.is_empty() {
         return None;
     }

@@ -13,7 +13,7 @@ use super::nats::dying_with_us;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A program that `./dev test` names in the environment. `None` is told on standard error, past libtest's capture.
+/// A program that `./dev test` names in the environment. `None` is reported on standard error, past libtest's capture.
 pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).filter(|path| !path.is_empty());
     if found.is_none() {
@@ -38,7 +38,7 @@ impl Server {
         let (sender, listening) = oneshot::channel();
         std::thread::spawn(move || {
             let mut sender = Some(sender);
-            // Read on to the end, so that the server never waits for us.
+            // Reads to the end, so that the server never blocks on its log.
             for line in log.lines().map_while(Result::ok) {
                 let address = line.contains("Listening on").then(|| line.split_once("address=")).flatten();
                 if let Some((_, address)) = address

@@ -23,17 +23,17 @@ pub(crate) struct NatsServer {
 }
 
 impl NatsServer {
-    /// Starts a server on a free port and waits until it says that it is ready.
+    /// Starts a server on a free port and waits until it reports that it is ready.
     pub(crate) async fn start() -> Self {
         Self::start_with("").await
     }
 
-    /// The same, with more lines for its configuration file.
+    /// Starts a server with more lines in its configuration file.
     pub(crate) async fn start_with(settings: &str) -> Self {
         Self::start_on(0, settings).await
     }
 
-    /// The same on a port that stays its own while it is down; 0 for any free one.
+    /// Starts a server on a port that stays reserved while it is down; 0 for any free one.
     pub(crate) async fn start_on(port: u16, settings: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
         let mut server = Self { directory, settings: settings.to_owned(), port, process: None };
@@ -41,7 +41,7 @@ impl NatsServer {
         server
     }
 
-    /// Where clients connect.
+    /// The URL for clients.
     pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
@@ -54,7 +54,7 @@ impl NatsServer {
         }
     }
 
-    /// Sends a signal to the process, if there is one.
+    /// Sends a signal to the process, if it runs.
     pub(crate) fn signal(&self, signal: Signal) {
         if let Some(pid) = self.process.as_ref().and_then(|process| Pid::from_raw(process.id().cast_signed())) {
             kill_process(pid, signal).expect("the server can be signalled");
@@ -74,7 +74,7 @@ impl NatsServer {
         self.launch().await;
     }
 
-    /// The same, with other lines for its configuration file.
+    /// Starts it again with other lines in its configuration file.
     pub(crate) async fn restart_with(&mut self, settings: &str) {
         self.settings = settings.to_owned();
         self.restart().await;
@@ -111,7 +111,7 @@ impl NatsServer {
     }
 }
 
-/// Three servers on loopback that keep streams together.
+/// A cluster of three servers on loopback.
 #[derive(Debug)]
 pub(crate) struct NatsCluster {
     servers: Vec<NatsServer>,
@@ -120,7 +120,7 @@ pub(crate) struct NatsCluster {
 impl NatsCluster {
     /// Starts them and waits until they have a leader.
     pub(crate) async fn start() -> Self {
-        // Held until all are known, so that no two are the same.
+        // All ports stay bound until the last is known, so that no two are equal.
         let listeners: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
         let ports: Vec<u16> = listeners.iter().map(|held| held.local_addr().expect("a port").port()).collect();
@@ -145,7 +145,7 @@ impl NatsCluster {
         cluster
     }
 
-    /// Where clients connect to the first server.
+    /// The URL of the first server.
     pub(crate) fn url(&self) -> String {
         self.servers[0].url()
     }
@@ -157,7 +157,7 @@ impl Drop for NatsServer {
     }
 }
 
-/// Sends the port when the server is ready, and reads on so that the server never waits for us.
+/// Sends the port when the server is ready, and reads on so that the server never blocks on its log.
 fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
     let mut ready = Some(ready);
     let mut port = 0;
@@ -171,13 +171,13 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
         if line.contains("Server is ready")
             && let Some(ready) = ready.take()
         {
-            // Nobody waits any more when the test has given up.
+            // The receiver is gone when the test has given up.
             ready.send(port).ok();
         }
     }
 }
 
-/// A command that the kernel kills when this test does not live to kill it, where there is a tool for that.
+/// A command that the kernel kills when the test process dies, where a tool for that exists.
 pub(crate) fn dying_with_us(binary: &Path) -> Command {
     let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
     if known.is_ok_and(|status| status.success()) {

@@ -1,6 +1,6 @@
 //! A database for each test, copied from a template that has the schema.
 //!
-//! The template is named by a hash of the migrations and made once, whoever comes first; copying it takes
+//! The template is named by a hash of the migrations and made once, by the first test; copying it takes
 //! milliseconds. The server comes from the environment.
 
 use std::path::Path;
@@ -24,12 +24,12 @@ pub(crate) struct TestDatabase {
     name: String,
     url: String,
     admin: String,
-    /// For looking, again and again.
+    /// A connection for repeated queries.
     looking: Mutex<Option<PgConnection>>,
 }
 
 impl TestDatabase {
-    /// A fresh database with the present schema.
+    /// A fresh database with the current schema.
     pub(crate) async fn create() -> Self {
         let template = TEMPLATE.get_or_init(make_template).await;
         Self::copy_of(template, admin_url())
@@ -40,7 +40,7 @@ impl TestDatabase {
         Self::copy_of("template0", admin_url())
     }
 
-    /// The same on another server.
+    /// A fresh database without a schema, on another server.
     pub(crate) fn empty_on(admin_url: String) -> Self {
         Self::copy_of("template0", admin_url)
     }
@@ -52,12 +52,12 @@ impl TestDatabase {
         Self { url: url_of(&admin, &name), name, admin, looking: Mutex::default() }
     }
 
-    /// Where it is.
+    /// The URL of the database.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// A connection of its own, for looking and for meddling.
+    /// A separate connection, for queries and changes.
     pub(crate) fn connection(&self) -> PgConnection {
         PgConnection::establish(&self.url).expect("connect to the test's database")
     }
@@ -72,25 +72,25 @@ impl TestDatabase {
         self.connection().batch_execute(sql).expect(sql);
     }
 
-    /// The one number of a query.
+    /// Runs a query that returns one number.
     pub(crate) fn number(&self, sql: &str) -> i64 {
         let query = || diesel::select(diesel::dsl::sql::<BigInt>(&format!("({sql})")));
         self.look(sql, |connection| query().get_result(connection))
     }
 
-    /// The one text of a query.
+    /// Runs a query that returns one text.
     pub(crate) fn text(&self, sql: &str) -> String {
         let query = || diesel::select(diesel::dsl::sql::<Text>(&format!("({sql})")));
         self.look(sql, |connection| query().get_result(connection))
     }
 
-    /// Whether a query says true.
+    /// Runs a query that returns a boolean.
     pub(crate) fn holds(&self, sql: &str) -> bool {
         let query = || diesel::select(diesel::dsl::sql::<Bool>(&format!("({sql})")));
         self.look(sql, |connection| query().get_result(connection))
     }
 
-    /// Keeps the connection for the next look; a second one is made when the server was unavailable since the last look.
+    /// Keeps the connection for the next query; reconnects when the server was unavailable since the last one.
     fn look<T>(&self, sql: &str, query: impl Fn(&mut PgConnection) -> QueryResult<T>) -> T {
         let mut kept = self.looking.lock().unwrap();
         if let Some(answer) = kept.as_mut().and_then(|connection| query(connection).ok()) {
@@ -119,7 +119,7 @@ async fn make_template() -> String {
     let exists = format!("EXISTS (SELECT FROM pg_database WHERE datname = '{template}')");
     let exists: bool = diesel::select(diesel::dsl::sql::<Bool>(&exists)).get_result(&mut admin).expect("a look");
     if !exists {
-        // Renamed when it is whole: one that died in the middle is never copied.
+        // Renamed when it is complete: an incomplete template is never copied.
         admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
         admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
         migrate(&ConnectOptions::new(url_of(&admin_url(), &making)), MIGRATION_TIMEOUT)

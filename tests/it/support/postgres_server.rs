@@ -1,6 +1,6 @@
-//! A Postgres server of a test's own, to be stopped and started again.
+//! A Postgres server of one test, which the test can stop and start again.
 //!
-//! It runs the programs of the shared server, as the user that owns that one's data: Postgres refuses to be root.
+//! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -54,7 +54,7 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Stops it as a power cut would: no client hears a good-bye, the next start has to recover.
+    /// Stops it like a power cut: clients get no message, the next start has to recover.
     pub(crate) fn crash(&mut self) {
         if let Some(mut process) = self.process.take() {
             let pid = Pid::from_raw(process.id().cast_signed()).expect("a pid");
@@ -63,12 +63,12 @@ impl PostgresServer {
         }
     }
 
-    /// `kill -9` of every process of it at once. What was committed is in the system's memory, which a process does not
-    /// take along.
+    /// Sends `kill -9` to all its processes at once. Committed data survives, because it is in the memory of the
+    /// kernel.
     pub(crate) async fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let server = Pid::from_raw(process.id().cast_signed()).expect("a pid");
-            // Nobody is born any more while we look for the children.
+            // A stopped server starts no child while its children are listed.
             kill_process(server, Signal::STOP).expect("the server can be stopped");
             let children = children_of(process.id(), "");
             process.kill().expect("the server can be killed");
@@ -84,7 +84,8 @@ impl PostgresServer {
         }
     }
 
-    /// `kill -9` of one of its backends: the server ends all others and recovers. Whether there was one.
+    /// Sends `kill -9` to one of its backends: the server ends all others and recovers. Returns whether a backend
+    /// existed.
     pub(crate) fn kill_backend(&self) -> bool {
         let backend = self.process.as_ref().and_then(|process| children_of(process.id(), "idle").into_iter().next());
         backend.is_some_and(|backend| kill_process(backend, Signal::KILL).is_ok())
@@ -133,7 +134,7 @@ impl PostgresServer {
         self.directory.path().join("data")
     }
 
-    /// One of its programs, as the user that may run it.
+    /// A command for one of the server's programs, as the user that may run it.
     fn program(&self, name: &str) -> Command {
         let binary = self.programs.join(name);
         let mut command = match self.user {

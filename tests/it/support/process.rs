@@ -1,4 +1,4 @@
-//! tarsy's own roles as child processes, with their logs, and signals for them.
+//! Roles of tarsy as child processes, with their logs, and signals for them.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::http;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const KEPT_LINES: usize = 20_000;
 
 /// The program under test.
@@ -37,12 +37,12 @@ struct Log {
 }
 
 impl Tarsy {
-    /// Starts `tarsy <args>` with these variables and no others of tarsy's.
+    /// Starts `tarsy <args>` with these variables of tarsy and no others.
     pub(crate) fn spawn(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         Self::spawn_program(Path::new(TARSY), name, args, env)
     }
 
-    /// The same with another program that does as tarsy does.
+    /// Starts another program that behaves like tarsy.
     pub(crate) fn spawn_program(program: &Path, name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = Command::new(program);
         for (variable, _) in std::env::vars_os() {
@@ -59,7 +59,7 @@ impl Tarsy {
         tokio::spawn(async move {
             let mut reader = BufReader::new(stdout);
             let mut line = Vec::new();
-            // A status line ends with a carriage return: whatever is there is worth a look.
+            // A status line ends with a carriage return: every piece is passed on at once.
             while let Some(text) = next_piece(&mut reader, &mut line).await {
                 if sender.send(text).await.is_err() {
                     return;
@@ -87,14 +87,14 @@ impl Tarsy {
         self.child.id().expect("it has ended")
     }
 
-    /// The address that the role says it is ready on.
+    /// The address in the role's ready line.
     pub(crate) async fn ready(&mut self) -> String {
         let line = self.line_with("ready ").await;
-        // Something else may have begun the line.
+        // Other output may precede it on the line.
         line.trim().rsplit("ready ").next().unwrap().to_owned()
     }
 
-    /// The same; `None` when it ends before. Cancel safe.
+    /// The address in the ready line; `None` when the process ends before. Cancel safe.
     pub(crate) async fn ready_or_ended(&mut self) -> Option<String> {
         loop {
             let line = self.out.recv().await?;
@@ -106,7 +106,7 @@ impl Tarsy {
 
     /// The next piece of standard output that contains `text`.
     pub(crate) async fn line_with(&mut self, text: &str) -> String {
-        let found = tokio::time::timeout(PATIENCE, async {
+        let found = tokio::time::timeout(TIMEOUT, async {
             loop {
                 let line = self.out.recv().await?;
                 if line.contains(text) {
@@ -117,7 +117,7 @@ impl Tarsy {
         match found.await {
             Ok(Some(line)) => line,
             Ok(None) => panic!("{} ended without \"{text}\"", self.name),
-            Err(_) => panic!("{} did not say \"{text}\" in time", self.name),
+            Err(_) => panic!("{} did not print \"{text}\" in time", self.name),
         }
     }
 
@@ -132,14 +132,14 @@ impl Tarsy {
                 grown.await;
             }
         };
-        tokio::time::timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{} never logs \"{text}\"", self.name))
+        tokio::time::timeout(TIMEOUT, found).await.unwrap_or_else(|_| panic!("{} never logs \"{text}\"", self.name))
     }
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid().cast_signed()).unwrap(), signal).unwrap();
     }
 
-    /// `kill -9`; returns when the process is gone.
+    /// Sends `kill -9`; returns when the process has ended.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
@@ -152,7 +152,7 @@ impl Tarsy {
         self.signal(Signal::CONT);
     }
 
-    /// Ctrl-C.
+    /// Sends SIGINT, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
@@ -166,28 +166,28 @@ impl Tarsy {
         self.child.wait().await.unwrap()
     }
 
-    /// The exit code and what was still printed.
+    /// The exit code and the remaining output.
     pub(crate) async fn finished(&mut self) -> (i32, String) {
-        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("{} does not end", self.name)).unwrap();
         let mut rest = String::new();
         while let Some(line) = self.out.recv().await {
             rest.push_str(&line);
         }
-        // What it said last may still be in the pipe.
+        // Its last lines may still be in the pipe.
         if let Some(reader) = self.reader.take() {
-            tokio::time::timeout(PATIENCE, reader).await.expect("the log has an end").unwrap();
+            tokio::time::timeout(TIMEOUT, reader).await.expect("the log has an end").unwrap();
         }
         (status.code().unwrap_or(-1), rest)
     }
 
-    /// What is on standard error so far.
+    /// Everything on standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lines.lock().unwrap().iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-/// The child processes whose command line contains `text`; none where the kernel does not tell it in this way.
+/// The child processes whose command line contains `text`; none where the kernel has no `/proc`.
 pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -201,7 +201,7 @@ pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
     pids.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
-/// Whether a process is there and is no zombie; true where the kernel does not tell it in this way.
+/// Whether a process exists and is no zombie; true where the kernel has no `/proc`.
 pub(crate) fn is_running(pid: Pid) -> bool {
     match std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
         Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X'])),
@@ -231,14 +231,14 @@ async fn next_piece(reader: &mut (impl AsyncRead + Unpin), rest: &mut Vec<u8>) -
     }
 }
 
-/// Returns when a metric has this value: what is counted is counted just after the world can see it.
+/// Returns when a metric has this value: metrics change just after the counted event is visible.
 pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f64) {
     let reached = async {
         while (metric(address, name, labels).await - value).abs() > f64::EPSILON {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap_or_else(|_| panic!("{name}{{{labels}}} never is {value}"));
+    tokio::time::timeout(TIMEOUT, reached).await.unwrap_or_else(|_| panic!("{name}{{{labels}}} never is {value}"));
 }
 
 /// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.

@@ -1,4 +1,4 @@
-//! A proxy before Postgres that knows a worker's writes when it sees them: holds one back before the server has it, or
+//! A proxy in front of Postgres that recognises a worker's writes. It holds one back before the server has it, or
 //! holds the server's answer back after it is committed.
 
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// What tells the writes of an investigation from every other statement.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Text by which each write of an investigation is recognised.
 pub(crate) const WRITES: [(&str, &str); 5] = [
     ("open", "a.place = 'undecided' FOR NO KEY UPDATE"),
     ("step", "SET step = $1"),
@@ -27,7 +27,7 @@ const GSS_REQUEST: u32 = 80_877_104;
 pub(crate) enum Side {
     /// The server has not seen the statement.
     Before,
-    /// The server has committed it, the client does not know.
+    /// The server has committed it; the client has no answer yet.
     After,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct PostgresProxy {
     end: CancellationToken,
 }
 
-/// A write that is held.
+/// A write that the proxy holds.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// Which of [`WRITES`] it is.
+    /// One of [`WRITES`].
     pub(crate) statement: &'static str,
     release: CancellationToken,
 }
 
 impl Held {
-    /// Lets it through.
+    /// Passes it on.
     pub(crate) fn release(self) {
         self.release.cancel();
     }
@@ -69,7 +69,7 @@ struct Shared {
 }
 
 impl PostgresProxy {
-    /// Holds the `nth` write (from 1) that comes through on `side`; `None` holds nothing.
+    /// Holds the `nth` write (from 1) on `side`; `None` holds nothing.
     pub(crate) async fn start(database_url: &str, hold: Option<(u32, Side)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -86,17 +86,17 @@ impl PostgresProxy {
         Self { port, server: database_url.to_owned(), held, end }
     }
 
-    /// The database through the proxy.
+    /// The URL of the database through the proxy.
     pub(crate) fn url(&self) -> String {
         self.server.replace(&address_of(&self.server), &format!("127.0.0.1:{}", self.port))
     }
 
     /// Returns when the planned write is held.
     pub(crate) async fn held(&mut self) -> Held {
-        tokio::time::timeout(PATIENCE, self.held.recv()).await.expect("no such write").unwrap()
+        tokio::time::timeout(TIMEOUT, self.held.recv()).await.expect("no such write").unwrap()
     }
 
-    /// Drops every connection; what is held is never delivered.
+    /// Drops every connection; a held message is never delivered.
     pub(crate) fn cut(&self) {
         self.end.cancel();
     }
@@ -114,7 +114,7 @@ async fn relay(client: TcpStream, server: TcpStream, shared: Shared) {
     server.set_nodelay(true).unwrap();
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // The gate that answers wait at while a committed write is held.
+    // Answers wait at this gate while a committed write is held.
     let answers = Arc::new(Mutex::new(None));
     let end = shared.end.clone();
     tokio::select! {
@@ -126,13 +126,13 @@ async fn relay(client: TcpStream, server: TcpStream, shared: Shared) {
 
 type Answers = Arc<Mutex<Option<(&'static str, CancellationToken, mpsc::Sender<Held>)>>>;
 
-/// Reads message by message, so that it knows which statement is about to run.
+/// Reads message by message, so that the proxy knows which statement will run.
 async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared: Shared, answers: Answers) {
     let mut started = false;
     let mut writes: Vec<(Vec<u8>, &'static str)> = Vec::new();
     while let Some(message) = read_message(&mut client, !started).await {
         if !started && matches!(code(&message), SSL_REQUEST | GSS_REQUEST) {
-            // Passed on; a server without TLS says no.
+            // Passed on; a server without TLS refuses.
         } else {
             started = true;
         }
@@ -177,7 +177,7 @@ async fn hold(shared: &Shared, answers: &Answers, statement: &'static str) {
 async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answers: Answers) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = server.read(&mut buffer).await {
-        // Answers to what ran before are through by now: the client waits for each answer before it goes on.
+        // Answers to earlier statements have passed by now: the client waits for each answer before it continues.
         let held = answers.lock().unwrap().take();
         if let Some((statement, release, sender)) = held {
             sender.send(Held { statement, release: release.clone() }).await.ok();
@@ -189,7 +189,7 @@ async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answer
     }
 }
 
-/// One message with its header; the first ones of a connection have no type.
+/// One message with its header; the first messages of a connection have no type.
 async fn read_message(client: &mut OwnedReadHalf, untyped: bool) -> Option<Vec<u8>> {
     let mut message = vec![0; if untyped { 4 } else { 5 }];
     client.read_exact(&mut message).await.ok()?;

@@ -1,4 +1,4 @@
-//! The secrets of `tests/fixtures/secrets`, the layouts in which they arrive, and what of them is left in a text.
+//! The secrets of `tests/fixtures/secrets`, the layouts in which they arrive, and the search for them in a text.
 
 use serde_json::json;
 
@@ -7,11 +7,11 @@ const LOOK_ALIKES: &str = include_str!("../../fixtures/secrets/look_alikes.txt")
 
 /// A text that holds secrets.
 pub(crate) struct Seed {
-    /// What it is.
+    /// Name of the kind of secret.
     pub(crate) name: String,
     /// The text, without marks.
     pub(crate) text: String,
-    /// What of it must not be seen.
+    /// The parts that must not be shown.
     pub(crate) secrets: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The text, and what it says when it is decoded.
+/// The text and its decoded forms.
 fn readings(text: &str) -> Vec<String> {
     let unescaped = unescaped(text);
     let twice = self::unescaped(&unescaped);

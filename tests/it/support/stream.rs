@@ -1,4 +1,4 @@
-//! What is on the broker's streams, as a whole.
+//! Reads the broker's streams completely.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ const BATCH: usize = 500;
 pub(crate) type Timelines = BTreeMap<SessionId, Vec<TimelineEvent>>;
 
 impl TestSystem {
-    /// A client that knows nothing of tarsy.
+    /// A plain JetStream client.
     pub(crate) async fn jetstream(&self) -> Context {
         jetstream::new(async_nats::connect(self.nats.url()).await.unwrap())
     }
 
-    /// Everything on the stream of timelines.
+    /// All events on the timeline stream.
     pub(crate) async fn timelines(&self) -> Timelines {
         let jetstream = self.jetstream().await;
         let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
@@ -45,7 +45,7 @@ impl TestSystem {
         timelines
     }
 
-    /// Every alert and session of the system is over, and each timeline on the stream is what the table has, in order
+    /// Asserts that every alert and session has ended, and that each timeline on the stream equals the table, in order
     /// and without a gap. Returns the timelines.
     pub(crate) async fn assert_all_whole(&self) -> Timelines {
         let timelines = self.timelines().await;
@@ -64,7 +64,7 @@ impl TestSystem {
         timelines
     }
 
-    /// Returns when nothing is queued and nothing waits for an answer.
+    /// Returns when no message is queued or waits for its ack.
     pub(crate) async fn queue_is_empty(&self) {
         let jetstream = self.jetstream().await;
         let stream = jetstream.get_stream("TARSY_ALERTS").await.unwrap();
@@ -81,7 +81,7 @@ impl TestSystem {
     }
 }
 
-/// So many of the alerts that joined have an event: the first nine, then the 10th, 20th, 50th, 100th and so on.
+/// The number of joined alerts that have an event: the first nine, then the 10th, 20th, 50th, 100th and so on.
 pub(crate) fn join_events(joined: usize) -> usize {
     let shown = |count: &usize| {
         let digits = count.to_string();

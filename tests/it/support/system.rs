@@ -1,4 +1,4 @@
-//! A whole tarsy on real servers: what the tests of survival and delivery act on.
+//! A complete tarsy system on real servers, for tests of whole processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,32 +18,32 @@ use super::postgres::TestDatabase;
 use super::process::{TARSY, Tarsy};
 use super::wait::eventually_within;
 
-/// A dead worker is noticed after this time.
+/// Lease of the workers: a dead worker is noticed after this time.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const SWEEP: Duration = Duration::from_secs(15);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Options of a test system.
 pub(crate) struct Setup<'a> {
-    /// Gates that are held.
+    /// Gates that hold their arrivals.
     pub(crate) watched: &'a [&'a str],
-    /// Of the workers; also the broker's patience with them.
+    /// Lease of the workers; also `ack_wait` of the queue.
     pub(crate) lease: Duration,
-    /// Deaths before an alert is given up.
+    /// Attempts before an alert is given up.
     pub(crate) attempts: u32,
-    /// How long a completed investigation answers for others.
+    /// How long a completed investigation covers later alerts.
     pub(crate) cooldown: Duration,
-    /// Tools of the evidence that change something and may be called.
+    /// Allowed tools of the evidence that may change something.
     pub(crate) allow: &'a [&'a str],
-    /// Of each worker.
+    /// Slots of each worker.
     pub(crate) slots: u32,
-    /// Of these, for critical alerts only.
+    /// Slots of each worker that are reserved for critical alerts.
     pub(crate) reserved: u32,
-    /// Between two looks for what nobody takes care of.
+    /// Interval between two sweeps.
     pub(crate) sweep: Duration,
     /// Further lines of `mcp_servers`, with two spaces before each.
     pub(crate) servers: &'a str,
-    /// How long alerts wait for them.
+    /// How long alerts wait for unreachable tool servers.
     pub(crate) tool_wait: Duration,
     /// Further sections of the configuration.
     pub(crate) sections: &'a str,
@@ -51,7 +51,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) transcripts: &'a [&'a str],
     /// A recording beside the built-in ones.
     pub(crate) transcript: Option<String>,
-    /// Another database than one on the shared server.
+    /// The database to use instead of a fresh one on the shared server.
     pub(crate) database: Option<TestDatabase>,
 }
 
@@ -67,7 +67,7 @@ impl Default for Setup<'_> {
             reserved: 0,
             sweep: SWEEP,
             servers: "",
-            tool_wait: PATIENCE,
+            tool_wait: TIMEOUT,
             sections: "",
             transcripts: &[],
             transcript: None,
@@ -76,7 +76,7 @@ impl Default for Setup<'_> {
     }
 }
 
-/// Servers, an LLM service, and a directory for everything that is counted.
+/// Servers, an LLM service, and a directory for the counters of calls.
 pub(crate) struct TestSystem {
     pub(crate) nats: NatsServer,
     pub(crate) database: TestDatabase,
@@ -87,12 +87,12 @@ pub(crate) struct TestSystem {
 }
 
 impl TestSystem {
-    /// Everything but workers; the gates of `watched` are held.
+    /// Starts everything but workers; the gates in `watched` hold their arrivals.
     pub(crate) async fn start(watched: &[&str]) -> Self {
         Self::start_with(Setup { watched, ..Setup::default() }).await
     }
 
-    /// The same, by wish.
+    /// Starts everything but workers, with these options.
     pub(crate) async fn start_with(mut setup: Setup<'_>) -> Self {
         let watched = setup.watched;
         let nats = NatsServer::start().await;
@@ -122,7 +122,7 @@ impl TestSystem {
         system
     }
 
-    /// Brings schema and streams to this version.
+    /// Migrates schema and streams to this version.
     pub(crate) async fn migrate(&self) {
         let mut migrate = self.tarsy("migrate", &["migrate"]);
         assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
@@ -149,7 +149,7 @@ impl TestSystem {
         self.directory.path().join(name)
     }
 
-    /// Starts the LLM service, again on its former port if `listen` says so.
+    /// Starts the LLM service on `listen`; port 0 takes a free one.
     pub(crate) async fn start_llm_service(&mut self, listen: &str) {
         let (calls, gates) = (self.file("model_calls"), self.gates.socket().to_owned());
         let (calls, transcripts) = (calls.to_str().unwrap(), self.file("transcripts"));
@@ -164,19 +164,19 @@ impl TestSystem {
         &self.llm_addr
     }
 
-    /// A worker on the system's own database.
+    /// Starts a worker on the system's own database.
     pub(crate) async fn worker(&self, name: &str) -> (Tarsy, String) {
         self.worker_on(name, self.database.url()).await
     }
 
-    /// A worker that reaches the database at `url`; with the address of its metrics.
+    /// Starts a worker with the database at `url`; returns it with the address of its metrics.
     pub(crate) async fn worker_on(&self, name: &str, url: &str) -> (Tarsy, String) {
         let mut worker = Tarsy::spawn(name, &["worker", "--name", name], &self.env(url).each());
         let address = worker.ready().await;
         (worker, address)
     }
 
-    /// Any command.
+    /// Starts any command.
     pub(crate) fn tarsy(&self, name: &str, args: &[&str]) -> Tarsy {
         Tarsy::spawn(name, args, &self.env(self.database.url()).each())
     }
@@ -190,7 +190,7 @@ impl TestSystem {
         ])
     }
 
-    /// A connection of the test's own.
+    /// A separate connection of the test.
     pub(crate) async fn connect(&self) -> Nats {
         connect(&self.nats.url()).await
     }
@@ -205,22 +205,22 @@ impl TestSystem {
         session
     }
 
-    /// What a watcher of the stream alone sees, from the first event on.
+    /// Follows a session on the stream alone, from the first event on.
     pub(crate) async fn follow(&self, session: SessionId) -> Timeline {
         follow_on(&self.nats.url(), session).await
     }
 
-    /// How often each model call was asked for, by its index.
+    /// The number of requests for each model call, by its index.
     pub(crate) fn model_calls(&self) -> BTreeMap<String, u32> {
         self.counted("model_calls", |line| line["index"].to_string())
     }
 
-    /// How often each tool call was sent.
+    /// The number of times that each tool call was sent.
     pub(crate) fn tool_calls(&self) -> BTreeMap<String, u32> {
         self.counted("tool_calls", |line| format!("{} {}", line["tool"].as_str().unwrap(), line["arguments"]))
     }
 
-    /// How often each model call of an execution was asked for, by its index.
+    /// The number of requests for each model call of an execution, by its index.
     pub(crate) fn model_calls_of(&self, execution: ExecutionId) -> Vec<u32> {
         let id = execution.to_string();
         let counts =
@@ -236,8 +236,8 @@ impl TestSystem {
         counts
     }
 
-    /// What has to hold of every session that is over, however it got there: on the stream what is in the table, in
-    /// the table no gap, no row of an older epoch after a newer one, a journal without a gap.
+    /// Asserts the invariants of every ended session: the stream equals the table,
+    /// the table has no gap and no row of an older epoch after a newer one, the journal has no gap.
     pub(crate) async fn assert_whole(&self, session: SessionId, seen: &[TimelineEvent]) {
         let store = Arc::new(self.database.store());
         let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000).await.unwrap();
@@ -246,13 +246,13 @@ impl TestSystem {
         assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
         assert!(seen.last().unwrap().event_type.is_end());
         let row = format!("session_id = '{}'", session.0);
-        // The last event is on the stream before the store knows that it is.
+        // The last event is on the stream before the store records this.
         let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
         eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
         self.assert_rows_whole(&row);
     }
 
-    /// The same of the rows of all sessions that a condition picks.
+    /// Asserts the invariants of the rows of all sessions that a condition selects.
     pub(crate) fn assert_rows_whole(&self, condition: &str) {
         for (what, sql) in [
             (
@@ -292,7 +292,7 @@ async fn connect(url: &str) -> Nats {
     Nats::connect(&options).await.unwrap()
 }
 
-/// What a watcher of this broker's stream alone sees, from the first event on.
+/// Follows a session on this broker's stream alone, from the first event on.
 pub(crate) async fn follow_on(url: &str, session: SessionId) -> Timeline {
     Timeline { follower: Follower::start::<Store>(&connect(url).await, session, 0, None), seen: Vec::new() }
 }
@@ -307,16 +307,16 @@ impl Env {
     }
 }
 
-/// A timeline that is being followed.
+/// A follower with the events that it has seen.
 pub(crate) struct Timeline {
     follower: Follower,
     pub(crate) seen: Vec<TimelineEvent>,
 }
 
 impl Timeline {
-    /// The next piece, or a failed test.
+    /// The next event or delta; panics after [`TIMEOUT`].
     pub(crate) async fn next(&mut self) -> Option<TimelineUpdate> {
-        let next = tokio::time::timeout(PATIENCE, self.follower.next()).await;
+        let next = tokio::time::timeout(TIMEOUT, self.follower.next()).await;
         let item = next.unwrap_or_else(|_| panic!("the timeline stands still after {:#?}", self.seen.last()))?;
         if let TimelineUpdate::Event(event) = &item {
             self.seen.push(event.clone());

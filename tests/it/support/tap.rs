@@ -1,11 +1,11 @@
-//! A wire that is listened to: everything that clients of a gRPC service send it, as text.
+//! A relay that records everything that clients of a gRPC service send.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A relay before a service; what was sent through it is kept.
+/// A relay in front of a service that keeps the sent bytes.
 pub(crate) struct Tap {
     address: String,
     connections: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -30,7 +30,7 @@ impl Tap {
         &self.address
     }
 
-    /// The bodies of all requests so far, one behind the other, without the frames of HTTP/2 between them.
+    /// The bodies of all requests so far, concatenated, without the frames of HTTP/2 between them.
     pub(crate) fn sent(&self) -> String {
         let connections = self.connections.lock().unwrap();
         let bodies: Vec<u8> = connections.iter().flat_map(|bytes| bodies(bytes)).collect();

@@ -1,22 +1,22 @@
-//! Polls a condition with a deadline, gently: the machine is busy with what is waited for.
+//! Polls a condition until a deadline, with pauses, because the system under test needs the CPU.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Returns when `holds` says true; a failed test with `what` when it never does.
+/// Returns when `holds` returns true; panics with `what` at the timeout.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFnMut() -> bool) {
-    eventually_within(PATIENCE, what, holds).await;
+    eventually_within(TIMEOUT, what, holds).await;
 }
 
-/// The same with another patience.
-pub(crate) async fn eventually_within(patience: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let limit = Instant::now() + patience;
+/// Like [`eventually`], with another timeout.
+pub(crate) async fn eventually_within(timeout: Duration, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let limit = Instant::now() + timeout;
     while !holds().await {
-        assert!(Instant::now() < limit, "not within {patience:?}: {what}");
-        tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of looks
+        assert!(Instant::now() < limit, "not within {timeout:?}: {what}");
+        tokio::time::sleep(POLL_INTERVAL).await; // interval between polls
     }
 }

@@ -22,6 +22,7 @@ mod topology;
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
 
 use crate::support::nats::NatsServer;
@@ -57,4 +58,14 @@ async fn outsider(server: &NatsServer) -> (async_nats::Client, async_nats::jetst
     let client = async_nats::connect(server.url()).await.expect("a connection");
     let jetstream = async_nats::jetstream::new(client.clone());
     (client, jetstream)
+}
+
+/// Sends a request to the JetStream API.
+async fn request_api(client: &async_nats::Client, subject: String, request: &Value) -> Result<Value, String> {
+    let answer = client.request(format!("$JS.API.{subject}"), request.to_string().into()).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+    match answer.get("error") {
+        Some(error) => Err(error.to_string()),
+        None => Ok(answer),
+    }
 }

@@ -7,17 +7,8 @@ use tarsy::bus::{
 };
 use tarsy::engine::ports::Delivery;
 
-use super::{connect, outsider, prepared};
+use super::{connect, outsider, prepared, request_api};
 use crate::support::nats::NatsServer;
-
-async fn api(client: &async_nats::Client, subject: String, request: &Value) -> Result<Value, String> {
-    let answer = client.request(format!("$JS.API.{subject}"), request.to_string().into()).await.unwrap();
-    let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
-    match answer.get("error") {
-        Some(error) => Err(error.to_string()),
-        None => Ok(answer),
-    }
-}
 
 fn edited(config: &Value, edit: &Value) -> Value {
     let mut config = config.clone();
@@ -161,11 +152,11 @@ async fn an_installation_without_questions_gets_their_subjects_and_keeps_what_wa
     // As the version before made them.
     for priority in Priority::ALL {
         let name = priority.as_str();
-        let info = api(&client, format!("CONSUMER.INFO.TARSY_ALERTS.{name}"), &json!({})).await.unwrap();
+        let info = request_api(&client, format!("CONSUMER.INFO.TARSY_ALERTS.{name}"), &json!({})).await.unwrap();
         let subject = format!("tarsy.alerts.{name}");
         let config = edited(&info["config"], &json!({"filter_subjects": [subject, format!("{subject}.>")]}));
         let request = json!({"stream_name": "TARSY_ALERTS", "config": config, "action": "update"});
-        api(&client, format!("CONSUMER.CREATE.TARSY_ALERTS.{name}"), &request).await.unwrap();
+        request_api(&client, format!("CONSUMER.CREATE.TARSY_ALERTS.{name}"), &request).await.unwrap();
     }
     let mut stream = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     stream.subjects.retain(|subject| subject.starts_with("tarsy.alerts."));
@@ -226,11 +217,11 @@ async fn every_edited_field_of_a_stream_is_found() {
     ];
     for (stream, field, edit) in edits {
         nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-        let info = api(&client, format!("STREAM.INFO.{stream}"), &json!({})).await.unwrap();
+        let info = request_api(&client, format!("STREAM.INFO.{stream}"), &json!({})).await.unwrap();
         let config = edited(&info["config"], &edit);
-        if api(&client, format!("STREAM.UPDATE.{stream}"), &config).await.is_err() {
+        if request_api(&client, format!("STREAM.UPDATE.{stream}"), &config).await.is_err() {
             jetstream.delete_stream(stream).await.unwrap();
-            api(&client, format!("STREAM.CREATE.{stream}"), &config).await.unwrap();
+            request_api(&client, format!("STREAM.CREATE.{stream}"), &config).await.unwrap();
         }
         assert_found(&nats, stream, &edit, field).await;
         jetstream.delete_stream(stream).await.unwrap();
@@ -272,18 +263,18 @@ async fn every_edited_field_of_a_consumer_is_found() {
     ];
     for (field, edit) in edits {
         nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-        let info = api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
+        let info = request_api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
         let request = json!({"stream_name": "TARSY_ALERTS", "config": edited(&info["config"], &edit)});
         let create = "CONSUMER.CREATE.TARSY_ALERTS.high".to_owned();
-        let direct = api(&client, create.clone(), &request).await;
-        let stands = api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
+        let direct = request_api(&client, create.clone(), &request).await;
+        let stands = request_api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
         if direct.is_err() || stands["config"] == info["config"] {
             // Some things cannot be edited in place, and some cannot be on a work queue at all.
-            let stream = api(&client, "STREAM.INFO.TARSY_ALERTS".into(), &json!({})).await.unwrap();
+            let stream = request_api(&client, "STREAM.INFO.TARSY_ALERTS".into(), &json!({})).await.unwrap();
             jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
             let limits = edited(&stream["config"], &json!({"retention": "limits"}));
-            api(&client, "STREAM.CREATE.TARSY_ALERTS".into(), &limits).await.unwrap();
-            api(&client, create, &request).await.unwrap_or_else(|error| panic!("{field}: {error}"));
+            request_api(&client, "STREAM.CREATE.TARSY_ALERTS".into(), &limits).await.unwrap();
+            request_api(&client, create, &request).await.unwrap_or_else(|error| panic!("{field}: {error}"));
         }
         assert_found(&nats, "TARSY_ALERTS/high", &edit, field).await;
         jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
@@ -294,10 +285,10 @@ async fn every_edited_field_of_a_consumer_is_found() {
 async fn what_the_server_cannot_change_in_place_is_an_error_that_names_the_stream() {
     let (server, nats) = prepared().await;
     let (client, jetstream) = outsider(&server).await;
-    let info = api(&client, "STREAM.INFO.TARSY_TIMELINE".into(), &json!({})).await.unwrap();
+    let info = request_api(&client, "STREAM.INFO.TARSY_TIMELINE".into(), &json!({})).await.unwrap();
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
     let memory = edited(&info["config"], &json!({"storage": "memory"}));
-    api(&client, "STREAM.CREATE.TARSY_TIMELINE".into(), &memory).await.unwrap();
+    request_api(&client, "STREAM.CREATE.TARSY_TIMELINE".into(), &memory).await.unwrap();
     let message = nats.ensure_topology(&TopologySettings::default()).await.unwrap_err().to_string();
     assert!(message.starts_with("TARSY_TIMELINE: cannot update: "), "{message}");
 }
@@ -368,9 +359,9 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     let (client, jetstream) = outsider(&server).await;
     for name in ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"] {
-        let info = api(&client, format!("STREAM.INFO.{name}"), &json!({})).await.unwrap();
+        let info = request_api(&client, format!("STREAM.INFO.{name}"), &json!({})).await.unwrap();
         let config = edited(&info["config"], &json!({"max_bytes": -1}));
-        api(&client, format!("STREAM.UPDATE.{name}"), &config).await.unwrap();
+        request_api(&client, format!("STREAM.UPDATE.{name}"), &config).await.unwrap();
     }
     for number in 0..4 {
         let subject = format!("tarsy.dead.empty.{number}");

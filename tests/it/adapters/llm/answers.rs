@@ -97,7 +97,7 @@ async fn without_tools_the_answer_is_the_recorded_conclusion_or_else_the_last_an
 }
 
 #[tokio::test]
-async fn an_alert_without_a_transcript_is_named_in_an_answer_that_is_marked_as_a_recording() {
+async fn an_alert_without_a_transcript_is_named_in_an_answer_marked_as_a_recording() {
     let server = Server::start(unpaced());
     let body = include_str!("../../../fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
     for (prompt, title) in [(body, "TargetDown"), ("disk is full on a1\n/var 100 %", "disk is full on a1")] {

@@ -1,4 +1,5 @@
-//! A real Alertmanager sends to the receiver: its alert is investigated, and a full or unavailable broker only delays it.
+//! A real Alertmanager sends to the receiver: its alert is investigated, and a full or unavailable broker only delays
+//! it.
 
 use std::path::Path;
 

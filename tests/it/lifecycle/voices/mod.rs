@@ -1,4 +1,5 @@
-//! Who may say what: a broker's permissions, the headers that a webhook brings along, and the fingerprint that it claims.
+//! Who may say what: a broker's permissions, the headers that a webhook brings along, and the fingerprint that it
+//! claims.
 
 mod claims;
 mod permissions;

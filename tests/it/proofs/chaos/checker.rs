@@ -1,4 +1,4 @@
-//! Holds the guarantees of README.md against what is left of a run. Pure: facts in, broken guarantees out.
+//! Checks the guarantees of `docs/guarantees.md` against the facts of a run. Pure: facts in, broken guarantees out.
 
 mod calls;
 mod delivery;
@@ -13,17 +13,17 @@ use super::facts::{Event, Facts};
 
 pub(super) use self::calls::repeated;
 
-/// Something that a guarantee rules out.
+/// A violation of a guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
-    /// Its number in README.md; 0 for a process that went wrong by itself.
+    /// Its number in `docs/guarantees.md`; 0 for a process that failed by itself.
     pub(super) guarantee: u8,
-    /// Whose history shows it.
+    /// The session whose history shows it.
     pub(super) session: Option<SessionId>,
     pub(super) what: String,
 }
 
-/// What the guarantees say, for the report.
+/// The guarantees in short, for the report.
 pub(super) const GUARANTEES: [(u8, &str); 8] = [
     (1, "every acknowledged alert is over: investigated, joined or a dead letter"),
     (2, "one owner: nothing of a superseded epoch, nothing published that is not in the table"),
@@ -35,7 +35,7 @@ pub(super) const GUARANTEES: [(u8, &str); 8] = [
     (8, "poison ends with its reason, and nothing else for it"),
 ];
 
-/// Everything that is broken.
+/// All violations.
 pub(super) fn check(facts: &Facts) -> Vec<Broken> {
     let mut broken: Vec<Broken> =
         facts.wrong.iter().map(|what| Broken { guarantee: 0, session: None, what: what.clone() }).collect();

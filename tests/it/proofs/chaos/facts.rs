@@ -1,5 +1,5 @@
-//! Everything that the checker looks at, read when all is over: tables, streams, counters of the scripted services, what
-//! those saw who watched. Plain values, so that a test can write a broken history down.
+//! The input of the checker, read after the run: tables, streams, counters of the scripted services, and the events
+//! that watchers saw. Plain values, so that a test can write a broken history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,17 +92,17 @@ pub(super) struct Shown {
     pub(super) event: TimelineEvent,
 }
 
-/// What a watcher saw of one session.
+/// The events of one session that a watcher saw.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Watched {
     pub(super) by: &'static str,
     pub(super) session: SessionId,
-    /// The number of the last event that it did not want.
+    /// The number after which the watcher started.
     pub(super) after: u32,
     pub(super) seen: Vec<TimelineEvent>,
 }
 
-/// A call that a scripted service has counted.
+/// A call that a scripted service counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ToolSent {
     pub(super) execution: Uuid,
@@ -110,47 +110,47 @@ pub(super) struct ToolSent {
     pub(super) step: i64,
 }
 
-/// The bounds of the configuration.
+/// The limits of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) attempts: u32,
     pub(super) iterations: u32,
     pub(super) session_timeout: Duration,
-    /// What a session may be late by: nobody can end it while the database is down or its worker is cut off from it.
+    /// The time by which a session may end late: no worker can end it while the database is unavailable.
     pub(super) grace: Duration,
 }
 
-/// All of it.
+/// The facts of a run.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) limits: Limits,
     pub(super) ledger: Ledger,
     pub(super) alerts: BTreeMap<SessionId, Alert>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
-    /// By execution, in order.
+    /// Journals by execution, in order.
     pub(super) entries: BTreeMap<Uuid, Vec<Entry>>,
     pub(super) events: BTreeMap<SessionId, Vec<Event>>,
-    /// Everything that was ever on the stream, as far as the one who read all the time got it.
+    /// Every event that was ever on the stream, as far as the permanent reader received it.
     pub(super) shown: BTreeMap<SessionId, Vec<Shown>>,
-    /// What is on the stream in the end.
+    /// The events on the stream at the end.
     pub(super) on_stream: BTreeMap<SessionId, Vec<TimelineEvent>>,
     /// When the stream of timelines was emptied or lost.
     pub(super) emptied: Vec<(DateTime<Utc>, DateTime<Utc>)>,
     pub(super) watched: Vec<Watched>,
     /// Reason and alert of each dead letter on the stream.
     pub(super) letters: BTreeSet<(String, SessionId)>,
-    /// How often each execution asked for each iteration.
+    /// The number of requests of each execution for each iteration.
     pub(super) model_calls: BTreeMap<(Uuid, i32), u32>,
     pub(super) tool_calls: BTreeMap<ToolSent, u32>,
     pub(super) faults: Vec<Happened>,
-    /// When workers died that no fault has killed: of poison, or at the deadly gate.
+    /// Times at which workers died without an injected fault: of poison, or at the deadly gate.
     pub(super) deaths: Vec<DateTime<Utc>>,
-    /// What went wrong with the processes themselves.
+    /// Failures of the processes themselves.
     pub(super) wrong: Vec<String>,
 }
 
 impl Facts {
-    /// The events of a session; none for one that has none.
+    /// The events of a session; empty for a session without events.
     pub(super) fn events_of(&self, session: SessionId) -> &[Event] {
         self.events.get(&session).map_or(&[], Vec::as_slice)
     }
@@ -167,7 +167,7 @@ impl Alert {
     }
 }
 
-/// The tables.
+/// Reads the tables.
 pub(super) struct Tables {
     pub(super) alerts: BTreeMap<SessionId, Alert>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
@@ -219,7 +219,7 @@ impl Tables {
     }
 }
 
-/// What the LLM service was asked.
+/// Reads the requests of the LLM service.
 pub(super) fn model_calls(system: &System) -> BTreeMap<(Uuid, i32), u32> {
     let mut calls = BTreeMap::new();
     for line in lines(system, "model_calls") {
@@ -231,7 +231,7 @@ pub(super) fn model_calls(system: &System) -> BTreeMap<(Uuid, i32), u32> {
     calls
 }
 
-/// What the tool servers were asked.
+/// Reads the calls of the tool servers.
 pub(super) fn tool_calls(system: &System) -> BTreeMap<ToolSent, u32> {
     let mut calls = BTreeMap::new();
     for line in lines(system, "tool_calls") {

@@ -1,9 +1,9 @@
-//! Lets the planned faults happen, and measures how long it takes until what they hit works again.
+//! Injects the planned faults, and measures the time until the affected part works again.
 //!
-//! A recovery is the time from the end of a fault (the kill, the restart, the mended link) to the first proof on what it
-//! hit. Of a worker: each session that it owned is owned anew, has written or is over; without one, a process is ready.
-//! Of the database: any session has written. Of the LLM service and of a way to it: a model's answer is written. Of
-//! broker and streams: a claim. Of a worker's way to the others, and of its tools: one of its own sessions has written.
+//! A recovery is the time from the end of a fault (the kill, the restart, the mended link) to the first proof of work.
+//! Worker: each session that it owned has a new owner, has written or has ended; without one, a process is ready.
+//! Database: any session has written. LLM service and the link to it: a model's answer is written.
+//! Broker and streams: a claim. Other links of a worker, and its tools: one of its own sessions has written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,17 +24,17 @@ use super::tell;
 
 const RECOVERY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A fault that was there.
+/// A fault that was injected.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Happened {
     pub(super) fault: Fault,
     pub(super) from: DateTime<Utc>,
     pub(super) until: DateTime<Utc>,
-    /// `None`: no proof before the end of the run or within a minute.
+    /// `None` without a proof within a minute or before the end of the run.
     pub(super) recovery: Option<Duration>,
 }
 
-/// What the faults need.
+/// The system and the parts that faults act on.
 #[derive(Clone)]
 pub(super) struct Stand {
     pub(super) system: Arc<System>,
@@ -42,8 +42,8 @@ pub(super) struct Stand {
     pub(super) book: Arc<Book>,
 }
 
-/// Runs the whole plan; returns when each fault is over and recovered from, or nothing is left to recover at `idle`.
-/// `over` counts the faults that are over.
+/// Runs the whole plan; returns when each fault has ended and recovered, or at `idle`, when all work has ended.
+/// `over` counts the ended faults.
 pub(super) async fn run(
     stand: &Stand,
     planned: Vec<Planned>,
@@ -63,13 +63,13 @@ pub(super) async fn run(
             Happened { recovery: recovery.and_then(Result::ok), ..happened }
         }
     });
-    // In one task: nothing here computes.
+    // One task suffices, because it only waits.
     let mut happened = join_all(numbered).await;
     happened.sort_by_key(|one| one.from);
     happened
 }
 
-/// The fault, and what waits for the recovery from it.
+/// Injects a fault and waits for the recovery.
 async fn inject(stand: &Stand, Planned { lasts, fault, .. }: Planned) -> (Happened, impl Future<Output = Duration>) {
     let system = &stand.system;
     let before = stand.observer.latest();
@@ -112,7 +112,7 @@ async fn inject(stand: &Stand, Planned { lasts, fault, .. }: Planned) -> (Happen
     (Happened { fault, from, until, recovery: None }, measured)
 }
 
-/// The worker that a fault is about.
+/// The worker that a fault affects.
 fn hit(fault: Fault) -> Option<usize> {
     match fault {
         Fault::KillWorker(worker)
@@ -132,21 +132,21 @@ fn hit(fault: Fault) -> Option<usize> {
 async fn purge(stand: &Stand, stream: Stream) {
     let purged = Box::pin(empty(&stand.system.nats_url, stream));
     match stream {
-        // Until a worker's first statement the stream alone keeps an alert.
+        // Until a worker's first statement only the stream keeps an alert.
         Stream::Alerts => stand.book.lose(&stand.system, purged).await,
         Stream::Timeline | Stream::Control => purged.await,
     }
 }
 
 async fn empty(nats_url: &str, stream: Stream) {
-    // A broker that is not there keeps its messages: the plan does not do both, but a restart may take long.
+    // A stopped broker keeps its messages: the plan does not combine the two, but a restart may take long.
     let Ok(client) = async_nats::connect(nats_url).await else { return };
     if let Ok(found) = async_nats::jetstream::new(client).get_stream(stream.name()).await {
         found.purge().await.ok();
     }
 }
 
-/// Returns when what the fault hit is seen to work.
+/// Returns when the affected part is proven to work.
 async fn recovered(stand: &Stand, fault: Fault, name: &str, before: Snapshot) {
     let observer = &stand.observer;
     match fault {
@@ -175,12 +175,12 @@ async fn recovered(stand: &Stand, fault: Fault, name: &str, before: Snapshot) {
         }
         Fault::Link(worker, Server::LlmService, _) => works(stand, worker, answered).await,
         Fault::Link(worker, ..) | Fault::KillToolServer(worker) => works(stand, worker, wrote).await,
-        // Those who watch are looked at by the checker.
+        // The checker examines the watchers.
         Fault::WatchLink(_) => {}
     }
 }
 
-/// Returns when a session of this worker has done something, or it has none and takes work.
+/// Returns when a session of this worker has written, or when the worker has no session and takes work.
 async fn works(stand: &Stand, worker: usize, did: impl Fn(Option<&Seen>, &Seen) -> bool) {
     let (observer, worker) = (&stand.observer, &stand.system.workers[worker]);
     let then = observer.latest();

@@ -1,4 +1,4 @@
-//! The history of a session whose guarantee is broken: everything that is known of it, in the order of time.
+//! The history of a session with a broken guarantee: all known facts in the order of time.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use tarsy::investigation::ids::SessionId;
 use super::facts::Facts;
 use super::watchers::time;
 
-/// Before its alert and behind its end.
+/// Time that is shown before its alert and after its end.
 const AROUND: Duration = Duration::seconds(5);
 const CONTENT_CHARS: usize = 60;
 
-/// For people, several lines.
+/// The history as text of several lines.
 pub(super) fn of(facts: &Facts, id: SessionId) -> String {
     let mut text = format!("  session {id}\n");
     if let Some(sent) = facts.ledger.sent.get(&id) {
@@ -69,7 +69,7 @@ fn entries(facts: &Facts, id: SessionId) -> Lines {
     facts.journals_of(id).flat_map(|(_, entries)| entries).map(line).collect()
 }
 
-/// What the scripted services have counted.
+/// Adds the calls that the scripted services counted.
 fn counted(facts: &Facts, id: SessionId) -> String {
     let mut text = String::new();
     for (execution, _) in facts.journals_of(id) {

@@ -1,4 +1,4 @@
-//! A TCP proxy that a fault can be put on: cut, slow, stalled, half-open.
+//! A TCP proxy with faults: cut, slow, stalled, half-open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,23 +12,23 @@ use tokio::task::JoinSet;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What happens to what passes.
+/// How the proxy treats passing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Everything passes.
+    /// Bytes pass unchanged.
     Open,
-    /// Connections are reset, new ones, too.
+    /// Connections are reset, also new ones.
     Cut,
-    /// Every piece waits, and then its bytes have their time, too.
+    /// Every piece is delayed, and its bytes pass at a limited rate.
     Slow { latency: Duration, bytes_per_ms: u32 },
-    /// Nothing passes now; everything does later.
+    /// No byte passes now; all pass later.
     Stalled,
-    /// Bytes are swallowed without a word. A connection that has met this stays deaf for ever, also when the link is
-    /// mended: only its ends can find that out.
+    /// Bytes are dropped silently. An affected connection stays half-open for ever, also when the link is
+    /// mended: only its ends can detect this.
     HalfOpen,
 }
 
-/// A proxy on a port of its own; ends with the value, and so do its connections.
+/// A proxy on its own port; dropping the value ends it and its connections.
 #[derive(Debug)]
 pub(super) struct Link {
     port: u16,
@@ -37,7 +37,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Passes connections on to a port of this machine.
+    /// Forwards connections to a port of this machine.
     pub(super) async fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -88,7 +88,7 @@ async fn relay(client: TcpStream, server: u16, mode: watch::Receiver<Mode>) {
     tokio::join!(up, down);
 }
 
-/// Takes a connection that leads nowhere, until the client gives it up.
+/// Accepts a connection without a server, until the client closes it.
 async fn swallow(mut client: TcpStream) {
     let mut buffer = vec![0; BUFFER_BYTES];
     while let Ok(1..) = client.read(&mut buffer).await {}
@@ -118,7 +118,7 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::
             },
         };
         let Ok(count @ 1..) = read else {
-            // The other end hears of it, unless the connection is deaf.
+            // The other end is informed, unless the connection is half-open.
             if deaf.load(Ordering::SeqCst) {
                 to.forget();
             } else {
@@ -146,7 +146,7 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::
     }
 }
 
-/// Both ends get a reset.
+/// Sends a reset to both ends.
 fn reset(from: &OwnedReadHalf, to: &OwnedWriteHalf) {
     let (from, to): (&TcpStream, &TcpStream) = (from.as_ref(), to.as_ref());
     from.set_zero_linger().ok();

@@ -1,4 +1,4 @@
-//! What is published while the faults fall: alerts of every kind, questions, requests to cancel.
+//! The load during the faults: alerts of every kind, questions, cancel requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -20,15 +20,15 @@ use super::script::mark;
 use super::system::{SESSION_TIMEOUT, System};
 use crate::faults::poison::POISON;
 
-/// Between two alerts, in milliseconds.
+/// Interval between two alerts, in milliseconds.
 const BETWEEN_MS: std::ops::Range<u64> = 500..1300;
-/// One try to publish; the same alert is then published again.
+/// Timeout of one try to publish; the same alert is then published again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
-/// How long an alert that only the stream has is waited for before the stream is emptied.
+/// Time to wait for alerts that only the stream has, before the stream is emptied.
 const FIRST_STATEMENT_WITHIN: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// What an alert is there for.
+/// The purpose of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Native,
@@ -37,21 +37,21 @@ pub(super) enum Kind {
     Team,
     /// Several of one fingerprint, one of them forced, one resolved.
     Storm,
-    /// A request to cancel follows.
+    /// A cancel request follows.
     Cancel,
     Question,
     Undecodable,
-    /// More iterations than are allowed.
+    /// Its model needs more iterations than are allowed.
     Long,
     /// Its model never answers: the deadline ends it.
     Stuck,
-    /// Kills who reads it.
+    /// Kills the worker that prepares it.
     Poison,
-    /// Kills who investigates it, at one place.
+    /// Kills the worker that investigates it, at one point.
     Deadly,
 }
 
-/// The order of kinds in every minute or so; shuffled by the seed.
+/// The kinds of about one minute; the seed shuffles them.
 const DECK: [(Kind, usize); 12] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
@@ -74,17 +74,17 @@ pub(super) struct Sent {
     pub(super) at: DateTime<Utc>,
 }
 
-/// All that was acknowledged.
+/// All acknowledged alerts.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) sent: BTreeMap<SessionId, Sent>,
-    /// Those of which the stream alone knew when it was emptied.
+    /// Alerts that only the stream had when it was emptied.
     pub(super) lost_with_the_stream: BTreeSet<SessionId>,
     /// When streams were emptied or lost.
     pub(super) losses: Vec<DateTime<Utc>>,
 }
 
-/// The ledger, and a gate that lets nobody publish while a stream is emptied.
+/// The ledger, and a lock that prevents publishing while a stream is emptied.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     gate: RwLock<()>,
@@ -92,8 +92,8 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Empties a stream when each alert on it was seen by a worker, or notes which were not. Nothing is published
-    /// meanwhile. Without a database to ask it is left as it is.
+    /// Empties a stream when a worker has seen each alert on it, or notes the others. Publishing pauses
+    /// meanwhile. Without a database the stream is not emptied.
     pub(super) async fn lose(&self, system: &System, empty: impl Future<Output = ()>) {
         let _closed = self.gate.write().await;
         let limit = Instant::now() + FIRST_STATEMENT_WITHIN;
@@ -114,7 +114,7 @@ impl Book {
         self.ledger.lock().unwrap().losses.push(Utc::now());
     }
 
-    /// Acknowledged, and no worker has written its row; `None` while the database is not there.
+    /// Acknowledged alerts without a row; `None` while the database is unavailable.
     fn unseen(&self, system: &System) -> Option<BTreeSet<SessionId>> {
         let known = system.ask("(SELECT coalesce(string_agg(alert_id::text, ' '), '') FROM alerts)")?;
         let known: BTreeSet<SessionId> = known.split(' ').filter_map(SessionId::parse).collect();
@@ -123,7 +123,7 @@ impl Book {
     }
 }
 
-/// By name.
+/// Alerts by name.
 type Headers = Vec<(&'static str, String)>;
 
 /// An alert before it is published.
@@ -134,7 +134,7 @@ struct Draft {
     body: Vec<u8>,
 }
 
-/// Publishes until `until`; each session that somebody shall watch goes to `watched`.
+/// Publishes until `until`; sends each session with a watcher to `watched`.
 pub(super) async fn run(
     (system, observer): (Arc<System>, Arc<Observer>),
     book: Arc<Book>,
@@ -151,7 +151,7 @@ pub(super) async fn run(
         if deck.is_empty() {
             deck.extend(DECK.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)));
             rng.shuffle(&mut deck);
-            // Those that take longest are dealt first, and not shortly before the end.
+            // The slowest kinds come first, and never shortly before the end.
             let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
             deck.sort_by_key(long);
             if number > 0 && Instant::now() + SESSION_TIMEOUT > until {
@@ -182,7 +182,7 @@ pub(super) async fn run(
     }
 }
 
-/// Publishes until the stream has it; the same alert may be stored twice.
+/// Publishes until the stream acknowledges it; the same alert may be stored twice.
 async fn publish(jetstream: &Context, book: &Book, session: SessionId, draft: Draft) {
     let mut headers = HeaderMap::new();
     headers.insert("Tarsy-Session-Id", session.to_string());
@@ -190,7 +190,7 @@ async fn publish(jetstream: &Context, book: &Book, session: SessionId, draft: Dr
         headers.insert(*name, value.as_str());
     }
     loop {
-        // Together with the note of it: a stream is not emptied in between.
+        // Under one lock with its note, so that the stream is not emptied in between.
         let _open = book.gate.read().await;
         let published =
             jetstream.publish_with_headers(draft.subject.clone(), headers.clone(), draft.body.clone().into());
@@ -239,7 +239,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Storm => storm(&draft, about),
         Kind::Question => {
             let over: Vec<Uuid> = observer.latest().iter().filter(|(_, s)| s.may_be_asked).map(|(id, _)| *id).collect();
-            // Nothing is over yet: another alert, that can be asked about later.
+            // No session has ended yet: publishes another alert, about which a question can be asked later.
             let Some(parent) = rng.choice(over) else { return drafts(Kind::Native, rng, observer) };
             vec![Draft {
                 kind,
@@ -251,7 +251,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
     }
 }
 
-/// Three firing, one of them forced, and the resolution, which may come before any of them.
+/// Three firing alerts, one of them forced, and the resolved one, which may arrive before any of them.
 fn storm(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid) -> Vec<Draft> {
     let labels = |status: &str| {
         serde_json::json!({

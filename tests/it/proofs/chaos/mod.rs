@@ -1,8 +1,9 @@
-//! A run of chaos: workers, broker, database, LLM service and tool servers as processes, faults of every kind upon them
-//! while alerts of every kind come in, and at the end a checker that holds each guarantee of README.md against what is
-//! left. `./dev chaos` runs it for people; the suite has a minute of it.
+//! A chaos run: workers, broker, database, LLM service and tool servers as processes, and faults of every kind
+//! while alerts of every kind arrive. At the end a checker compares each guarantee of `docs/guarantees.md` with the
+//! result. `./dev chaos` runs it for people; the suite runs a minute of it.
 //!
-//! `TARSY_CHAOS_MINUTES` says how long faults fall, `TARSY_CHAOS_SEED` which ones, `TARSY_CHAOS_REPORT` names a file for
+//! `TARSY_CHAOS_MINUTES` sets the time of faults, `TARSY_CHAOS_SEED` selects them, `TARSY_CHAOS_REPORT` names a file
+//! for
 //! the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.
 
 mod checker;
@@ -38,15 +39,15 @@ use crate::support::figures::from_env;
 use crate::support::gates::Gatekeeper;
 use crate::support::wait::eventually_within;
 
-/// A minute of the suite.
+/// Length of the run in the suite.
 const MINUTES: f64 = 1.0;
 const REPORT: &str = "TARSY_CHAOS_REPORT";
-/// From the last fault to the end of every investigation: deadlines, and what a half-open link takes to be noticed.
+/// Time from the last fault to the end of every investigation: deadlines, and the detection of a half-open link.
 const SETTLED_WITHIN: Duration = Duration::from_secs(180);
 /// See [`Limits::grace`].
 const GRACE: chrono::Duration = chrono::Duration::seconds(45);
 
-/// Progress: to people who run it for its own sake, else into the test's output.
+/// Prints progress: to standard error when a report is requested, otherwise into the test's output.
 fn tell(line: &str) {
     use std::io::Write as _;
     if std::env::var_os(REPORT).is_some() {
@@ -82,7 +83,7 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
     assert!(facts.faults.len() >= 15, "hardly any faults");
 }
 
-/// Lets alerts and faults fall, waits until all is over, and reads what is left.
+/// Runs load and faults, waits until all sessions have ended, and reads the facts.
 async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
     let Stand { system, observer, book } = stand.clone();
     let end = CancellationToken::new();
@@ -130,7 +131,7 @@ async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
     (facts(&system, &book, read).await, settled)
 }
 
-/// What was gathered while it ran.
+/// Facts that were gathered during the run.
 struct Read {
     faults: Vec<Happened>,
     deaths: Vec<DateTime<Utc>>,
@@ -170,7 +171,7 @@ async fn facts(system: &System, book: &Book, read: Read) -> Facts {
     }
 }
 
-/// The deadly alert kills the worker that investigates it, whenever its model is asked there.
+/// The deadly alert kills the worker that investigates it, at each request to its model.
 async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: CancellationToken) {
     let mut killing = JoinSet::new();
     loop {
@@ -182,7 +183,7 @@ async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: Cancella
         killing.spawn(async move {
             let execution = arrived.detail.split(' ').next().unwrap_or_default().to_owned();
             let limit = Instant::now() + SESSION_TIMEOUT;
-            // Nobody owns it for a moment, or the database is down.
+            // The session has no owner at the moment, or the database is unavailable.
             while !system.kill_owner_of(&execution).await && Instant::now() < limit {
                 tokio::time::sleep(Duration::from_millis(200)).await; // pacing of tries
             }
@@ -192,7 +193,7 @@ async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: Cancella
     }
 }
 
-/// Returns when every alert that a worker knows is settled and every worker takes work; else with what is not.
+/// Returns when every known alert is settled and every worker takes work; otherwise returns the missing ones.
 async fn settle(system: &System, book: &Book) -> Vec<String> {
     let mut wrong = Vec::new();
     let known = "(SELECT count(*)::text FROM alerts)";

@@ -1,4 +1,4 @@
-//! Looks at the sessions again and again: who owns which, how far they are. What a recovery is told from.
+//! Polls the sessions: their owners and their progress. Recoveries are measured from it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,10 +39,10 @@ pub(super) struct Seen {
     pub(super) answers: i64,
 }
 
-/// All sessions that run or have just ended.
+/// All sessions that are running or have just ended.
 pub(super) type Snapshot = Arc<BTreeMap<Uuid, Seen>>;
 
-/// The one who looks; ends with the value.
+/// Polls until it is dropped.
 #[derive(Debug)]
 pub(super) struct Observer {
     latest: watch::Receiver<Snapshot>,
@@ -64,7 +64,7 @@ impl Observer {
                     Some(Ok(rows)) => {
                         sender.send_replace(Arc::new(rows.into_iter().map(|row| (row.session_id, row)).collect()));
                     }
-                    // The database is down: look again with a new connection.
+                    // The database is unavailable: poll again with a new connection.
                     Some(Err(_)) | None => connection = None,
                 }
                 #[allow(clippy::disallowed_methods, reason = "a thread of its own: pacing of looks")]
@@ -78,7 +78,7 @@ impl Observer {
         self.latest.borrow().clone()
     }
 
-    /// Returns when a snapshot taken from now on says true.
+    /// Returns when a snapshot taken from now on satisfies the condition.
     pub(super) async fn until(&self, holds: impl Fn(&BTreeMap<Uuid, Seen>) -> bool) {
         let mut held = false;
         while !held {
@@ -86,11 +86,11 @@ impl Observer {
         }
     }
 
-    /// Shows a snapshot that is taken from now on.
+    /// Returns a snapshot that is taken from now on.
     pub(super) async fn look(&self, shown: impl FnOnce(&BTreeMap<Uuid, Seen>)) {
         let mut latest = self.latest.clone();
         latest.mark_unchanged();
-        // The one that is being taken now may have begun before.
+        // The current snapshot may have begun before.
         for _ in 0..2 {
             latest.changed().await.expect("the observer lives");
         }

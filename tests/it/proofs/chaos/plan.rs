@@ -1,4 +1,4 @@
-//! Which faults come when: decided by the seed alone, before anything starts.
+//! The plan of faults: the seed alone decides it, before any process starts.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use fastrand::Rng;
 use super::link::Mode;
 use super::system::LEASE;
 
-/// Between the beginnings of two faults, in milliseconds.
+/// Interval between the beginnings of two faults, in milliseconds.
 const BETWEEN_MS: std::ops::Range<u64> = 700..3200;
-/// Until something that was hit may be hit again.
+/// Time until the same target may be hit again.
 const REST: Duration = Duration::from_secs(2);
-const FIRST: Duration = Duration::from_secs(2);
+const FIRST_FAULT_DELAY: Duration = Duration::from_secs(2);
 
-/// Who has to do without somebody else.
+/// The service that a link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Server {
     Broker,
@@ -22,7 +22,7 @@ pub(super) enum Server {
     LlmService,
 }
 
-/// What may be purged.
+/// A stream that may be purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Alerts,
@@ -30,39 +30,39 @@ pub(super) enum Stream {
     Control,
 }
 
-/// Something that goes wrong, and for how long.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// `kill -9`; the worker is started again later.
+    /// `kill -9` of a worker, which is started again later.
     KillWorker(usize),
-    /// SIGSTOP, then SIGCONT.
+    /// SIGSTOP of a worker, then SIGCONT.
     StopWorker(usize),
-    /// SIGTERM; another process follows when the worker has drained.
+    /// SIGTERM of a worker; another process follows when it has drained.
     TerminateWorker(usize),
-    /// `kill -9` of the child process that has the tools.
+    /// `kill -9` of a tool server.
     KillToolServer(usize),
-    /// `kill -9` of all processes, and a start.
+    /// `kill -9` of all processes of a server, then a start.
     Kill(Server),
-    /// SIGSTOP, then SIGCONT. Not for the database.
+    /// SIGSTOP of a server, then SIGCONT; not for the database.
     Freeze(Server),
     /// `kill -9` of one backend: the database ends all of them and recovers.
     KillBackend,
     /// Every message of a stream is removed.
     Purge(Stream),
-    /// `kill -9` of the broker, whose disk is lost, too.
+    /// `kill -9` of the broker and loss of its disk.
     LoseStreams,
-    /// A worker's way to a server.
+    /// A fault of a worker's link to a server.
     Link(usize, Server, Mode),
-    /// The way of everybody who watches to the broker.
+    /// A fault of the watchers' link to the broker.
     WatchLink(Mode),
 }
 
 /// A fault with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planned {
-    /// Since the beginning.
+    /// Start, since the beginning of the run.
     pub(super) at: Duration,
-    /// How long it lasts.
+    /// Duration of the fault.
     pub(super) lasts: Duration,
     pub(super) fault: Fault,
 }
@@ -72,10 +72,10 @@ pub(super) fn faults(seed: u64, run: Duration, workers: usize) -> Vec<Planned> {
     let mut rng = Rng::with_seed(seed);
     let mut planned = Vec::new();
     let mut busy: Vec<(Target, Duration)> = Vec::new();
-    let mut at = FIRST;
+    let mut at = FIRST_FAULT_DELAY;
     while at < run {
         busy.retain(|(_, until)| *until > at);
-        // A target that was hit a moment ago is left alone; there is always another one.
+        // A target that was hit recently is skipped; another one always exists.
         let (fault, lasts) = loop {
             let (fault, lasts) = draw(&mut rng, workers);
             if !busy.iter().any(|(target, _)| target.overlaps(Target::of(fault))) {
@@ -89,7 +89,7 @@ pub(super) fn faults(seed: u64, run: Duration, workers: usize) -> Vec<Planned> {
     planned
 }
 
-/// What a fault hits.
+/// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Worker(usize),
@@ -112,7 +112,7 @@ impl Target {
         }
     }
 
-    /// Two servers are never down together, all else may be.
+    /// Two servers are never down together; any other combination is possible.
     fn overlaps(self, other: Self) -> bool {
         match (self, other) {
             (Self::Server(_), Self::Server(_)) => true,
@@ -141,7 +141,7 @@ fn draw(rng: &mut Rng, workers: usize) -> (Fault, Duration) {
     }
 }
 
-/// A database is never frozen: its backends would go on.
+/// A database is never frozen: its backends would continue.
 fn frozen(server: Server) -> Server {
     match server {
         Server::Database | Server::Broker => Server::Broker,
@@ -188,7 +188,7 @@ impl Fault {
     }
 }
 
-/// For people: what was hit.
+/// The target as text.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The page that a run ends with.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,19 +10,19 @@ use super::faults::Happened;
 use super::history;
 use crate::support::figures::Figures;
 
-/// Histories that are printed; the others are named.
+/// Maximum number of printed histories; others are only named.
 const HISTORIES: usize = 3;
 
-/// What the run was.
+/// The figures of a run.
 pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) minutes: f64,
     pub(super) workers: usize,
-    /// From the last fault to the end of the last investigation.
+    /// Time from the last fault to the end of the last investigation.
     pub(super) settled: Duration,
 }
 
-/// For people; ends with how to repeat it.
+/// The report as text; ends with the command that repeats the run.
 pub(super) fn page(run: &Run, facts: &Facts, broken: &[Broken]) -> String {
     let mut page = String::new();
     let Run { seed, minutes, workers, settled } = run;

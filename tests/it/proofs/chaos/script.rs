@@ -1,4 +1,4 @@
-//! What the models of a run say, what the tools are, and how the workers are configured.
+//! The transcripts, tools and configuration of a run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(super) const CHANGING: &str = "restart";
 /// The gate at which an alert of the kind kills the worker that investigates it.
 pub(super) const DEADLY_GATE: &str = "deadly";
 
-/// The marks by which an alert picks its recording.
+/// The words by which an alert selects its recording.
 pub(super) mod mark {
     pub(in super::super) const NATIVE: &str = "ChaosNative";
     pub(in super::super) const CHANGE: &str = "ChaosChange";
@@ -42,7 +42,7 @@ tools:
     answers: [{file: result.txt, delay: 250ms}]
 ";
 
-/// A recorded call that says by whom it is made and when.
+/// A recorded call that contains its execution and iteration.
 fn call(tool: &str, step: &str) -> String {
     format!("{{call: {{tool: chaos.{tool}, arguments: {{by: '{{execution}}', step: {step}}}}}}}")
 }

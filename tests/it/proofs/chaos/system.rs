@@ -1,4 +1,4 @@
-//! The system that the faults fall upon: servers and workers as processes, every way between them through a proxy.
+//! The system under faults: servers and workers as processes, every link between them through a proxy.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex as PlainMutex};
@@ -23,10 +23,10 @@ pub(super) const LEASE: Duration = Duration::from_secs(3);
 pub(super) const ATTEMPTS: u32 = 4;
 pub(super) const MAX_ITERATIONS: u32 = 8;
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(40);
-/// Tries to bring a server back: its port may be taken for a moment.
+/// Tries to start a server again: its port may be taken for a moment.
 const TRIES: u32 = 20;
 
-/// Everything that runs. The database goes before its server.
+/// All processes and proxies. The database is dropped before its server.
 pub(super) struct System {
     pub(super) workers: Vec<Worker>,
     pub(super) ledger: Arc<PlainMutex<Ledger>>,
@@ -35,7 +35,7 @@ pub(super) struct System {
     pub(super) nats: Mutex<NatsServer>,
     pub(super) nats_url: String,
     pub(super) llm: Mutex<Tarsy>,
-    /// How everybody who watches reaches the broker.
+    /// The watchers' link to the broker.
     pub(super) watch_link: Link,
     llm_port: u16,
     gates: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Starts all of it and returns when the workers are ready, with the gates that its deadly alerts wait at.
+    /// Starts everything and returns when the workers are ready, with the gates of its deadly alerts.
     pub(super) async fn start() -> (Self, Gatekeeper) {
         let directory = tempfile::Builder::new().prefix("tarsy-chaos-").tempdir().unwrap();
         let config = script::write(directory.path());
@@ -87,7 +87,7 @@ impl System {
         (system, gates)
     }
 
-    /// Brings schema and streams to this version; tries again while a server is not there.
+    /// Migrates schema and streams to this version; tries again while a server is unavailable.
     pub(super) async fn migrate(&self) {
         for _ in 0..TRIES {
             let (nats, database) = (self.nats_url.as_str(), self.database.url());
@@ -147,8 +147,8 @@ impl System {
         self.postgres.lock().await.kill_backend();
     }
 
-    /// Kills whoever investigates the session of this execution, as an alert would that crashes its worker.
-    /// Whether there was one.
+    /// Kills the worker that owns the session of this execution, like an alert that crashes its worker.
+    /// Returns whether the session had an owner.
     pub(super) async fn kill_owner_of(&self, execution: &str) -> bool {
         let sql = format!(
             "coalesce((SELECT s.worker_name FROM alert_sessions s JOIN agent_executions e USING (session_id) \
@@ -161,7 +161,7 @@ impl System {
         true
     }
 
-    /// The one text of an expression; `None` while the database is not there.
+    /// The text of an expression; `None` while the database is unavailable.
     pub(super) fn ask(&self, expression: &str) -> Option<String> {
         use diesel::prelude::*;
         let mut connection = PgConnection::establish(self.database.url()).ok()?;
@@ -172,7 +172,7 @@ impl System {
         self.directory.path().join(name)
     }
 
-    /// Opens every link: nothing is wrong any more.
+    /// Removes the fault of every link.
     pub(super) fn mend(&self) {
         for worker in &self.workers {
             use super::link::Mode::Open;

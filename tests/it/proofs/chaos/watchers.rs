@@ -1,5 +1,5 @@
-//! Those who watch: one who reads the whole stream all the time, some who follow a session from before its beginning
-//! through a bad link, and some who come late.
+//! The watchers: one reads the whole stream all the time, some follow a session from before its beginning
+//! through a bad link, and some start late.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,22 +22,22 @@ use super::facts::{Shown, Watched};
 use super::system::System;
 
 const PAUSE: Duration = Duration::from_millis(200);
-/// Without a message the stream is looked at: it may have been made anew.
+/// Without a message for this time the reader checks whether the stream was created again.
 const SILENCE: Duration = Duration::from_secs(5);
-/// For a watcher to see the rest when all else is over.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Of those who come late.
+/// Time for a watcher to receive the rest when all sessions have ended.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout of the watchers that start late.
 const LATE: usize = 20;
 
-/// Everything that was on the stream, by session.
+/// All events that were on the stream, by session.
 pub(super) type Everything = BTreeMap<SessionId, Vec<Shown>>;
 
-/// Reads the stream of timelines until `end`, over every loss of it.
+/// Reads the timeline stream until `end`, also across losses of the stream.
 pub(super) async fn read_everything(nats_url: String, seen: Arc<Mutex<Everything>>, end: CancellationToken) {
     let mut place = Place::default();
     let reading = async {
         loop {
-            // Whatever ends a reading, the next one begins where it stood.
+            // After any interruption the next read continues at the same position.
             read(&nats_url, &seen, &mut place).await;
             tokio::time::sleep(PAUSE).await; // pacing of tries
         }
@@ -48,7 +48,7 @@ pub(super) async fn read_everything(nats_url: String, seen: Arc<Mutex<Everything
     }
 }
 
-/// How far a reader is, and on which stream: one that was lost is made anew under its name.
+/// Position of a reader and identity of its stream: a lost stream is created again under its name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     created: i128,
@@ -79,7 +79,7 @@ async fn read(nats_url: &str, seen: &Mutex<Everything>, place: &mut Place) -> Op
     None
 }
 
-/// What is on the stream of timelines now, as a whole.
+/// All events that are on the timeline stream now.
 pub(super) async fn on_stream(system: &System) -> BTreeMap<SessionId, Vec<TimelineEvent>> {
     let (jetstream, mut found) = (connect(system).await, BTreeMap::<_, Vec<TimelineEvent>>::new());
     for message in messages(&jetstream, tarsy::bus::TIMELINE).await {
@@ -123,7 +123,7 @@ async fn messages(jetstream: &Context, stream: &str) -> Vec<jetstream::Message> 
     all
 }
 
-/// Follows each session that comes, through the link of the watchers; returns what was seen when all have ended.
+/// Follows each received session through the watchers' link; returns the seen events when all have ended.
 pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedReceiver<SessionId>) -> Vec<Watched> {
     let url = format!("nats://127.0.0.1:{}", system.watch_link.port());
     let options = Options { url, role: "chaos".to_owned(), credentials: None, retry: ConnectRetry::Forever };
@@ -136,7 +136,7 @@ pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedRec
     collected(following).await
 }
 
-/// Follows sessions that are over, from the first number and from one in the middle.
+/// Follows ended sessions, from the first number and from one in the middle.
 pub(super) async fn follow_late(system: &System, over: &BTreeMap<SessionId, u32>) -> Vec<Watched> {
     let retry = ConnectRetry::UpTo(Duration::from_secs(20));
     let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, retry };
@@ -163,10 +163,10 @@ async fn one(by: &'static str, nats: Nats, store: Arc<Store>, (session, after): 
     Watched { by, session, after, seen }
 }
 
-/// Those who do not come to an end are left out here and found by what they did not see.
+/// Omits watchers that do not end; the checker finds them by their missing events.
 async fn collected(mut following: JoinSet<Watched>) -> Vec<Watched> {
     let mut all = Vec::new();
-    let limit = tokio::time::Instant::now() + PATIENCE;
+    let limit = tokio::time::Instant::now() + TIMEOUT;
     while let Ok(Some(watched)) = tokio::time::timeout_at(limit, following.join_next()).await {
         all.push(watched.expect("a watcher"));
     }
@@ -176,7 +176,7 @@ async fn collected(mut following: JoinSet<Watched>) -> Vec<Watched> {
     all
 }
 
-/// For the histories.
+/// The watcher's events for the histories.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.format("%H:%M:%S%.3f").to_string()
 }

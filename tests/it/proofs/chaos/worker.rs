@@ -1,4 +1,4 @@
-//! One worker of the run: a process that is started again whenever it is gone, and its ways to the servers.
+//! One worker of the run: a process that is started again whenever it ends, and its links to the servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::support::http;
 use crate::support::process::{Tarsy, children_of};
 
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
-/// After a death that was not ordered.
+/// Pause after a death without a command.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Longer than the drain of the configuration, and what a lost link adds to it.
+/// Longer than the configured drain plus the delay of a lost link.
 const DRAINED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What the keeper of a worker is asked to do; answered when it is done.
+/// A command to the keeper of a worker, which answers when it is done.
 #[derive(Debug)]
 enum Order {
     /// `kill -9`, and a new process after the pause.
@@ -30,30 +30,30 @@ enum Order {
     Stop,
     Continue,
     KillToolServer,
-    /// SIGTERM, and no new process.
+    /// SIGTERM without a new process.
     End,
 }
 
-/// How a worker stands.
+/// The state of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Of the present process, or of the last one.
+    /// Name of the current process, or of the last one.
     pub(super) name: String,
-    /// Where it serves its metrics; `None` while it is not ready.
+    /// Address of its metrics; `None` while it is not ready.
     pub(super) address: Option<String>,
     pub(super) stopped: bool,
 }
 
-/// What became of the processes of all workers.
+/// The outcome of all worker processes.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Processes that ended with an error and without an order: poison does that.
+    /// Processes that ended with an error and without a command: caused by poison.
     pub(super) deaths: Vec<DateTime<Utc>>,
-    /// Logs that have a panic in them, or a drain that did not end.
+    /// Logs with a panic, and drains that did not end.
     pub(super) wrong: Vec<String>,
 }
 
-/// One of the fleet.
+/// One worker of the fleet.
 #[derive(Debug)]
 pub(super) struct Worker {
     orders: mpsc::Sender<(Order, oneshot::Sender<()>)>,
@@ -64,9 +64,9 @@ pub(super) struct Worker {
     _keeper: JoinHandle<()>,
 }
 
-/// How its processes are started.
+/// The parameters of its processes.
 pub(super) struct Spec {
-    /// From 1.
+    /// Number of the worker, from 1.
     pub(super) number: usize,
     pub(super) config: String,
     pub(super) ledger: Arc<Mutex<Ledger>>,
@@ -100,7 +100,7 @@ impl Worker {
         self.standing.borrow().clone()
     }
 
-    /// Returns when a process is ready that has another name.
+    /// Returns when a process with another name is ready.
     pub(super) async fn succeeded(&self, name: &str) {
         let mut standing = self.standing.clone();
         standing.wait_for(|now| now.address.is_some() && now.name != name).await.expect("the keeper lives");
@@ -111,10 +111,10 @@ impl Worker {
         self.succeeded("").await;
     }
 
-    /// Whether it says so.
+    /// Whether its probe reports ready.
     pub(super) async fn takes_work(&self) -> bool {
         let Some(address) = self.standing().address else { return false };
-        // It may be gone, or stand still.
+        // The process may have ended or be stopped.
         let asked = tokio::time::timeout(ANSWERED_WITHIN, http::asked(&address, "/readyz")).await;
         asked.is_ok_and(|answer| answer.is_some_and(|answer| answer.status == 200))
     }
@@ -158,15 +158,15 @@ struct Keeper {
     generation: u32,
 }
 
-/// What comes behind a process.
+/// What follows the end of a process.
 enum Next {
     After(Duration),
     Nothing,
 }
 
-/// What a process does by itself.
+/// An event of a process.
 enum Turn {
-    /// `None`: it will not be.
+    /// `None` when it will not become ready.
     Ready(Option<String>),
     Ended {
         well: bool,
@@ -201,7 +201,7 @@ impl Keeper {
         process
     }
 
-    /// Looks after one process to its end.
+    /// Manages one process to its end.
     async fn keep(&mut self, mut process: Tarsy) -> Next {
         let mut starting = true;
         let next = loop {
@@ -235,7 +235,7 @@ impl Keeper {
         next
     }
 
-    /// `Some` when the process is gone.
+    /// `Some` when the process has ended.
     async fn obey(&mut self, order: Order, process: &mut Tarsy) -> Option<Next> {
         match order {
             Order::Kill(pause) => {
@@ -280,7 +280,7 @@ impl Keeper {
         }
     }
 
-    /// A panic is a fault that nobody injected.
+    /// A panic is not an injected fault.
     async fn look_into(&self, process: Tarsy) {
         let log = process.log();
         let name = self.standing.borrow().name.clone();

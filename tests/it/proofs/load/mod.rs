@@ -1,4 +1,5 @@
-//! Many investigations at once: restarts, outages, storms and bursts, with figures. The suite runs short versions; an
+//! Many investigations in parallel: restarts, outages, storms and bursts, with figures. The suite runs short versions;
+//! an
 //! environment variable named at each test makes it long.
 
 mod burst;
@@ -21,12 +22,12 @@ use uuid::Uuid;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
-/// What the alerts of these tests contain; the recording that answers them looks for it.
+/// A word in the alerts of these tests, by which the recording is selected.
 const MARK: &str = "PacedDrill";
-/// Alerts on their way to the stream at the same time.
+/// Concurrent publishes.
 const PUBLISHED_AT_ONCE: usize = 256;
 
-/// When each alert was acknowledged by the stream.
+/// The time of the stream's ack of each alert.
 type Published = BTreeMap<SessionId, DateTime<Utc>>;
 
 /// A recording of `answers` answers that take `call` each; all but the last one call a read-only tool.
@@ -43,11 +44,11 @@ fn paced(answers: usize, call: Duration) -> String {
     text
 }
 
-/// An alert to be published.
+/// An alert to publish.
 #[derive(Clone, Copy)]
 struct Alert<'a> {
     subject: &'static str,
-    /// Without one it differs from every other alert.
+    /// The fingerprint; without it the alert differs from every other one.
     fingerprint: Option<&'a str>,
     text: &'static str,
 }
@@ -65,7 +66,7 @@ async fn publish_many(system: &TestSystem, count: usize) -> Published {
     publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect().await
 }
 
-/// Returns when the stream has acknowledged it, with that time.
+/// Returns the time of the stream's ack.
 async fn publish(jetstream: &Context, alert: Alert<'_>) -> (SessionId, DateTime<Utc>) {
     let session = SessionId(Uuid::now_v7());
     let mut headers = HeaderMap::new();
@@ -86,7 +87,7 @@ async fn ended(system: &TestSystem, count: usize) {
     eventually(&format!("{count} sessions have ended"), async || system.database.number(sql) >= count).await;
 }
 
-/// Sessions that did not complete, model calls that failed, attempts that were counted.
+/// Asserts that no session failed, no model call failed and no attempt was counted.
 fn assert_all_completed(system: &TestSystem, count: usize) {
     let number = |sql: &str| system.database.number(sql);
     let completed = number("SELECT count(*) FROM alert_sessions WHERE status = 'completed'");

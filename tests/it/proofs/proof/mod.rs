@@ -1,6 +1,6 @@
-//! The proof drill: eight agents of one session write while owners steal it from each other, replies are lost, backends
-//! die, statements stall inside the server, sessions are released and sweepers look at all of it. Whatever happens, the
-//! store holds each checkpoint once, in order, and nothing of an owner after its successor has begun.
+//! The proof drill: eight agents of one session write while owners take it from each other, replies are lost, backends
+//! die, statements stall inside the server, sessions are released and sweepers run. In every case the
+//! store has each checkpoint once, in order, and no write of an owner after its successor has begun.
 //!
 //! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
 
@@ -31,10 +31,10 @@ use crate::support::postgres::TestDatabase;
 const AGENTS: u32 = 8;
 const OWNERS: usize = 3;
 const DEFAULT_CHECKPOINTS: u64 = 1500;
-/// A superseded owner tries this often before it believes it.
+/// Number of tries of a superseded owner.
 const ZOMBIE_TRIES: u32 = 4;
 
-/// What a writer was told about one checkpoint.
+/// The reply that a writer got for one checkpoint.
 #[derive(Clone, Debug)]
 struct Told {
     id: Uuid,
@@ -45,14 +45,14 @@ struct Told {
     answer: Result<Vec<Option<u32>>, StoreError>,
 }
 
-/// What all tasks of the drill share.
+/// State that all tasks of the drill share.
 struct Drill {
     database: TestDatabase,
     store: Store,
     goal: u64,
     acknowledged: watch::Sender<u64>,
     ledger: Mutex<Vec<Told>>,
-    /// Epochs that nobody had: each release begins one.
+    /// Epochs without an owner: each release begins one.
     released: AtomicU32,
 }
 
@@ -71,7 +71,7 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     let store = database.store();
     let (first, executions) = running_session(&store, AGENTS).await;
     let session = first.session_id;
-    // A lease of no time at all: whoever asks takes the session, and no checkpoint keeps it.
+    // A lease of zero length: every claim succeeds, and no checkpoint extends it.
     database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
     let (acknowledged, _) = watch::channel(0);
     let drill =
@@ -96,8 +96,8 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     verify::rows(&drill.database, session, drill.released.load(Ordering::SeqCst));
 }
 
-/// Takes the session whenever some more checkpoints were acknowledged, and runs its agents; whom it took it from
-/// goes on as if nothing had happened.
+/// Claims the session after some more checkpoints, and runs its agents; the previous owner
+/// continues as if it still had the lease.
 async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions: Vec<ExecutionId>) {
     let mut acknowledged = drill.acknowledged.subscribe();
     let mut runs = JoinSet::new();
@@ -112,7 +112,7 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
             if fastrand::u32(0..4) > 0 {
                 break;
             }
-            // Somebody has to take it again, or nobody would write any more.
+            // It has to be claimed again, otherwise all writing stops.
             release(&drill, lease).await;
         }
     }
@@ -121,7 +121,7 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
     }
 }
 
-/// Hands the session back while its agents still write.
+/// Releases the session while its agents still write.
 async fn release(drill: &Drill, lease: Lease) {
     match drill.store.release(lease).await {
         Ok(()) => {
@@ -132,7 +132,7 @@ async fn release(drill: &Drill, lease: Lease) {
     }
 }
 
-/// Whatever goes on, a sweep finds the session without an owner, or somebody holds its row.
+/// In every state a sweep finds the session without an owner, or its row is locked.
 async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
     let mut acknowledged = drill.acknowledged.subscribe();
     let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 10 };
@@ -208,7 +208,7 @@ async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, comm
     }
 }
 
-/// Writes one checkpoint under one fault, and notes what was said about it.
+/// Writes one checkpoint under one fault, and records the reply.
 async fn write(
     drill: &Drill,
     store: &Store,
@@ -232,14 +232,14 @@ async fn write(
             answer
         }
         Fault::SentTwice => {
-            // Long enough for the second one to begin before the first one ends.
+            // Long enough for the second write to begin before the first one ends.
             stall(&mut written, 10..30);
             let (one, two) = tokio::join!(store.append(lease, written.clone()), drill.store.append(lease, written));
             match (one, two) {
                 (Err(conflict @ StoreError::Conflict(_)), _) | (_, Err(conflict @ StoreError::Conflict(_))) => {
                     Err(conflict)
                 }
-                // One of them may come after a takeover; the other one's success is then the truth.
+                // One of them may come after a takeover; then the success of the other one counts.
                 (one, two) => one.or(two),
             }
         }
@@ -249,7 +249,7 @@ async fn write(
     answer.map(|_numbers| ())
 }
 
-/// Its second entry is a tool's result, which its second event tells.
+/// Its second entry is a tool's result, from which its second event is made.
 fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
     let call_id = format!("c{}", checkpoint.number);
     let metadata = json!({"checkpoint": checkpoint.id, "call_id": call_id});

@@ -1,17 +1,17 @@
-//! The protocol of delivery as a model: every order in which workers, store and broker can act, and everything that can
-//! go wrong between them, within small bounds.
+//! The protocol of delivery as a model: every order of actions of workers, store and broker, and every fault
+//! between them, within small bounds.
 //!
 //! Two workers, at most two alerts of one fingerprint, two checkpoints a session (the second is its end). The model has
-//! the rows of the store, the jobs by their sequence in the stream, the subjects of the timeline, the dead letters, and
-//! what each worker is about to do. It does at each instant what one statement or one message does:
+//! the rows of the store, the messages by their sequence in the stream, the subjects of the timeline, the dead letters,
+//! and the next step of each worker. One transition corresponds to one statement or one message:
 //!
 //! | in the model | in tarsy |
 //! |---|---|
-//! | `statements.rs` | `src/store/sql/`: `receive`, `bury`, `open`, `claim`, `checkpoint`, `finish`, `release`, `settled` |
-//! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, `session.rs`, `running.rs` |
+//! | `statements.rs` | `src/store/sql/`: `receive`, `give_up`, `open`, `claim`, `checkpoint`, `finish`, `release`, `settled` |
+//! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, `src/engine/run/` |
 //! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
 //! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | the sweeper: `Sessions::sweep` and `Queue` in `src/engine/ports/` |
-//! | `model.rs`, everything `is_fault` says | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |
+//! | `model.rs`, everything for which `is_fault` is true | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |
 //!
 //! `rules.rs` names the rules and where each is kept. `properties.rs` says what holds in every reachable state; beyond
 //! that, from every reachable state there has to be a way to a good end on which nothing else goes wrong. Each rule is

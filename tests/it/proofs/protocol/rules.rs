@@ -3,7 +3,8 @@
 use super::state::{Faults, Id};
 
 /// What the protocol relies on. Rules whose absence costs nothing but time (NAK after the release's commit, adoption
-/// of a second delivery, settling beside the slots, jitter) are followed by the model, but there is nothing to be seen when they are off.
+/// of a second delivery, settling beside the slots, jitter) are followed by the model, but there is nothing to be seen
+/// when they are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// A delivery is counted before its body is read. `store/sql/receive.sql`

@@ -1,4 +1,5 @@
-//! What the statements of the store do to its rows. Each function is one statement: it happens as a whole or not at all.
+//! What the statements of the store do to its rows. Each function is one statement: it happens as a whole or not at
+//! all.
 
 use super::model::Protocol;
 use super::rules::Rule;
@@ -77,8 +78,8 @@ impl Protocol {
         Decided::Joined
     }
 
-    /// `claim.sql`; `None` when somebody's lease lives. With the epoch, the checkpoint and whether all that is left to do
-    /// is to end it.
+    /// `claim.sql`; `None` when somebody's lease lives. With the epoch, the checkpoint and whether all that is left to
+    /// do is to end it.
     pub(super) fn claim(&self, row: &mut Row, sequence: Option<u8>) -> Option<(u8, u8, bool)> {
         if row.leased && self.keeps(Rule::ClaimWaits) {
             return None;

@@ -1,5 +1,6 @@
-//! Searches all reachable states, twice: stateright's checker asks what always holds; a walk of our own asks that again,
-//! tells the shortest story of what does not, and asks what stateright cannot: whether a good end stays within reach.
+//! Searches all reachable states, twice: stateright's checker asks what always holds; a walk of our own asks that
+//! again, tells the shortest story of what does not, and asks what stateright cannot: whether a good end stays within
+//! reach.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};

@@ -104,8 +104,8 @@ impl Protocol {
         }
     }
 
-    /// The row after the last event on the stream. Without the rule: the next one that this worker has in memory, because
-    /// it wrote it itself.
+    /// The row after the last event on the stream. Without the rule: the next one that this worker has in memory,
+    /// because it wrote it itself.
     pub(super) fn row_to_publish(&self, state: &State, worker: usize, subject: Id) -> Option<Message> {
         let tail = state.subject(subject).tail();
         if self.keeps(Rule::PublishFromTable) {

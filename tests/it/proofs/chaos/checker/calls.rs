@@ -1,4 +1,4 @@
-//! Guarantees 3 and 4: what was asked of models and tools, as the scripted services have counted it.
+//! Guarantees 3 and 4: requests to models and tools, as the scripted services counted them.
 
 use chrono::Duration;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use super::{Broken, add, resumes};
 use crate::proofs::chaos::facts::{Entry, Event, Facts, ToolSent};
 use crate::proofs::chaos::plan::Fault;
 
-/// Around the time that a timeline gives to a call.
+/// Tolerance around the time of a call on the timeline.
 const MARGIN: Duration = Duration::seconds(2);
 
-/// Repeated calls of a run.
+/// Counters of repeated calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::proofs::chaos) struct Repeated {
     pub(in crate::proofs::chaos) model_calls: u32,
@@ -46,7 +46,7 @@ pub(in crate::proofs::chaos) fn repeated(facts: &Facts) -> Repeated {
     repeated
 }
 
-/// A call of the journal: who asked for it, and what became of it.
+/// A call of the journal with its execution and outcome.
 struct Journalled<'a> {
     execution: Uuid,
     session: SessionId,
@@ -56,7 +56,7 @@ struct Journalled<'a> {
     answered: bool,
 }
 
-/// The call that a counted one belongs to.
+/// The call of the journal that a counted call belongs to.
 fn journalled<'a>(facts: &'a Facts, sent: &ToolSent) -> Option<Journalled<'a>> {
     let entries = facts.entries.get(&sent.execution)?;
     let answers = entries.iter().filter(|entry| entry.kind == "answer");
@@ -106,7 +106,7 @@ pub(super) fn a_resume_repeats_what_was_in_flight(facts: &Facts, broken: &mut Ve
     }
 }
 
-/// Once for each takeover while the call was open, and for each tool server that died then.
+/// Allowed repetitions: one for each takeover and each killed tool server while the call was open.
 fn repeats_due(facts: &Facts, call: &Journalled<'_>) -> u32 {
     let events = facts.events_of(call.session);
     let of_call = |event: &&Event, kind: EventType| {

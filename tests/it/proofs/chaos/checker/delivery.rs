@@ -1,4 +1,4 @@
-//! Guarantees 1 and 8: what becomes of alerts.
+//! Guarantees 1 and 8: dispositions of alerts.
 
 use chrono::{DateTime, Utc};
 use tarsy::investigation::ids::SessionId;
@@ -93,7 +93,7 @@ pub(super) fn poison_ends(facts: &Facts, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Workers that died or stood still at a time.
+/// Workers that were dead or stopped at a time.
 fn deaths_between(facts: &Facts, from: DateTime<Utc>, until: DateTime<Utc>) -> u32 {
     let killed = facts.faults.iter().filter(|one| {
         matches!(one.fault, Fault::KillWorker(_) | Fault::StopWorker(_)) && one.from <= until && one.until >= from

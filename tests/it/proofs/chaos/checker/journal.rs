@@ -1,4 +1,4 @@
-//! Guarantees 2, 5 and 6: what is written, and by whom.
+//! Guarantees 2, 5 and 6: the written rows and their owners.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{Broken, add};
 use crate::proofs::chaos::facts::{Entry, Facts};
 use crate::proofs::chaos::load::Kind;
 
-/// What the database's clock and the statement's may differ by.
+/// Tolerance between the database's clock and the statement's.
 const CLOCKS: chrono::Duration = chrono::Duration::seconds(2);
 const TOTALS: [&str; 4] = ["input_tokens", "cached_tokens", "output_tokens", "thinking_tokens"];
 
@@ -52,7 +52,7 @@ pub(super) fn provider_data_comes_back(facts: &Facts, broken: &mut Vec<Broken>) 
     for (id, session) in facts.entries.iter().filter_map(|(id, entries)| Some((id, entries.first()?.session_id))) {
         let session = tarsy::investigation::ids::SessionId(session);
         let entries = &facts.entries[id];
-        // What no recording answers has no state.
+        // An answer without a recording has no state.
         let without = facts.ledger.sent.get(&session).is_some_and(|sent| sent.kind == Kind::Question);
         for (index, answer) in entries.iter().filter(|entry| entry.kind == "answer").enumerate() {
             let stored = answer.provider_data.as_deref();
@@ -68,7 +68,7 @@ pub(super) fn provider_data_comes_back(facts: &Facts, broken: &mut Vec<Broken>) 
     }
 }
 
-/// The state that the scripted service gives along, computed anew.
+/// The provider data of the scripted service, computed again.
 pub(super) fn sent_state(execution: Uuid, index: usize) -> Vec<u8> {
     let mut hash = Sha256::new();
     hash.update(execution.to_string());
@@ -88,7 +88,7 @@ pub(super) fn bounds_survive(facts: &Facts, broken: &mut Vec<Broken>) {
         if late > limits.grace {
             add(broken, 6, *id, format!("it ended {} s behind its deadline", late.num_seconds()));
         }
-        // The conclusion is one more.
+        // The conclusion is one more iteration.
         let most = i32::try_from(limits.iterations).unwrap_or(i32::MAX) + 1;
         for (execution, entries) in facts.journals_of(*id) {
             let reached = entries.iter().map(|entry| entry.iteration).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One whole history, and each way to break it: every guarantee is seen to be looked at.
+//! One complete history, and each way to break it: every guarantee is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ fn event(session: SessionId, seq: u32, event_type: EventType, metadata: Value) -
     }
 }
 
-/// An event of the execution.
+/// Builds an event of the execution.
 fn step(seq: u32, iteration: u32, event_type: EventType, metadata: Value) -> TimelineEvent {
     TimelineEvent {
         execution_id: Some(ExecutionId(RUN)),
@@ -69,7 +69,7 @@ fn usage(input: u64) -> Value {
     json!({"input_tokens": input, "cached_tokens": 0, "output_tokens": 0, "thinking_tokens": 0})
 }
 
-/// Looks, restarts, is killed in its second answer, concludes.
+/// The execution calls tools, loses its worker in the second answer, and concludes.
 fn journal() -> Vec<Entry> {
     let call = |id: &str, tool: &str, step: u32| json!({"id": id, "tool": tool, "arguments": json!({"step": step}).to_string()});
     let asks = json!({"usage": usage(5), "calls": [call("a", "chaos.look", 1), call("b", "chaos.restart", 2)]});
@@ -167,7 +167,7 @@ fn whole() -> Facts {
     }
 }
 
-/// The guarantees that are found broken after a change to the whole history.
+/// The guarantees that are broken after a change to the complete history.
 fn broken(change: impl FnOnce(&mut Facts)) -> BTreeSet<u8> {
     let mut facts = whole();
     change(&mut facts);

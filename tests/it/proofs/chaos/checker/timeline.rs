@@ -1,4 +1,4 @@
-//! Guarantee 7: one order, in the table, on the stream, for everybody who watches.
+//! Guarantee 7: one order, in the table, on the stream and for every watcher.
 
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
@@ -27,7 +27,7 @@ pub(super) fn one_order(facts: &Facts, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Everything, or nothing when the stream was emptied behind the end.
+/// All events; none when the stream was emptied after the end.
 fn on_stream(facts: &Facts, id: SessionId, broken: &mut Vec<Broken>) {
     let stored: Vec<&TimelineEvent> = facts.events_of(id).iter().map(|event| &event.event).collect();
     let found: Vec<&TimelineEvent> = facts.on_stream.get(&id).into_iter().flatten().collect();
@@ -39,7 +39,7 @@ fn on_stream(facts: &Facts, id: SessionId, broken: &mut Vec<Broken>) {
     }
 }
 
-/// What was published one after the other: each number behind the one before it, or anew from the beginning after a loss.
+/// The published sequence: each number follows the one before it, or restarts at the beginning after a loss.
 fn in_order(facts: &Facts, id: SessionId, shown: &[Shown], broken: &mut Vec<Broken>) {
     for pair in shown.windows(2) {
         let [one, two] = pair else { continue };
