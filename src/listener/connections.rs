@@ -49,8 +49,8 @@ impl ConnectionLimiter {
         Self { listener, limits, open: Arc::default() }
     }
 
-    /// A permit for a connection from this address. At the limit, the connection that has been idle for longest loses its
-    /// permit; `None` when every connection is in use: the new one has to be closed.
+    /// A permit for a connection from this address. At the limit, the connection that has been idle for longest loses
+    /// its permit; `None` when every connection is in use: the new one has to be closed.
     pub fn acquire(&self, from: IpAddr) -> Option<Arc<ConnectionPermit>> {
         let (address, now) = (network(from), Instant::now());
         let mut open = lock(&self.open);

@@ -1,7 +1,7 @@
 //! The HTTP listener of the roles: accepts connections, serves HTTP/1 on each, and drains them when it is stopped.
 //!
-//! Owns the life of a connection: its permit, its timeouts and its end. What a request is answered with is the service's
-//! business.
+//! Owns the life of a connection: its permit, its timeouts and its end. What a request is answered with is the
+//! service's business.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -127,8 +127,8 @@ impl Connection {
     }
 }
 
-/// Returns when the connection takes no further request. Without a lifetime, a client that reads no responses would keep
-/// its permit for ever.
+/// Returns when the connection takes no further request. Without a lifetime, a client that reads no responses would
+/// keep its permit for ever.
 async fn end_of_life(lifetime: Option<Duration>, stop: &CancellationToken) {
     match lifetime {
         Some(lifetime) => drop(stop.run_until_cancelled(tokio::time::sleep(lifetime)).await),

@@ -67,7 +67,7 @@ impl Servers {
                 return Err(Error::Name { name, fault });
             }
             if servers.insert(name.clone(), Arc::new(Server::new(config))).is_some() {
-                return Err(Error::Twice(name));
+                return Err(Error::Duplicate(name));
             }
         }
         let context = ConnectionContext { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
@@ -103,11 +103,11 @@ impl Servers {
             Err(CallFailure::Refused(message)) => self.error_reply(&message, max_result_tokens),
             Err(CallFailure::Broken(fault)) => {
                 server.discard(&connection);
-                let error = self.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
+                let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
                 ToolReply::NoAnswer { error, timeout: false }
             }
             Err(CallFailure::Timeout) => {
-                let error = self.masked(&format!("{}: no answer within {} ms", call.tool, timeout.as_millis()));
+                let error = self.context.masked(&format!("{}: no answer within {} ms", call.tool, timeout.as_millis()));
                 ToolReply::NoAnswer { error, timeout: true }
             }
         })
@@ -127,14 +127,12 @@ impl Servers {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
         result::reply(&result, &self.context.mask, max_result_tokens)
     }
-
-    fn masked(&self, text: &str) -> String {
-        masked(&self.context, text)
-    }
 }
 
-fn masked(context: &ConnectionContext, text: &str) -> String {
-    context.mask.apply(text).into_owned()
+impl ConnectionContext {
+    fn masked(&self, text: &str) -> String {
+        self.mask.apply(text).into_owned()
+    }
 }
 
 /// Why a call was not sent.
@@ -170,7 +168,7 @@ impl Tools for Servers {
     async fn call(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> ToolReply {
         match self.send(call, max_result_tokens, timeout).await {
             Ok(reply) => reply,
-            Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.masked(&error.to_string()) },
+            Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
             Err(Unsent::Refused(fault)) => self.error_reply(&fault, max_result_tokens),
         }
     }

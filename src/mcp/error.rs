@@ -10,7 +10,7 @@ pub enum Error {
     Name { name: String, fault: &'static str },
     /// Two servers have the same name.
     #[error("mcp server {0:?} is configured twice")]
-    Twice(String),
+    Duplicate(String),
     /// No server with this name is configured.
     #[error("there is no mcp server {0:?}")]
     Unknown(String),

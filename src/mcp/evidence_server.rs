@@ -1,7 +1,7 @@
 //! The evidence server: an MCP server over stdio whose tools answer from the recording of a drill.
 //!
-//! It runs as a child process of a worker, like any other MCP server. It exits when its standard input ends, so a killed
-//! worker leaves no process behind.
+//! It runs as a child process of a worker, like any other MCP server. It exits when its standard input ends, so a
+//! killed worker leaves no process behind.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -29,7 +29,8 @@ const FAILED_AT_GATE: i32 = 70;
 /// Serves `evidence` on standard input and output until the input ends.
 ///
 /// Each call is first appended to `calls_file` as one line `{"tool","arguments"}`. The call then waits at the gates
-/// `tool-<name>-start` and `tool-<name>-end`, with the arguments as detail. A gate with the result `fail` ends the process.
+/// `tool-<name>-start` and `tool-<name>-end`, with the arguments as detail. A gate with the result `fail` ends the
+/// process.
 ///
 /// # Errors
 /// When the client violates the protocol.

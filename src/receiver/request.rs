@@ -44,8 +44,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a body from this source may be sent here. Grafana's form is Alertmanager's with more fields, which a proxy
-    /// may add or drop, so each of the two endpoints accepts both.
+    /// Whether a body from this source may be sent here. Grafana's form is Alertmanager's with more fields, which a
+    /// proxy may add or drop, so each of the two endpoints accepts both.
     fn accepts(self, source: &str) -> bool {
         match self {
             Self::Alertmanager | Self::Grafana => matches!(source, "alertmanager" | "grafana"),

@@ -75,7 +75,8 @@ fn invalid(key: &str, problem: String) -> anyhow::Error {
 /// Receives until `shutdown` is cancelled, then finishes the open requests.
 ///
 /// # Errors
-/// When retrying cannot help: an address is taken, other machines could send alerts without a token, the broker is too old.
+/// When retrying cannot help: an address is taken, other machines could send alerts without a token, the broker is too
+/// old.
 pub async fn run(options: Options, config: &Config, shutdown: CancellationToken) -> anyhow::Result<()> {
     let Options { addresses, listen, metrics_listen, token } = options;
     if token.is_none() && !listen.ip().is_loopback() {
@@ -146,7 +147,8 @@ struct Broker(watch::Receiver<Option<Nats>>);
 
 impl Queue for Broker {
     async fn publish(&self, alert: InboundAlert) -> Result<Published, PublishError> {
-        // A message that waits in the buffer of a lost connection would be published in addition to the client's next try.
+        // A message that waits in the buffer of a lost connection would be published in addition to the client's next
+        // try.
         let nats = self.0.borrow().clone().filter(|nats| nats.connection_state().connected);
         let Some(nats) = nats else {
             return Err(unavailable("the queue is unavailable", UNAVAILABLE_RETRY_DELAY));

@@ -1,7 +1,7 @@
 //! Logs on standard error: text or one JSON object per line, without secrets.
 //!
-//! One line is one event, because control characters in fields are escaped. The mask is applied to each finished line, so
-//! no call of a log macro can forget it.
+//! One line is one event, because control characters in fields are escaped. The mask is applied to each finished line,
+//! so no call of a log macro can forget it.
 
 mod masked;
 

@@ -30,7 +30,8 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves the metrics of `role` on `listen`. The sender sets the response of `/readyz`, which is "starting" at first.
+    /// Serves the metrics of `role` on `listen`. The sender sets the response of `/readyz`, which is "starting" at
+    /// first.
     ///
     /// # Errors
     ///

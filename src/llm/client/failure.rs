@@ -1,8 +1,9 @@
-//! Classifies a failed call: the service was unavailable (the session is released) or the call failed (a failed iteration).
+//! Classifies a failed call: the service was unavailable (the session is released) or the call failed (a failed
+//! iteration).
 //!
 //! Unavailable means no connection, or UNAVAILABLE or `RESOURCE_EXHAUSTED` before the first chunk. A connection that is
-//! lost before the first chunk is a case of its own, because this call may have crashed the service. Every other error is
-//! a failure.
+//! lost before the first chunk is a case of its own, because this call may have crashed the service. Every other error
+//! is a failure.
 
 use std::error::Error;
 use std::time::Duration;
@@ -70,36 +71,22 @@ fn deadline_exceeded(message: String) -> ModelError {
 
 /// Whether the client could not connect, so that the call never reached the service.
 fn is_unconnected(status: &Status) -> bool {
-    let mut source = status.source();
-    while let Some(error) = source {
-        if error.is::<ConnectError>() {
-            return true;
-        }
-        source = error.source();
-    }
-    false
+    sources(status).any(|error| error.is::<ConnectError>())
 }
 
 /// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
 fn is_timeout(status: &Status) -> bool {
-    let mut source = status.source();
-    while let Some(error) = source {
-        if error.is::<TimeoutExpired>() {
-            return true;
-        }
-        source = error.source();
-    }
-    status.code() == Code::DeadlineExceeded
+    status.code() == Code::DeadlineExceeded || sources(status).any(|error| error.is::<TimeoutExpired>())
+}
+
+fn sources(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(status.source(), |error| error.source())
 }
 
 /// The status and its innermost source, because `transport error` alone says too little.
 fn describe(status: &Status) -> String {
-    let mut root: Option<&dyn Error> = status.source();
-    while let Some(inner) = root.and_then(Error::source) {
-        root = Some(inner);
-    }
     let code = word(status.code());
-    match root.map(ToString::to_string) {
+    match sources(status).last().map(ToString::to_string) {
         Some(root) if !status.message().contains(&root) => format!("{code}: {}: {root}", status.message()),
         Some(_) | None => format!("{code}: {}", status.message()),
     }

@@ -1,5 +1,5 @@
-//! Size limits of one answer. When an answer exceeds a limit, its stream is dropped and the call has failed. So a provider
-//! that never stops costs a worker no more memory than [`MAX_ANSWER_BYTES`].
+//! Size limits of one answer. When an answer exceeds a limit, its stream is dropped and the call has failed. So a
+//! provider that never stops costs a worker no more memory than [`MAX_ANSWER_BYTES`].
 
 use prost::Message as _;
 

@@ -1,7 +1,7 @@
 //! The client of the LLM service: the port `Model` over one gRPC channel.
 //!
-//! Owns the connection and decides which errors mean that the service is unavailable. Knows nothing of sessions, retries or
-//! prompts. The channel connects when it is first used, and again after every loss.
+//! Owns the connection and decides which errors mean that the service is unavailable. Knows nothing of sessions,
+//! retries or prompts. The channel connects when it is first used, and again after every loss.
 
 mod request;
 mod answer;
@@ -100,8 +100,8 @@ impl Client {
 }
 
 impl Model for Client {
-    /// A call without a first chunk at its timeout has failed only if the health check of the service succeeds; otherwise
-    /// the service is unavailable.
+    /// A call without a first chunk at its timeout has failed only if the health check of the service succeeds;
+    /// otherwise the service is unavailable.
     async fn generate(
         &self,
         request: ModelRequest,

@@ -1,7 +1,7 @@
 //! The LLM service: `llm.v1.LLMService` and `grpc.health.v1.Health` on one port.
 //!
-//! The service is stateless, because a request carries its whole conversation. This file owns the life of the server and
-//! of each stream; a backend produces an answer and writes it with a [`writer::ResponseWriter`].
+//! The service is stateless, because a request carries its whole conversation. This file owns the life of the server
+//! and of each stream; a backend produces an answer and writes it with a [`writer::ResponseWriter`].
 
 mod limited;
 pub mod routes;
@@ -67,8 +67,8 @@ impl Service {
         Self { backends, options }
     }
 
-    /// Serves until `token` is cancelled. Then the health is `NOT_SERVING` at once, new calls are refused, and the running
-    /// ones may finish.
+    /// Serves until `token` is cancelled. Then the health is `NOT_SERVING` at once, new calls are refused, and the
+    /// running ones may finish.
     ///
     /// # Errors
     /// When the server fails on the listener.

@@ -1,8 +1,8 @@
 //! Writes one answer to the response stream of a request.
 //!
-//! Owns the order that clients rely on: content, then `finish` and `provider_data` (only for a client that accepts them),
-//! usage, and a final message without content. An error is one final message. Writing to a client that has disconnected
-//! is not an error here: the service ends the task.
+//! Owns the order that clients rely on: content, then `finish` and `provider_data` (only for a client that accepts
+//! them), usage, and a final message without content. An error is one final message. Writing to a client that has
+//! disconnected is not an error here: the service ends the task.
 
 use std::sync::OnceLock;
 

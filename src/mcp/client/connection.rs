@@ -231,8 +231,8 @@ fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), 
     })
 }
 
-/// The value of a variable for a child. The address of a proxy loses its password, which belongs to the worker; an operator
-/// can set it in the server's own `env`.
+/// The value of a variable for a child. The address of a proxy loses its password, which belongs to the worker; an
+/// operator can set it in the server's own `env`.
 fn inherited(name: &str, value: OsString) -> OsString {
     if !name.ends_with("_PROXY") {
         return value;

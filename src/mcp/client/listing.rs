@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmcp::model::Tool;
 use serde::Serialize;
 
-use super::{ServerConfig, Servers, names, offer, rules, schema};
+use super::{ServerConfig, Servers, names, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
@@ -43,37 +43,24 @@ impl Servers {
         let connection = known.connection(&self.context).await?;
         let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
         let unknown = rules::unknown(&known.config, &tools);
-        Ok(Inventory { tools: listed(&known.config, tools, &self.context.mask), unknown })
+        Ok(Inventory { tools: listed(&known.config, &tools, &self.context.mask), unknown })
     }
 }
 
-fn listed(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<Listed> {
-    let withheld: BTreeMap<String, &'static str> = tools
-        .iter()
-        .filter_map(|tool| Some((tool.name.to_string(), rules::judge(config, tool).err()?.why())))
-        .collect();
-    let names: Vec<(String, String, Option<String>)> = tools
-        .iter()
-        .map(|tool| {
-            let fault = names::tool_fault(&config.name, &tool.name).map(|fault| format!("its name {fault}"));
-            let fault = fault.or_else(|| schema::schema(tool, mask).err());
-            (tool.name.to_string(), schema::description(tool, mask), fault)
-        })
-        .collect();
-    let offered = offer::offer(config, tools, mask);
-    let one = |(tool, description, fault): (String, String, Option<String>)| {
-        let name = format!("{}.{tool}", config.name);
-        let spec = offered.iter().find(|spec| spec.name == name && fault.is_none());
-        let withheld = match (spec, fault) {
-            (Some(_), _) => None,
-            (None, Some(fault)) => Some(fault),
-            (None, None) => withheld.get(&tool).map(|why| (*why).to_owned()),
+fn listed(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<Listed> {
+    let one = |tool: &Tool| {
+        let fault = names::tool_fault(&config.name, &tool.name).map(|fault| format!("its name {fault}"));
+        let fault = fault.or_else(|| schema::schema(tool, mask).err());
+        let (read_only, withheld) = match (fault, rules::judge(config, tool)) {
+            (Some(fault), _) => (false, Some(fault)),
+            (None, Err(rule)) => (false, Some(rule.why().to_owned())),
+            (None, Ok(read_only)) => (read_only, None),
         };
-        let read_only = spec.is_some_and(|spec| spec.read_only);
-        (name.clone(), Listed { name, description, read_only, offered: spec.is_some(), withheld })
+        let (name, description) = (format!("{}.{}", config.name, tool.name), schema::description(tool, mask));
+        (name.clone(), Listed { name, description, read_only, offered: withheld.is_none(), withheld })
     };
-    // By name: a server that lists a tool twice has it once.
-    names.into_iter().map(one).collect::<BTreeMap<_, _>>().into_values().collect()
+    // The map keeps one entry per name if a server lists a tool twice.
+    tools.iter().map(one).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 #[cfg(test)]
@@ -105,7 +92,8 @@ mod tests {
             deny: Vec::new(),
             trust_hints: true,
         };
-        let found = listed(&config, serde_json::from_value(tools).unwrap(), &Mask::default());
+        let tools: Vec<Tool> = serde_json::from_value(tools).unwrap();
+        let found = listed(&config, &tools, &Mask::default());
         let facts: Vec<_> = found
             .iter()
             .map(|tool| (tool.name.as_str(), tool.read_only, tool.offered, tool.withheld.is_some()))

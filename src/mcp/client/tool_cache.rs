@@ -2,8 +2,8 @@
 //!
 //! Many servers handle one request at a time, and an alert must not wait for a list of tools behind a long call. So the
 //! list is requested once per connection, again after the server announces a change, and in the background when it is
-//! older than some minutes. A task of its own requests the list: an alert waits for it only for a short time, and a server
-//! that starts slowly still has time to finish.
+//! older than some minutes. A task of its own requests the list: an alert waits for it only for a short time, and a
+//! server that starts slowly still has time to finish.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::ConnectionContext;
 use super::connection::Connection;
 use super::offer::offer;
 use super::server::Server;
-use super::{ConnectionContext, masked};
 use crate::investigation::plan::ToolSpec;
 use crate::mcp::Error;
 
@@ -149,7 +149,7 @@ fn request(server: &Arc<Server>, context: &Arc<ConnectionContext>) -> watch::Rec
         match &listed {
             Ok((tools, connection)) => server.tools.store(Arc::clone(tools), connection),
             Err(error) => {
-                let error = masked(&context, &error.to_string());
+                let error = context.masked(&error.to_string());
                 tracing::warn!(server = server.config.name, error, "mcp server tools unavailable");
                 server.tools.store_failure(error);
             }

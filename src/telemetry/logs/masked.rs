@@ -70,8 +70,8 @@ impl<W: Write> Write for Line<W> {
     }
 }
 
-/// Masks each string of the object, so that the line stays JSON. JSON allows C1 control characters and marks that change
-/// the writing direction: these are escaped.
+/// Masks each string of the object, so that the line stays JSON. JSON allows C1 control characters and marks that
+/// change the writing direction: these are escaped.
 fn json(mask: &Mask, line: &str) -> String {
     let has_marks =
         |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,5 +1,5 @@
-//! The fallback recordings for alerts and questions without a transcript: they quote the input and say that no model was
-//! called.
+//! The fallback recordings for alerts and questions without a transcript: they quote the input and say that no model
+//! was called.
 
 use crate::drill::transcript::{Answer, Chunk, Transcript, Usage};
 use crate::llm::proto::ConversationMessage;
@@ -38,7 +38,7 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
 pub(super) fn answer(question: &str) -> Transcript {
     let asked = lines(question).into_iter().next().unwrap_or_else(|| "a question without text".to_owned());
     let text = format!(
-        "Nobody can tell: this is a recording, no model was asked \"{asked}\".\n\n\
+        "No answer: this is a recording, no model was asked \"{asked}\".\n\n\
          The scripted backend has no transcript for this question, so it answers every question like this. Configure an \
          LLM provider and ask again; what was found before stands in the report of the investigation.\n"
     );

@@ -28,7 +28,8 @@ use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION,
 /// The settings of the backend. The default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Searched before the built-in transcripts. A transcript of the request's agent is preferred, then the first match.
+    /// Searched before the built-in transcripts. A transcript of the request's agent is preferred, then the first
+    /// match.
     pub transcripts: Vec<Transcript>,
     pub gates: Gates,
     /// Every answer waits at the gates `answer-<index>-start`, `-middle` (half of the text is sent) and `-end`.
@@ -194,8 +195,8 @@ fn conversation<'a>(transcript: &'a Transcript, question: Option<&str>) -> &'a [
     question.and_then(|question| answers_to(transcript, question)).unwrap_or(&transcript.answers)
 }
 
-/// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its recorded
-/// conclusion, or else the last answer.
+/// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its
+/// recorded conclusion, or else the last answer.
 fn choose<'a>(answers: &'a [Answer], index: usize, tools: &[ToolDefinition]) -> Option<&'a Answer> {
     let last = answers.last();
     let answer = answers.get(index).or(last)?;

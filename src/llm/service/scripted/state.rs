@@ -21,8 +21,8 @@ pub(super) fn of(execution_id: &str, index: usize) -> ProviderData {
     ProviderData { provider: PROVIDER.to_owned(), model: String::new(), format: FORMAT.to_owned(), payload }
 }
 
-/// Checks that every answer of this provider came back unchanged. Clients without support for provider data and answers of
-/// other providers are not checked.
+/// Checks that every answer of this provider came back unchanged. Clients without support for provider data and answers
+/// of other providers are not checked.
 pub(super) fn check(request: &GenerateRequest) -> Result<(), String> {
     if !request.accept.iter().any(|word| word == crate::llm::proto::ACCEPT_PROVIDER_DATA) {
         return Ok(());
