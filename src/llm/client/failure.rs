@@ -80,7 +80,7 @@ fn is_timeout(status: &Status) -> bool {
 }
 
 fn sources(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(status.source(), |error| error.source())
+    std::iter::successors(status.source(), |error| (*error).source())
 }
 
 /// The status and its innermost source, because `transport error` alone says too little.
