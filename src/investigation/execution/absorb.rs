@@ -1,6 +1,6 @@
-//! What an answer or a failure means: everything that the checkpoint after a model call writes.
+//! Turns a model's answer, or the failure of a model call, into the entries of the next checkpoint.
 //!
-//! What was understood is stored with the answer, so a replay never parses again.
+//! The parsed form is stored with the answer, so a replay never parses a text again.
 
 use std::collections::HashSet;
 
@@ -16,24 +16,24 @@ use crate::investigation::react::{self, Reply, ReplyKind};
 
 /// The entries for an answer.
 ///
-/// Calls get ids that are unique in the execution and the plan's word on what they may do. An answer that is final, or
-/// the one after `concluding`, ends the execution.
+/// Each call gets an id that is unique within the execution, and `read_only` from the plan. A final answer, or the answer
+/// after `concluding`, ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
-    let mut entries = understood(state, answer);
+    let mut entries = entries_of(state, answer);
     if let Some(Entry::Answer(answer)) = entries.first_mut() {
         note_masked_calls(answer);
     }
     entries
 }
 
-fn understood(state: &State, answer: Answer) -> Vec<Entry> {
+fn entries_of(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let last = state.next_is_last();
     let mut answer = answer;
     if last || !strategy.binds_tools() {
         drop_calls(&mut answer);
     }
-    if state.says_nothing(&answer) {
+    if state.is_empty_answer(&answer) {
         return empty(state, answer);
     }
     match strategy {
@@ -45,8 +45,8 @@ fn understood(state: &State, answer: Answer) -> Vec<Entry> {
     }
 }
 
-/// Calls that get no result. The provider's own form of the answer asks for them, too, and no provider takes it back
-/// without their results.
+/// Drops calls that will have no result, together with the provider's own form of the answer: it contains the calls, and
+/// no provider accepts it without their results.
 fn drop_calls(answer: &mut Answer) {
     if !answer.calls.is_empty() {
         answer.calls.clear();
@@ -57,14 +57,14 @@ fn drop_calls(answer: &mut Answer) {
     }
 }
 
-/// Codes of the LLM service that the same conversation can only meet again: nobody but an operator can mend it.
+/// Error codes of the LLM service that a retry cannot remove: an operator has to change the configuration.
 const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request", "model_not_found"];
-/// The code of an answer that says nothing.
+/// The code of a repeated empty answer.
 const EMPTY: &str = "empty";
 
-/// The entries for a model call without an answer. A permanent `code` ends the execution, any other is a failed
-/// iteration, and the model is told; not so when there is no room for telling. A conversation without results cannot
-/// become shorter: then a lack of room is permanent, too.
+/// The entries for a model call without an answer. A permanent `code` ends the execution. Any other is a failed iteration
+/// whose error is added to the conversation, if it fits in the context window. A strategy without tools has no results
+/// to blank: for it an exceeded window is permanent, too.
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     let error = CallError { message, timeout: timeout || says_timeout(message) };
@@ -81,8 +81,8 @@ fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
     Entry::Failed { error: error.message.to_owned(), timeout: error.timeout, source, code: code.to_owned() }
 }
 
-/// The end of an execution whose model gives no answer. The analyses that a synthesis was to put together are better
-/// than none.
+/// The end of an execution whose model calls failed. A failed synthesis ends with the analyses that it should have
+/// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
     let outcome = match (state.plan().strategy, state.context()) {
         (Strategy::Synthesis | Strategy::SynthesisNativeThinking, Some(analyses)) => {
@@ -98,7 +98,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
     Entry::Ended { outcome }
 }
 
-/// The first answer that says nothing is only asked about; another one in a row is a failed iteration.
+/// The first empty answer gets feedback; a second consecutive one is a failed iteration.
 fn empty(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     if state.empty_answers() == 0 {
@@ -110,18 +110,18 @@ fn empty(state: &State, answer: Answer) -> Vec<Entry> {
     vec![Entry::Answer(answer), failure, try_again(strategy, error.message)]
 }
 
-/// An answer whose calls are structured: without any it is the last one.
+/// An answer with structured calls. Without a call it is the final answer.
 fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
     answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let ended = answer.calls.is_empty().then(|| completed(state, said(&answer)));
+    let ended = answer.calls.is_empty().then(|| completed(state, text_or_thinking(&answer)));
     std::iter::once(Entry::Answer(answer)).chain(ended).collect()
 }
 
-/// An answer that says in its text what it is.
+/// An answer in the `ReAct` format, whose text has to be parsed.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let reply = read_beside_written(state, &mut answer);
+    let reply = parse_masked_and_original(state, &mut answer);
     let (kind, quotes) = (reply.kind, reply.quotes);
     answer.reading = Some(Box::new(ParsedReply { kind, thought: reply.thought, problem: reply.problem, quotes }));
     let next = match reply.kind {
@@ -143,15 +143,15 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
 }
 
-/// What the masked text says. Whether it is a call, and of which tool, is what the model wrote: a mask may hide the
-/// arguments, and does not turn a call into something else.
-fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
+/// Parses the masked text. The original text decides whether it is a call, and of which tool: the mask may hide the
+/// arguments, but it does not turn a call into something else.
+fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
     let tools = state.plan().tools.as_slice();
     let reply = react::read_within(&answer.text, tools, state.quote_context());
     let Some(unmasked) = &mut answer.unmasked else { return reply };
     unmasked.calls.clear();
     let written = react::read_within(&unmasked.text, tools, state.quote_context());
-    // What is only quoted in one of the two is no call.
+    // A call that is a quotation in one of the two texts is no call.
     if written.kind != ReplyKind::Action || reply.quotes {
         return reply;
     }
@@ -165,16 +165,16 @@ fn read_beside_written(state: &State, answer: &mut Answer) -> Reply {
     Reply { thought: reply.thought, problem: None, feedback: None, arguments_text, ..written }
 }
 
-/// The answer after which nothing comes, whatever it asks for.
+/// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let conclusion = react::conclude_within(said(&answer), state.quote_context().untrusted);
+    let conclusion = react::conclude_within(text_or_thinking(&answer), state.quote_context().untrusted);
     let (kind, thought) = (ReplyKind::Final, conclusion.thought);
     answer.reading = Some(Box::new(ParsedReply { kind, thought, problem: None, quotes: false }));
     vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]
 }
 
-/// The text, else the reasoning.
-fn said(answer: &Answer) -> &str {
+/// The text, or the reasoning if there is no text.
+fn text_or_thinking(answer: &Answer) -> &str {
     if answer.text.trim().is_empty() { &answer.thinking } else { &answer.text }
 }
 
@@ -187,7 +187,7 @@ fn completed(state: &State, analysis: &str) -> Entry {
     Entry::Ended { outcome: Outcome::Completed { analysis, reason } }
 }
 
-/// Providers repeat ids or leave them out; the journal needs them unique.
+/// Gives a call a unique id: providers repeat ids or omit them.
 fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
     let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
     let id = if taken { format!("call-{}-{n}", state.iteration() + 1) } else { call.id };

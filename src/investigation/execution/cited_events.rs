@@ -1,7 +1,7 @@
-//! The sources that an analysis names: numbers of events in brackets, `[7]` or `[7, 9]`.
+//! Citations: the event numbers in brackets that an analysis gives as its sources, `[7]` or `[7, 9]`.
 //!
-//! A number that is no result's event proves nothing, so it is shown with a mark, `[42?]`, which is not a citation any
-//! more. What only looks like one is left alone: code, links, an index as in `items[0]`, a year.
+//! A number without a result is no evidence. It gets a question mark, `[42?]`, and is no longer a citation. Code, links,
+//! an index as in `items[0]` and a year look like citations and stay unchanged.
 //! `docs/decisions/0034-numbers-that-no-result-has.md` has the rules.
 
 use std::collections::{BTreeSet, HashSet};
@@ -11,12 +11,12 @@ use super::state::State;
 use crate::investigation::code::{CodeSpans, Mark, ends, fence};
 use crate::investigation::plan::ResultForm;
 
-/// Behind a number that no result has.
-const MARK: char = '?';
-/// Numbers that are years rather than events where no event comes near to them.
+/// Follows the number of an event that is no result.
+const UNKNOWN_MARK: char = '?';
+/// Numbers that are years, if the events of the session end before them.
 const YEARS: Range<u64> = 1900..2100;
 
-/// The event numbers that a text cites, in order, each once.
+/// The event numbers that a text cites, in order, without duplicates.
 pub fn cited(text: &str) -> Vec<u32> {
     let mut seen = HashSet::new();
     let numbers = brackets(text).into_iter().flat_map(|bracket| bracket.items);
@@ -24,29 +24,29 @@ pub fn cited(text: &str) -> Vec<u32> {
     cited.filter(|number| seen.insert(*number)).collect()
 }
 
-/// The numbers that an execution may cite: those of its own results and those that it was told; `None` where nobody can
-/// know, since the session began before results had numbers.
+/// The event numbers that an execution may cite: those of its own results and those that its context cites. `None` for a
+/// session that began before results had numbers.
 pub(crate) fn citable(state: &State) -> Option<BTreeSet<u64>> {
     match state.plan().result_form {
         ResultForm::Bare => None,
         ResultForm::Indented => {
-            let told = match (&state.plan().citable, state.context()) {
-                (Some(of_its_investigation), _) => of_its_investigation.clone(),
+            let known = match (&state.plan().citable, state.context()) {
+                (Some(of_investigation), _) => of_investigation.clone(),
                 (None, context) => state.events().chain(context.map(cited).unwrap_or_default()).collect(),
             };
-            Some(told.into_iter().map(u64::from).collect())
+            Some(known.into_iter().map(u64::from).collect())
         }
     }
 }
 
-/// An analysis with a mark behind each number that is cited and not known.
+/// The analysis with a question mark behind each cited number that is not known.
 pub(super) fn marked(analysis: &str, known: &BTreeSet<u64>) -> String {
     let mut out = String::with_capacity(analysis.len() + 16);
     let mut done = 0;
     for item in brackets(analysis).iter().flat_map(|bracket| bracket.unknown(known)) {
         if !item.is_marked {
             out.push_str(analysis.get(done..item.end).unwrap_or_default());
-            out.push(MARK);
+            out.push(UNKNOWN_MARK);
             done = item.end;
         }
     }
@@ -54,7 +54,7 @@ pub(super) fn marked(analysis: &str, known: &BTreeSet<u64>) -> String {
     out
 }
 
-/// The numbers that are marked in an analysis, in order, each once.
+/// The cited numbers that are not known, in order, without duplicates.
 pub(crate) fn unknown(analysis: &str, known: &BTreeSet<u64>) -> Vec<u64> {
     let mut seen = HashSet::new();
     let all = brackets(analysis);
@@ -62,22 +62,22 @@ pub(crate) fn unknown(analysis: &str, known: &BTreeSet<u64>) -> Vec<u64> {
     numbers.filter(|number| seen.insert(*number)).collect()
 }
 
-/// Brackets with numbers or names of sources in them.
+/// Brackets that contain numbers or names of sources.
 #[derive(Debug)]
 struct Bracket {
     items: Vec<Item>,
-    /// Directly behind a word, as an index is.
+    /// Directly behind a word, like an index.
     is_attached: bool,
 }
 
-/// One of the sources in brackets.
+/// One source within brackets.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     /// `None` for a name.
     number: Option<u64>,
-    /// Has the mark already.
+    /// It already has the question mark.
     is_marked: bool,
-    /// The byte behind the number.
+    /// Offset of the byte behind the number.
     end: usize,
 }
 
@@ -93,10 +93,10 @@ impl Bracket {
 /// All brackets with sources in a text, in order.
 fn brackets(text: &str) -> Vec<Bracket> {
     let mut found = Vec::new();
-    let mut fences = Fences::of(text);
+    let mut code_blocks = CodeBlocks::of(text);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if !fences.contain(at) {
+        if !code_blocks.contain(at) {
             line_brackets(text, at..at + line.len(), &mut found);
         }
         at += line.len();
@@ -107,7 +107,7 @@ fn brackets(text: &str) -> Vec<Bracket> {
 fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
     let whole = text.get(line.clone()).unwrap_or_default();
     let mut code = None;
-    // Where the last bracket ended, and whether it was one of sources.
+    // The end of the last brackets, and whether they contained sources.
     let mut last = (0, false);
     let mut rest = 0;
     while let Some(open) = whole.get(rest..).and_then(|rest| rest.find('[')).map(|at| rest + at) {
@@ -137,7 +137,7 @@ fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
     }
 }
 
-/// What stands in brackets, if all of it names sources and one is a number; `start` is where it begins.
+/// The items within brackets, if all of them are sources and at least one is a number. `start` is the offset of `inside`.
 fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
     let mut items = Vec::new();
     let mut at = start;
@@ -145,11 +145,11 @@ fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
         let bare = part.trim_end_matches([',', ';']);
         let name = bare.trim();
         let lower = name.to_ascii_lowercase();
-        let told =
+        let bare_number =
             ["events", "event", "#"].iter().find_map(|word| lower.strip_prefix(word)).unwrap_or(&lower).trim_start();
-        let (number, is_marked) = match told.strip_suffix(MARK) {
+        let (number, is_marked) = match bare_number.strip_suffix(UNKNOWN_MARK) {
             Some(number) => (number, true),
-            None => (told, false),
+            None => (bare_number, false),
         };
         let is_number = (1..=18).contains(&number.len()) && number.bytes().all(|c| c.is_ascii_digit());
         let is_name = matches!(lower.as_str(), "alert" | "report") || is_tool(name);
@@ -163,19 +163,19 @@ fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
     items.iter().any(|item| item.number.is_some()).then_some(items)
 }
 
-/// Whether a word is like the name of a tool, `server.tool`.
+/// Whether a word has the form of a tool's name, `server.tool`.
 fn is_tool(name: &str) -> bool {
     let is_word = |word: &str| word.starts_with(|c: char| c.is_alphabetic()) && !word.contains(char::is_whitespace);
     name.contains('.') && name.split('.').all(is_word)
 }
 
-/// The blocks of code of a text. A fence without an end makes none.
-struct Fences {
+/// The fenced code blocks of a text. A fence without an end begins no block.
+struct CodeBlocks {
     blocks: Vec<Range<usize>>,
     next: usize,
 }
 
-impl Fences {
+impl CodeBlocks {
     fn of(text: &str) -> Self {
         let mut lines: Vec<(usize, &str, Mark)> = Vec::new();
         let mut at = 0;
@@ -203,7 +203,7 @@ impl Fences {
         Self { blocks, next: 0 }
     }
 
-    /// Whether a line that begins here belongs to one. Asked for from the first to the last.
+    /// Whether a line that begins here is part of a code block. Lines are asked for in order.
     fn contain(&mut self, at: usize) -> bool {
         while self.blocks.get(self.next).is_some_and(|block| block.end <= at) {
             self.next += 1;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_result_has_are_marked_and_what_only_looks_like_a_citation_is_not() {
+    fn numbers_without_a_result_are_marked_and_look_alikes_are_not() {
         let known = BTreeSet::from([5, 7, 12]);
         for (analysis, shown, listed) in [
             ("full [7], slow [42]", "full [7], slow [42?]", vec![42]),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_analysis_is_looked_through_at_once() {
+    fn a_hostile_analysis_is_read_in_linear_time() {
         for part in ["[", "[1", "[1]", "]", "`", "```\n", "~~~~\n[1]\n", "[1, ", "a[0]", "` [1] "] {
             let text = part.repeat(200_000 / part.len());
             let begun = std::time::Instant::now();

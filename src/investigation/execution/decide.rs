@@ -1,4 +1,4 @@
-//! What an execution does next. One table for all strategies.
+//! Decides the next step of an execution from its state. One table for all strategies.
 
 use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
@@ -9,44 +9,43 @@ use super::window::{ToolBinding, make_room};
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::with_context;
 
-/// The next thing to do.
+/// The next step of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Write these facts down, then decide again.
+    /// Append these entries, then decide again.
     Append(Vec<Entry>),
-    /// Ask the model.
+    /// Call the model.
     CallModel(ModelCall),
-    /// Run these calls at the same time. Either all are read-only, or it is a single one that has to be written down
-    /// as started before it is sent.
+    /// Run these calls concurrently. Either all are read-only, or there is a single one, for which an
+    /// [`Entry::Started`] is stored before it is sent.
     RunTools(Vec<ToolCall>),
-    /// Nothing: it is over.
+    /// The execution has ended.
     Done(Outcome),
 }
 
-/// How to ask the model.
+/// A request to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelCall {
     /// Index into the plan's providers.
     pub provider: usize,
     /// Whether the request includes the tool definitions.
     pub tools: ToolBinding,
-    /// What for.
     pub purpose: Purpose,
 }
 
-/// What a model call is for.
+/// The purpose of a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The next step of the investigation.
     Iteration,
-    /// The last answer.
+    /// The forced last answer.
     Conclusion,
     /// The only answer of a synthesis.
     Synthesis,
 }
 
 impl Purpose {
-    /// The word in the store.
+    /// The stored word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Iteration => "iteration",
@@ -56,7 +55,7 @@ impl Purpose {
     }
 }
 
-/// Decides from the journal alone.
+/// Decides from the state alone, and so from the journal alone.
 pub fn decide(state: &State) -> Decision {
     if let Some(outcome) = state.ended() {
         return Decision::Done(outcome.clone());
@@ -76,7 +75,7 @@ pub fn decide(state: &State) -> Decision {
     }
 }
 
-/// The end, with a word on what was sent and has no result.
+/// The end of the execution; calls that were sent and have no result are lost.
 fn cut_short(state: &State, outcome: Outcome) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let sent = state.open_calls().iter().filter(|open| open.started);
@@ -99,39 +98,39 @@ fn opening(state: &State) -> Vec<Entry> {
     ]
 }
 
-/// What becomes of the first calls that have no result yet, in their order.
+/// The next step for the open calls, from the first one on.
 fn run_tools(state: &State, first: &OpenCall) -> Decision {
     let strategy = state.plan().strategy;
     let open = state.open_calls().iter().map(|open| &open.call);
     if first.started {
-        // The relic of a dead worker, since it may change something: never sent again.
+        // A worker that crashed may have sent it. It may change something, so it is never sent again.
         return Decision::Append(lost(strategy, &first.call));
     }
-    if state.has_refused() {
+    if state.refuses_calls() {
         return Decision::Append(open.map(|call| not_run_again(strategy, call)).collect());
     }
     let left = state.calls_left();
     if left == 0 {
-        let most = state.plan().limits.max_calls;
-        return Decision::Append(open.map(|call| too_many_calls(strategy, call, most)).collect());
+        let max = state.plan().limits.max_calls;
+        return Decision::Append(open.map(|call| too_many_calls(strategy, call, max)).collect());
     }
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
         let unknown = open.take_while(|call| state.tool(&call.tool).is_none());
-        let told = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
-        return Decision::Append(told.collect());
+        let refusals = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
+        return Decision::Append(refusals.collect());
     }
-    let is_gone = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
-    if is_gone(&&first.call) {
-        return Decision::Append(open.take_while(is_gone).map(|call| not_sent(strategy, call)).collect());
+    let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
+    if is_unknown(&&first.call) {
+        return Decision::Append(open.take_while(is_unknown).map(|call| not_sent(strategy, call)).collect());
     }
     if first.call.read_only {
-        return Decision::RunTools(open.take_while(|call| call.read_only && !is_gone(call)).cloned().collect());
+        return Decision::RunTools(open.take_while(|call| call.read_only && !is_unknown(call)).cloned().collect());
     }
     Decision::RunTools(vec![first.call.clone()])
 }
 
-/// A strategy without tools: its first answer is the last one. A synthesis is tried twice.
+/// A strategy without tools: its first answer is its last one. A failed synthesis is retried once.
 fn only_answer(state: &State) -> Decision {
     let (purpose, tries) = match state.plan().strategy {
         Strategy::SingleCall | Strategy::React | Strategy::NativeThinking => (Purpose::Iteration, 1),
@@ -167,16 +166,16 @@ fn next_iteration(state: &State) -> Decision {
         let error = format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
         return failed(error, StopReason::Timeouts);
     }
-    if state.is_to_be_told_of_repeats() {
+    if state.needs_repeat_feedback() {
         return Decision::Append(vec![repeats_itself()]);
     }
     call(state, Purpose::Iteration)
 }
 
-/// Why no iteration follows, though none of the answers is the last one. For people, and as a word.
+/// The limit that is reached, as a text for people and as a stop reason; no iteration follows then.
 fn used_up(state: &State) -> Option<(String, StopReason)> {
     let limits = state.plan().limits;
-    if state.has_refused() {
+    if state.refuses_calls() {
         return Some(("limit of repeated calls".to_owned(), StopReason::RepeatedCalls));
     }
     if state.iteration() >= limits.max_iterations {

@@ -1,6 +1,7 @@
-//! Entries: what the journal of an execution is made of.
+//! Entries: the append-only records in the journal of an execution.
 //!
-//! Entries with a role are the conversation and go to the model; entries without one are facts that decisions rest on.
+//! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
+//! depend on.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::unmasked::Unmasked;
 use crate::investigation::native::{CodePart, Grounding};
 use crate::investigation::react::ReplyKind;
 
-/// One step of an execution, appended once and never changed.
+/// One record of the journal, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
@@ -17,75 +18,50 @@ pub enum Entry {
     Prompt {
         /// System or user.
         role: Role,
-        /// The text.
         content: String,
     },
-    /// What the model answered, with the calls that were understood in it.
+    /// The model's answer, with the calls that were parsed from it.
     Answer(Answer),
     /// The result of a tool call.
     ToolResult(ToolResult),
     /// The result of a call in the `ReAct` format: the model reads it as a user message, `Observation: …`.
     Observation(ToolResult),
-    /// Something the loop tells the model.
-    Feedback {
-        /// The text.
-        content: String,
-    },
+    /// A message of the loop to the model.
+    Feedback { content: String },
     /// Fact: a model or tool call gave no answer.
     Failed {
         /// For people.
         error: String,
-        /// It took too long.
         timeout: bool,
-        /// Which call failed.
         source: FailureSource,
-        /// The service's word for it, e.g. `context_window_exceeded`; empty when there is none.
+        /// The error code of the LLM service, e.g. `context_window_exceeded`; empty for a failed tool call.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         code: String,
     },
     /// Fact: a call that may change something is about to be sent.
-    Started {
-        /// The call.
-        call_id: String,
-    },
-    /// Fact: such a call was sent, its outcome is unknown; it is never sent again.
-    Lost {
-        /// The call.
-        call_id: String,
-    },
-    /// Fact: the database has lost commits, and these calls of the lost steps may have been sent. Whatever is open and
-    /// may change something counts as sent, and so does the next call that is the same as one of these.
+    Started { call_id: String },
+    /// Fact: such a call was sent and its outcome is unknown; it is never sent again.
+    Lost { call_id: String },
+    /// Fact: the database lost commits, and these calls of the lost steps may have been sent. Every open call that may
+    /// change something counts as sent, and so does the next call with the same identity as one of these.
     SentBefore {
-        /// Number of the loss in the session, from 1.
+        /// Number of the loss within the session, from 1.
         recovery: u32,
-        /// The calls.
         calls: Vec<SentCall>,
     },
-    /// Fact: the execution goes on with another of the plan's providers.
+    /// Fact: the execution continues with another of the plan's providers.
     Switched {
         /// Index into the plan's providers.
         provider: usize,
     },
     /// Fact: the next answer is the last one.
-    Concluding {
-        /// Why.
-        reason: StopReason,
-    },
-    /// Fact: tool results up to this entry number (from 1) are blanked in the conversation.
-    Elided {
-        /// The last blanked entry.
-        up_to: u32,
-    },
-    /// Fact: the clock, a person or a budget wants the execution to stop.
-    Stopped {
-        /// Which of them.
-        reason: StopReason,
-    },
-    /// Fact: the execution is over.
-    Ended {
-        /// How.
-        outcome: Outcome,
-    },
+    Concluding { reason: StopReason },
+    /// Fact: the conversation has a note in place of each tool result up to this entry number (from 1).
+    Elided { up_to: u32 },
+    /// Fact: a deadline, a cancel request or a budget stops the execution.
+    Stopped { reason: StopReason },
+    /// Fact: the execution has ended.
+    Ended { outcome: Outcome },
 }
 
 /// The result of a tool call, or the reason why there is none.
@@ -101,7 +77,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -111,12 +87,12 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// A tool's result.
+    /// A tool, by its result.
     Tool,
 }
 
 impl Role {
-    /// The word on the wire and in the store.
+    /// The word that is stored and sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -130,80 +106,76 @@ impl Role {
 /// A model's answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The text.
     pub text: String,
-    /// The reasoning, as far as the provider shows it.
+    /// The reasoning, as far as the provider returns it.
     pub thinking: String,
-    /// The calls, in the order to run them; ids are unique in the execution.
+    /// The tool calls, in the order to run them; their ids are unique within the execution.
     pub calls: Vec<ToolCall>,
-    /// What it cost.
     pub usage: Usage,
-    /// Why the model stopped, normalised (`stop`, `tool_calls`, `max_tokens`, …).
+    /// Normalised finish reason: `stop`, `tool_calls`, `max_tokens`, …
     pub finish: String,
-    /// Code that the provider ran and its results, as they arrived.
+    /// Code that the provider ran, with its results, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_executions: Vec<CodePart>,
-    /// What the answer rests on, as it arrived.
+    /// Sources of the answer, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groundings: Vec<Grounding>,
-    /// What was understood of a text that had to be read for it (`ReAct`).
+    /// The parsed text of an answer in the `ReAct` format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<ParsedReply>>,
-    /// What the provider needs back, byte for byte.
+    /// State of the provider, which the next request returns byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_data: Option<Box<ProviderData>>,
-    /// Ids of the calls whose arguments are masked here: the model's own are needed to send them.
+    /// Ids of the calls whose arguments are masked here; the original arguments are needed to send them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked_calls: Vec<String>,
-    /// What the mask has taken out, until the calls are sent.
+    /// The answer before the mask, until its calls are sent.
     #[serde(skip)]
     pub unmasked: Option<Box<Unmasked>>,
 }
 
-/// What was understood of a text in the `ReAct` format. The call, if there is one, stands in [`Answer::calls`].
+/// A parsed text in the `ReAct` format. Its call, if it has one, is in [`Answer::calls`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedReply {
-    /// What the answer is.
     pub kind: ReplyKind,
     /// The reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// For people: what is wrong with the answer, or what of its arguments was left out.
+    /// For people: the fault of the answer, or the lines of its arguments that were not understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Its call or its end came from outside word for word: what it says again is meant.
+    /// Its call or final answer is an exact quotation of an untrusted text. If the model repeats it, it counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quotes: bool,
 }
 
-/// A tool call that the model asks for.
+/// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Unique in the execution.
+    /// Unique within the execution.
     pub id: String,
     /// `server.tool`.
     pub tool: String,
-    /// The arguments: a JSON object as a string, exactly as the model wrote it if it wrote one.
+    /// A JSON object as a string: the text of the model where it wrote JSON.
     pub arguments: String,
-    /// From the plan, not from what the server says today.
+    /// From the frozen plan, not from the current tool list of the server.
     pub read_only: bool,
 }
 
-/// Tokens of one model call, as the provider counts them; 0 for what it does not tell.
+/// Tokens of one model call, as the provider counts them; 0 for a count that it does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input, cached tokens included.
     pub input_tokens: u64,
-    /// Of these, read from the provider's cache.
+    /// The part of the input that the provider read from its cache.
     pub cached_tokens: u64,
-    /// Output without reasoning.
+    /// Output without the reasoning.
     pub output_tokens: u64,
-    /// Reasoning.
     pub thinking_tokens: u64,
 }
 
 impl Usage {
-    /// All tokens that are paid for: input, output and reasoning.
+    /// All billed tokens: input, output and reasoning.
     pub fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.thinking_tokens)
     }
@@ -220,64 +192,60 @@ impl Usage {
     }
 }
 
-/// Provider state that travels with an answer and comes back unread.
+/// Opaque state of a provider: stored with the answer and returned with the next request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderData {
-    /// Which provider wrote it.
     pub provider: String,
-    /// For which model.
     pub model: String,
-    /// How the payload is to be read.
+    /// Format of the payload.
     pub format: String,
-    /// The bytes. Stored in a column of their own, never as JSON text.
+    /// Stored in a column of its own, never as JSON text.
     #[serde(skip)]
     pub payload: Vec<u8>,
 }
 
-/// Which call failed.
+/// The call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureSource {
-    /// The model.
     Model,
-    /// A tool.
     Tool,
-    /// The model, which answered nothing again: the answer stands before this and counts as the iteration.
+    /// A repeated empty answer of the model. The answer is the entry before this one and counts as the iteration.
     Answer,
 }
 
-/// Why an execution or a session stops; also `stop_reason` of the session's last event.
+/// Why an execution or a session stops; also the `stop_reason` of the session's last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The model gave its answer.
+    /// The model gave its final answer.
     FinalAnswer,
     /// The iterations are used up.
     MaxIterations,
-    /// Too many time-outs in a row.
+    /// Too many consecutive time-outs.
     Timeouts,
-    /// A model call failed where none may.
+    /// A model call failed that is not retried.
     Error,
-    /// The same call again and again.
+    /// The model repeated the same calls too often.
     RepeatedCalls,
     /// The token or cost budget is used up.
     Budget,
     /// The conversation no longer fits into the model's context window.
     ContextWindow,
-    /// A synthesis failed: the analyses that it was to put together stand in its place.
+    /// A synthesis failed; the analyses that it should have combined replace it.
     SynthesisFailed,
     /// The session's deadline has passed.
     Deadline,
-    /// Somebody asked for it.
+    /// A cancel request.
     Cancelled,
-    /// Too many workers died at the same step.
+    /// Too many workers crashed at the same step.
     AttemptsExhausted,
-    /// Nothing to do: the alert was resolved before it came.
+    /// The alert was resolved before its delivery, so there is nothing to investigate.
     NotInvestigated,
 }
 
 impl StopReason {
-    /// The word on the wire and in the store.
+    /// The word that is stored and sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FinalAnswer => "final_answer",
@@ -300,28 +268,23 @@ impl StopReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
-    /// With an analysis.
     Completed {
-        /// The model's last answer.
+        /// The final answer.
         analysis: String,
-        /// What led to it.
         reason: StopReason,
     },
-    /// Without one.
     Failed {
         /// For people.
         error: String,
-        /// What led to it.
         reason: StopReason,
     },
-    /// On request.
     Cancelled,
-    /// Past the session's deadline.
+    /// The session's deadline passed.
     TimedOut,
 }
 
 impl Entry {
-    /// The role of the row; `None` for a fact.
+    /// The role of the message; `None` for a fact.
     pub fn role(&self) -> Option<Role> {
         match self {
             Self::Prompt { role, .. } => Some(*role),
@@ -340,12 +303,12 @@ impl Entry {
         }
     }
 
-    /// What went wrong, of an entry that is there to say so.
+    /// The error of a failed call.
     pub fn error(&self) -> Option<&str> {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
-    /// The call that this is the result of; `None` for all that is no result.
+    /// The call whose result this entry is.
     pub fn result_of(&self) -> Option<&str> {
         match self {
             Self::ToolResult(result) | Self::Observation(result) => Some(&result.call_id),
@@ -364,7 +327,7 @@ impl Entry {
         }
     }
 
-    /// The word of the row's `kind` column.
+    /// The value of the `kind` column.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Prompt { .. } => "prompt",

@@ -1,7 +1,7 @@
-//! Event numbers: what people see beside each event, and what an analysis cites.
+//! Event numbers of tool results: people see them beside each event, and an analysis cites them.
 //!
-//! An entry is written before anybody knows the number of the event that tells it; the store draws it in the same
-//! statement. So the number stands beside the entry and never inside of it.
+//! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored beside
+//! the entry, never inside of it.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,11 @@ use crate::investigation::timeline::{EventDraft, EventType};
 
 pub use super::cited_events::cited;
 
-/// An entry of a journal with what the store knows of it.
+/// An entry of the journal, with the number of its event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedEntry {
-    /// The entry.
     pub entry: Entry,
-    /// `session_seq` of the event that tells this result; `None` for all that is no result, and in old journals.
+    /// `session_seq` of the event of this tool result; `None` for any other entry, and in old journals.
     pub event: Option<u32>,
 }
 
@@ -26,15 +25,14 @@ impl From<Entry> for RecordedEntry {
 }
 
 impl RecordedEntry {
-    /// Entries with their numbers; those behind the end of `numbers` have none.
+    /// Pairs entries with event numbers; entries behind the end of `numbers` have none.
     pub fn all(entries: Vec<Entry>, numbers: Vec<Option<u32>>) -> impl Iterator<Item = Self> {
         let numbers = numbers.into_iter().chain(std::iter::repeat(None));
         entries.into_iter().zip(numbers).map(|(entry, event)| Self { entry, event })
     }
 }
 
-/// For each of a checkpoint's entries the event that tells it, counted from 1: a tool's result is told by the result
-/// event of its call, nothing else is cited.
+/// For each entry of a checkpoint, the 1-based index of the event generated from it. Only tool results have one.
 pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
     let results = (1_u32..).zip(events).filter(|(_, event)| event.event_type == EventType::ToolResult);
     let of_call =
@@ -43,12 +41,12 @@ pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Opti
     entries.iter().map(|entry| by_call.get(entry.result_of()?).copied()).collect()
 }
 
-/// The first line of a result, as the model is shown it.
+/// The first line of a result, as the model sees it.
 pub fn heading(number: u32) -> String {
     format!("[event {number}]\n")
 }
 
-/// The number in such a line.
+/// The event number in the heading that a text begins with.
 pub fn event_in_heading(text: &str) -> Option<u32> {
     text.strip_prefix("[event ")?.split_once("]\n")?.0.parse().ok()
 }
@@ -70,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_told_by_the_result_event_of_its_call() {
+    fn a_result_belongs_to_the_result_event_of_its_call() {
         let event = |event_type, call: &str| EventDraft::new(event_type, "", json!({"call_id": call}));
         let call = ToolCall { id: "c".into(), tool: "a.b".into(), arguments: String::new(), read_only: true };
         let entries =

@@ -1,14 +1,17 @@
-//! One execution: its journal of entries, the state that they fold into, and what comes next.
+//! One execution: its journal of entries, the state that they fold into, and the next step.
+//!
+//! Order of the data: a state decides what to do next; a model's answer or a tool's result becomes entries; the entries
+//! are stored and applied to the state; the state renders the next conversation for the model.
 
 pub mod entry;
 pub mod state;
 pub mod decide;
-pub mod absorb;
-pub mod conversation;
-pub mod event_refs;
-pub(crate) mod cited_events;
-pub mod window;
-mod repeats;
-pub mod results;
 pub mod unmasked;
+pub mod absorb;
+pub(crate) mod cited_events;
+pub mod results;
+mod repeats;
 pub mod recovery;
+pub mod event_refs;
+pub mod conversation;
+pub mod window;

@@ -1,7 +1,7 @@
-//! What is left of steps whose commits the database has lost: the calls that may have changed something.
+//! Recovery after a loss of commits in the database: remembers the calls of the lost steps that may have been sent.
 //!
-//! The journal goes back to its last committed entry, and the model will probably ask for the same calls again. They are
-//! recognised by their identity and never sent a second time.
+//! The journal is back at an earlier entry, and the model will probably request the same calls again. They are recognised
+//! by their identity and not sent a second time.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -21,7 +21,7 @@ pub struct SentCall {
     pub identity: String,
 }
 
-/// One loss of commits, as the store remembers it.
+/// One loss of commits, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// From 1, in order.
@@ -33,33 +33,31 @@ pub struct Recovery {
 /// A [`SentCall`] and the execution that sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostCall {
-    /// The execution.
     pub execution_id: ExecutionId,
-    /// The call.
     #[serde(flatten)]
     pub call: SentCall,
 }
 
-/// What makes two calls the same: a hash of the tool and its arguments, whatever the order of their keys. It stands on
-/// the timeline beside arguments that are masked or cut, 16 hexadecimal digits.
+/// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events have
+/// it, because their arguments may be masked or cut.
 pub fn identity(call: &ToolCall) -> String {
     let hash = Sha256::digest(canonical(call));
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The calls that may have been sent, of events whose steps are lost.
+/// The calls that may have been sent, from the events of lost steps.
 pub fn sent(events: &[TimelineEvent]) -> Vec<LostCall> {
     events.iter().filter_map(of_event).collect()
 }
 
 fn of_event(event: &TimelineEvent) -> Option<LostCall> {
-    let said = |key: &str| event.metadata.get(key).and_then(serde_json::Value::as_str);
+    let text = |key: &str| event.metadata.get(key).and_then(serde_json::Value::as_str);
     let read_only = event.metadata.get("read_only").and_then(serde_json::Value::as_bool);
     if event.event_type != EventType::LlmToolCall || read_only == Some(true) {
         return None;
     }
-    let tool = said("tool_name")?.to_owned();
-    let identity = said("identity").map(ToOwned::to_owned).unwrap_or_else(|| {
+    let tool = text("tool_name")?.to_owned();
+    let identity = text("identity").map(ToOwned::to_owned).unwrap_or_else(|| {
         let arguments = event.content.clone();
         identity(&ToolCall { id: String::new(), tool: tool.clone(), arguments, read_only: false })
     });
@@ -92,8 +90,8 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
     sent.map(|call| SentCall { tool: call.tool.clone(), identity: identity(call) }).collect()
 }
 
-/// What a resumed execution writes down about losses that its journal does not know: the calls that it must not send
-/// again, and a word to the model where one can stand.
+/// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent
+/// again, and feedback to the model where a message is allowed.
 pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> Vec<Entry> {
     let unknown: Vec<&Recovery> = recoveries.iter().filter(|recovery| recovery.number > state.recovery()).collect();
     let Some(last) = unknown.last() else { return Vec::new() };
@@ -102,7 +100,7 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
     let mut calls: Vec<SentCall> = Vec::new();
     for lost in of_this {
         match kept.iter().position(|known| *known == lost.call) {
-            // Its start was committed: the journal itself says what became of it.
+            // Its start was committed, so the journal has its outcome.
             Some(at) => drop(kept.swap_remove(at)),
             None if calls.contains(&lost.call) => {}
             None => calls.push(lost.call.clone()),

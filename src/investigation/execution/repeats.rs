@@ -1,19 +1,18 @@
-//! Calls that a model makes again and again, as if it had not seen their results.
+//! Loop detection: counts consecutive answers of the model with the same calls.
 //!
-//! An answer repeats the one before it when it asks for the same calls with the same arguments, in whatever order.
-//! Answers without a call are passed over: they bring nothing new. Calls whose results were removed from the
-//! conversation may be made again.
+//! Two answers are the same if they request the same calls with the same arguments, in any order. An answer without a
+//! call does not count. Calls whose results were removed from the conversation may be repeated.
 
 use serde_json::Value;
 
 use super::entry::ToolCall;
 
-/// The same calls for the third time are run, and the model is told.
-const TOLD_AT: u32 = 3;
-/// From the fourth time on they are not run.
+/// The third time, the calls run and the model gets feedback.
+const FEEDBACK_AT: u32 = 3;
+/// From the fourth time on, the calls are refused.
 const REFUSED_AT: u32 = 4;
 
-/// The calls of the last answer that had any, and how many answers in a row asked for them.
+/// The calls of the last answer with calls, and how many consecutive answers requested them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repeats {
     calls: Vec<String>,
@@ -23,7 +22,7 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// Takes the calls of an answer in; `number` is that of its entry.
+    /// Adds the calls of an answer; `number` is the number of its entry.
     pub(super) fn add(&mut self, calls: &[ToolCall], number: u32) {
         if !calls.is_empty() {
             let calls = all_canonical(calls);
@@ -32,36 +31,36 @@ impl Repeats {
         }
     }
 
-    /// Takes in that results up to this entry number are removed.
+    /// Forgets the calls if their results are removed: results up to this entry number are.
     pub(super) fn blank(&mut self, up_to: u32) {
         if up_to > self.number {
             *self = Self::default();
         }
     }
 
-    /// Whether it is time to tell the model.
-    pub(super) fn are_to_be_told(&self) -> bool {
-        self.times == TOLD_AT
+    /// Whether the model gets feedback about its repeated calls.
+    pub(super) fn need_feedback(&self) -> bool {
+        self.times == FEEDBACK_AT
     }
 
-    /// Whether the last calls come too often to be run.
+    /// Whether the last calls are refused.
     pub(super) fn are_refused(&self) -> bool {
         self.times >= REFUSED_AT
     }
 }
 
-/// Neither the order of the calls nor that of the keys of their arguments makes a difference.
+/// The calls in a form that depends neither on their order nor on the order of their arguments' keys.
 fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
     let mut calls: Vec<String> = calls.iter().map(canonical).collect();
     calls.sort();
     calls
 }
 
-/// A call as a text that is the same for the same tool and arguments, whatever the order of their keys.
+/// A call as a text that does not depend on the order of its arguments' keys.
 pub(super) fn canonical(call: &ToolCall) -> String {
     let arguments = match call.arguments.trim() {
         "" => "{}".to_owned(),
-        // Objects of `serde_json` are sorted.
+        // `serde_json` sorts the keys of objects.
         text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
     };
     format!("{} {arguments}", call.tool)
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_the_same_whatever_their_order_their_spaces_and_that_of_their_keys() {
+    fn the_order_of_calls_and_keys_and_their_spaces_make_no_difference() {
         let same = [
             calls(&[("k8s.get", r#"{"a": 1, "b": [2]}"#), ("k8s.top", "")]),
             calls(&[("k8s.top", "{}"), ("k8s.get", r#"{"b":[2],"a":1}"#)]),
@@ -98,18 +97,18 @@ mod tests {
         ];
         let mut repeats = Repeats::default();
         for calls in &same {
-            assert!(!repeats.are_to_be_told());
+            assert!(!repeats.need_feedback());
             repeats.add(calls, 1);
         }
-        assert!(repeats.are_to_be_told() && !repeats.are_refused());
+        assert!(repeats.need_feedback() && !repeats.are_refused());
         repeats.add(&[], 1);
-        assert!(repeats.are_to_be_told(), "an answer without a call is passed over");
+        assert!(repeats.need_feedback(), "an answer without a call does not count");
         repeats.add(&same[1], 1);
         assert!(repeats.are_refused());
     }
 
     #[test]
-    fn another_tool_another_argument_or_one_call_more_begins_again() {
+    fn another_tool_another_argument_or_one_call_more_resets_the_count() {
         let first = calls(&[("k8s.get", "{\"a\":1}")]);
         let others = [
             calls(&[("k8s.top", "{\"a\":1}")]),
@@ -123,7 +122,7 @@ mod tests {
                 repeats.add(calls, 1);
                 assert!(!repeats.are_refused(), "{other:?}");
             }
-            assert!(!repeats.are_to_be_told(), "{other:?}");
+            assert!(!repeats.need_feedback(), "{other:?}");
         }
     }
 
@@ -134,15 +133,15 @@ mod tests {
             repeats.add(&same, number);
         }
         repeats.blank(6);
-        assert!(repeats.are_to_be_told(), "the last result is still there");
+        assert!(repeats.need_feedback(), "the last result is still there");
         repeats.blank(8);
-        assert!(!repeats.are_to_be_told());
+        assert!(!repeats.need_feedback());
         repeats.add(&same, 11);
         assert!(!repeats.are_refused());
     }
 
     #[test]
-    fn a_model_that_repeats_itself_is_told_once_whatever_it_was_told_before() {
+    fn a_model_that_repeats_itself_gets_feedback_once() {
         let plan = Arc::new(agent_plan(Strategy::React, vec![read_only_tool("k8s.get")]));
         let mut state = State::replay(plan, None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!() };

@@ -1,7 +1,6 @@
-//! What a tool call comes to, as the journal and the model get it.
+//! The entries for the result of a tool call, and for a call without a result.
 //!
-//! A model with bound tools gets a tool result; one that writes its calls down gets an observation, which a person
-//! could have written.
+//! A model with bound tools gets a tool result; in the `ReAct` format it gets an observation, which is a user message.
 
 use super::entry::{Entry, FailureSource, ToolCall, ToolResult};
 use crate::investigation::plan::{Strategy, ToolSpec};
@@ -21,25 +20,25 @@ pub struct CallError<'a> {
     pub timeout: bool,
 }
 
-/// How every observation begins.
+/// Prefix of every observation.
 const OBSERVATION: &str = "Observation: ";
 
-/// What the model is told of a call whose outcome nobody knows.
+/// The result of a call whose outcome is unknown.
 const OUTCOME_UNKNOWN: &str = "the connection was lost after this call was sent. Its outcome is unknown and it is \
     not sent again. Check the present state before you decide what to do.";
 
-/// What the model is told of a call whose arguments are gone.
+/// The result of a call whose original arguments are not known any more.
 const NOT_SENT: &str = "this call was not sent: its arguments hold something that is masked, and the worker that knew \
     them has stopped. Make it again if it is still needed.";
 
-/// What the model is told of a call that it made too often.
+/// The result of a call that the model repeated too often.
 const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
     their results stand above.";
 
-/// What the model is told of a call that came up too late.
+/// The result of a call for which no time was left.
 const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up the time of this iteration";
 
-/// The entry for an answer of a tool.
+/// The entry for the output of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
     let ToolOutput { content, is_error } = output;
     let content = match (observes(strategy), is_error) {
@@ -50,60 +49,60 @@ pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entr
     entry(strategy, call, ToolOutput { content, is_error })
 }
 
-/// The entries for a call without an answer: the model is told, and the failure counts.
+/// The entries for a call without an answer: a result for the model, and the failure.
 pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
-    // The store has no NUL, and a resume has to read what this run has said.
+    // PostgreSQL stores no NUL, and a replay has to read the same text as this run.
     let error = &message.replace('\0', "");
-    let told = format!("Tool execution failed: {error}");
+    let observed = format!("Tool execution failed: {error}");
     let failed = Entry::Failed {
         error: format!("{}: {error}", call.tool),
         timeout: timeout || says_timeout(error),
         source: FailureSource::Tool,
         code: String::new(),
     };
-    vec![refusal(strategy, call, if observes(strategy) { &told } else { error }), failed]
+    vec![refusal(strategy, call, if observes(strategy) { &observed } else { error }), failed]
 }
 
-/// The entries for a call that was sent and whose outcome nobody knows.
+/// The entries for a call that was sent and whose outcome is unknown.
 pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
     vec![Entry::Lost { call_id: call.id.clone() }, refusal(strategy, call, OUTCOME_UNKNOWN)]
 }
 
-/// The entry for a call whose own arguments went with the worker that had them.
+/// The entry for a call that cannot be sent: the worker that knew its original arguments has stopped.
 pub fn not_sent(strategy: Strategy, call: &ToolCall) -> Entry {
     refusal(strategy, call, NOT_SENT)
 }
 
-/// The entry for a call that comes again and again.
+/// The entry for a call that is refused because the model repeated it too often.
 pub fn not_run_again(strategy: Strategy, call: &ToolCall) -> Entry {
     refusal(strategy, call, NOT_RUN_AGAIN)
 }
 
-/// The entry for a call beyond those of one answer that are run.
-pub fn too_many_calls(strategy: Strategy, call: &ToolCall, most: u32) -> Entry {
-    refusal(strategy, call, &format!("not run: at most {most} calls of one answer"))
+/// The entry for a call beyond the limit of calls of one answer.
+pub fn too_many_calls(strategy: Strategy, call: &ToolCall, max: u32) -> Entry {
+    refusal(strategy, call, &format!("not run: at most {max} calls of one answer"))
 }
 
-/// The entries for a call that comes up when the time of its iteration is used up. It counts as a time-out.
+/// The entries for a call that was not sent because the time of its iteration is used up. It counts as a time-out.
 pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
     unanswered(strategy, call, CallError { message: NO_TIME_LEFT, timeout: true })
 }
 
-/// The entry for a structured call of something that is not offered.
+/// The entry for a structured call of a tool that is not offered.
 pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
     let names: Vec<&str> = tools.iter().map(|spec| spec.name.as_str()).collect();
     let error = format!("unknown tool '{}'. Available tools: {}", call.tool, names.join(", "));
     refusal(strategy, call, &error)
 }
 
-/// The entry for a call that no tool answers.
+/// The result of a call that no tool answered.
 fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
     let content = if observes(strategy) { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
     entry(strategy, call, ToolOutput { content, is_error: true })
 }
 
-/// What the model is told that made the same calls for the third time.
+/// The feedback on the third answer with the same calls.
 pub fn repeats_itself() -> Entry {
     let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
         change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
@@ -133,43 +132,43 @@ fn after_empty(request: &str) -> Entry {
     Entry::Feedback { content: format!("Your previous response was empty. {request}") }
 }
 
-/// Whether an error is one of too much time, by what it says. Servers and providers have no common code for it.
+/// Whether the text of an error says that it is a time-out. Servers and providers have no common code for it.
 pub fn says_timeout(error: &str) -> bool {
     let error = error.to_lowercase();
     ["timeout", "timed out", "deadline exceeded", "deadline_exceeded"].iter().any(|words| error.contains(words))
 }
 
-/// What the model is told after a model call that gave no answer.
+/// The feedback after a model call without an answer.
 pub fn try_again(strategy: Strategy, error: &str) -> Entry {
     let head = if observes(strategy) { OBSERVATION } else { "" };
-    // In one line: a provider's message may repeat what it was sent.
+    // In one line: the message of a provider may quote the request.
     let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
     Entry::Feedback { content: format!("{head}Error from previous attempt: {error}. Please try again.") }
 }
 
-/// An observation without the words around it: what the tool said.
+/// The output of the tool in an observation.
 pub fn plain<'a>(tool: &str, observation: &'a str) -> &'a str {
     let said = observation.strip_prefix(OBSERVATION).unwrap_or(observation);
     observation.strip_prefix(failed_execution(tool).as_str()).unwrap_or(said)
 }
 
-/// What stands in the place of an observation that was removed.
+/// Replaces the observation of an elided result.
 pub fn removed(text: &str) -> String {
     format!("{OBSERVATION}{text}")
 }
 
-/// An observation with a heading before what the tool said.
+/// The observation with a heading before the output of the tool.
 pub fn numbered(observation: &str, heading: &str) -> String {
     format!("{OBSERVATION}{heading}{}", observation.strip_prefix(OBSERVATION).unwrap_or(observation))
 }
 
-/// The same with every line of it indented, the first one below the heading.
+/// The observation with a heading and every line of the output indented below it.
 pub fn framed(observation: &str, heading: &str) -> String {
     let head = format!("{OBSERVATION}{}", heading.trim_end());
     format!("{}\n{}", head.trim_end(), indented(observation.strip_prefix(OBSERVATION).unwrap_or(observation)))
 }
 
-/// A text with every line of it indented. A line ends wherever a reader may see one end.
+/// The text with every line indented. Every Unicode line break ends a line.
 pub fn indented(text: &str) -> String {
     const DEPTH: &str = "    ";
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_observation_says_what_became_of_the_call_and_the_timeline_only_what_the_tool_said() {
+    fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
         let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
         let told = |entry: &Entry| {
             let Entry::Observation(ToolResult { content, .. }) = entry else { panic!("{entry:?}") };
@@ -232,7 +231,7 @@ mod tests {
         assert!(told(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
     }
     #[test]
-    fn a_failure_of_time_is_known_by_its_words() {
+    fn a_time_out_is_recognised_by_its_words() {
         let late =
             ["no answer: Timeout", "the request timed out", "context deadline exceeded", "READ TIMEOUT", "timeouts"];
         assert!(late.iter().all(|error| says_timeout(error)));
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_with_bound_tools_is_told_what_became_of_a_call_in_a_tool_result() {
+    fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
         let call = ToolCall { id: "c".into(), tool: "k8s.got".into(), arguments: "{}".into(), read_only: true };
         let native = Strategy::NativeThinking;
         let result = |content: &str| {

@@ -1,7 +1,7 @@
-//! The state of an execution: a fold over its entries and nothing else.
+//! The state of an execution: a fold over the entries of its journal.
 //!
-//! [`State::apply`] is the only mutation. Whatever a decision depends on is an entry, so replaying the journal on
-//! another machine leads to the same decision.
+//! [`State::apply`] is the only mutation. Every input of a decision is an entry, so a replay of the journal on another
+//! machine leads to the same decision.
 
 mod calls;
 
@@ -19,7 +19,7 @@ use super::window::{ToolBinding, Window};
 use crate::investigation::plan::{AgentPlan, Strategy, ToolSpec};
 use crate::investigation::react::{QuoteContext, UntrustedHeaders};
 
-/// Where an execution stands.
+/// The progress of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     plan: Arc<AgentPlan>,
@@ -32,13 +32,13 @@ pub struct State {
     failures: Failures,
     empty_answers: u32,
     repeats: Repeats,
-    told: bool,
+    has_feedback: bool,
     provider: usize,
     open: Vec<OpenCall>,
     recovery: u32,
     sent_before: Vec<SentCall>,
     original_arguments: OriginalArguments,
-    /// Calls of the last answer.
+    /// How many calls the last answer had.
     asked: usize,
     concluding: Option<Concluding>,
     stopped: Option<StopReason>,
@@ -53,25 +53,24 @@ pub struct State {
 /// A call without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCall {
-    /// The call.
     pub call: ToolCall,
     /// It may have been sent.
     pub started: bool,
 }
 
-/// Time-outs in a row. Any answer of the model or of a tool begins anew, so those of one batch of calls count once.
+/// Consecutive time-outs. An answer of the model or of a tool resets the count, so one batch of calls counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Timeouts {
     in_a_row: u32,
     last: String,
 }
 
-/// Model calls that brought nothing.
+/// Model calls without a usable answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Failures {
-    /// Since the last answer that says something.
+    /// Since the last answer with a text or calls.
     in_a_row: u32,
-    /// The last model call was one of them.
+    /// The error of the last model call, if it failed.
     last: Option<String>,
 }
 
@@ -79,12 +78,12 @@ struct Failures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Concluding {
     reason: StopReason,
-    /// Iterations before it.
+    /// Number of iterations before the conclusion was forced.
     after: u32,
 }
 
 impl State {
-    /// The state after `entries`. `context` is what earlier stages found; it becomes part of the opening prompt.
+    /// The state after `entries`. `context` holds the findings of earlier stages, a part of the opening prompt.
     pub fn replay(
         plan: Arc<AgentPlan>,
         context: Option<String>,
@@ -102,7 +101,7 @@ impl State {
             failures: Failures::default(),
             empty_answers: 0,
             repeats: Repeats::default(),
-            told: false,
+            has_feedback: false,
             provider: 0,
             open: Vec::new(),
             recovery: 0,
@@ -123,7 +122,7 @@ impl State {
         state
     }
 
-    /// Takes one entry in, with the number of its event if it has one.
+    /// Applies one entry, with the number of its event if it has one.
     pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
         let RecordedEntry { mut entry, event } = entry.into();
         if let Entry::Answer(answer) = &mut entry {
@@ -136,7 +135,7 @@ impl State {
         self.add_untrusted(&entry);
         match &entry {
             Entry::Prompt { .. } => {}
-            Entry::Feedback { .. } => self.told = true,
+            Entry::Feedback { .. } => self.has_feedback = true,
             Entry::Answer(answer) => self.answered(answer),
             Entry::Failed { error, timeout, source, .. } => {
                 self.fail(CallError { message: error, timeout: *timeout }, *source);
@@ -152,7 +151,7 @@ impl State {
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != result.call_id);
             }
-            // The result that tells the model follows in the same checkpoint and closes the call.
+            // The result of the lost call follows in the same checkpoint and closes it.
             Entry::Lost { .. } => {}
             Entry::SentBefore { recovery, calls } => {
                 self.recovery = *recovery;
@@ -169,7 +168,7 @@ impl State {
             }
             Entry::Elided { up_to } => {
                 self.repeats.blank(*up_to);
-                // Blanked because the provider asked for it: that failure is dealt with.
+                // The results were blanked because the provider refused the request: that failure is handled.
                 if owed_room {
                     self.failures.last = None;
                     self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
@@ -201,7 +200,7 @@ impl State {
 
     fn answered(&mut self, answer: &Answer) {
         self.failures.last = None;
-        if self.says_nothing(answer) {
+        if self.is_empty_answer(answer) {
             self.empty_answers += 1;
         } else {
             self.empty_answers = 0;
@@ -209,11 +208,11 @@ impl State {
         }
         self.iteration += 1;
         self.timeouts = Timeouts::default();
-        self.told = false;
+        self.has_feedback = false;
         self.asked_back = answer.reading.as_ref().is_some_and(|reading| reading.quotes);
         self.usage = self.usage.plus(answer.usage);
         if !answer.masked_calls.is_empty() {
-            // Two calls may differ in what is hidden.
+            // Two calls may differ only in the masked parts of their arguments.
             self.repeats = Repeats::default();
         }
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
@@ -227,7 +226,7 @@ impl State {
         let CallError { message, timeout } = error;
         match source {
             FailureSource::Model | FailureSource::Answer => {
-                // A failed call is an iteration; an answer has been counted.
+                // A failed call counts as an iteration; an empty answer was counted already.
                 self.iteration += u32::from(source == FailureSource::Model);
                 self.failures = Failures { in_a_row: self.failures.in_a_row + 1, last: Some(message.to_owned()) };
             }
@@ -247,12 +246,12 @@ impl State {
         &self.plan
     }
 
-    /// What earlier stages found.
+    /// The findings of earlier stages.
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
-    /// Numbers of the events that tell results, as the model is shown them.
+    /// The event numbers of the results, as the model sees them.
     pub fn events(&self) -> impl Iterator<Item = u32> {
         self.options.iter().filter_map(|options| options.event)
     }
@@ -262,69 +261,68 @@ impl State {
         &self.entries
     }
 
-    /// Finished model calls, failed ones included: the number of the present iteration once its answer is there.
+    /// Number of finished model calls, failed ones included.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// Time-outs in a row, of model and tools.
+    /// Consecutive time-outs of model and tools.
     pub fn timeouts(&self) -> u32 {
         self.timeouts.in_a_row
     }
 
-    /// What the last time-out says; empty without one.
+    /// The error text of the last time-out; empty without one.
     pub fn last_timeout(&self) -> &str {
         &self.timeouts.last
     }
 
-    /// The last model call failed with this error.
+    /// The error of the last model call, if it failed.
     pub fn model_failure(&self) -> Option<&str> {
         self.failures.last.as_deref()
     }
 
-    /// Model calls without an answer of any use, since the last one that had some.
+    /// Consecutive model calls without a usable answer.
     pub fn model_failures(&self) -> u32 {
         self.failures.in_a_row
     }
 
-    /// Answers in a row that say nothing.
+    /// Consecutive empty answers.
     pub fn empty_answers(&self) -> u32 {
         self.empty_answers
     }
 
-    /// Whether an answer has nothing to go on with: neither text nor calls. Reasoning stands for the text where no
-    /// other answer follows.
-    pub fn says_nothing(&self, answer: &Answer) -> bool {
+    /// Whether an answer is empty: no text and no calls. In the last answer the reasoning counts as text.
+    pub fn is_empty_answer(&self, answer: &Answer) -> bool {
         let silent = |text: &str| text.trim().is_empty();
         silent(&answer.text) && answer.calls.is_empty() && (!self.next_is_last() || silent(&answer.thinking))
     }
 
-    /// Whether the next answer is the last one, whatever it says.
+    /// Whether the next answer is the last one, whatever its content.
     pub fn next_is_last(&self) -> bool {
         self.concluding.is_some() || !self.plan.strategy.uses_tools()
     }
 
-    /// Whether the model has to be told that it repeats itself, and was not yet.
-    pub fn is_to_be_told_of_repeats(&self) -> bool {
-        self.repeats.are_to_be_told() && !self.told
+    /// Whether the model repeats its calls and still needs feedback about that.
+    pub fn needs_repeat_feedback(&self) -> bool {
+        self.repeats.need_feedback() && !self.has_feedback
     }
 
-    /// Whether the last calls are not to be run because they come again and again.
-    pub fn has_refused(&self) -> bool {
+    /// Whether the last calls are refused because the model repeated them too often.
+    pub fn refuses_calls(&self) -> bool {
         self.repeats.are_refused()
     }
 
-    /// What the plan says of a tool; `None` for one that is not offered.
+    /// The plan's description of a tool; `None` for a tool that is not offered.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.plan.tools.iter().find(|spec| spec.name == name)
     }
 
-    /// Index of the provider to ask.
+    /// Index of the current provider in the plan.
     pub fn provider(&self) -> usize {
         self.provider
     }
 
-    /// Number of the last loss of commits that the journal knows; 0 for none.
+    /// Number of the last loss of commits in the journal; 0 for none.
     pub fn recovery(&self) -> u32 {
         self.recovery
     }
@@ -334,42 +332,42 @@ impl State {
         self.concluding.map(|concluding| concluding.reason)
     }
 
-    /// Iterations before the conclusion was forced; all of them where it was not.
+    /// Number of iterations before a forced conclusion; of all iterations without one.
     pub fn iterations_used(&self) -> u32 {
         self.concluding.map_or(self.iteration, |concluding| concluding.after)
     }
 
-    /// What wants the execution to stop.
+    /// Why the execution has to stop.
     pub fn stopped(&self) -> Option<StopReason> {
         self.stopped
     }
 
-    /// Whether the execution has to end without another call: on request, or past the session's deadline.
+    /// Whether the execution ends without another call: it was cancelled, or the session's deadline passed.
     pub fn is_stopped_at_once(&self) -> bool {
         matches!(self.stopped, Some(StopReason::Cancelled | StopReason::Deadline))
     }
 
-    /// How it ended.
+    /// The outcome, after the end.
     pub fn ended(&self) -> Option<&Outcome> {
         self.ended.as_ref()
     }
 
-    /// Tokens of all answers.
+    /// Sum of the tokens of all answers.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Tool calls that were run and have a result.
+    /// Number of tool calls that ran and have a result.
     pub fn tool_calls(&self) -> u32 {
         self.tool_calls
     }
 
-    /// The conversation so far.
+    /// The conversation so far, for the next request.
     pub fn messages(&self) -> Vec<Message> {
         conversation::messages(&self.entries, &self.options, self.window.elided())
     }
 
-    /// How full the model's context window is.
+    /// The use of the model's context window.
     pub fn window(&self) -> &Window {
         &self.window
     }
@@ -382,7 +380,7 @@ impl State {
         }
     }
 
-    /// Whether a call of this id was ever asked for.
+    /// Whether an answer has requested a call with this id.
     pub fn knows_call(&self, id: &str) -> bool {
         self.call_ids.contains(id)
     }

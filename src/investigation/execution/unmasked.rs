@@ -1,19 +1,18 @@
-//! What the mask has taken out of an answer: kept beside it, in memory alone, until its calls are sent.
+//! An answer before the mask: kept in memory only, until its calls are sent.
 //!
-//! A tool needs the arguments that the model wrote; everything else sees them masked. The journal holds the masked
-//! ones, too: so a call of a worker that died before it was sent is not made by the next one, which has not got them.
+//! A tool needs the arguments that the model wrote; everything else gets them masked, the journal included. If a worker
+//! crashes before it has sent such a call, the next worker does not know the original arguments and cannot send it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::entry::{Answer, ToolCall};
 
-/// An answer's text and calls before the mask. Never stored, never shown.
+/// The text and calls of an answer before the mask. They are never stored and never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Unmasked {
-    /// The text.
     pub text: String,
-    /// The calls, in the order of the answer's own.
+    /// In the order of the masked calls.
     pub calls: Vec<ToolCall>,
 }
 
@@ -23,7 +22,7 @@ impl fmt::Debug for Unmasked {
     }
 }
 
-/// The arguments of a call, for sending it.
+/// The arguments to send for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arguments<'a> {
     /// The journal has them unchanged.
@@ -34,7 +33,7 @@ pub enum Arguments<'a> {
     Unknown,
 }
 
-/// The calls of the last answer whose arguments the mask has changed, by id; `None` for one whose own are gone.
+/// The original arguments of the calls that the mask has changed, by call id; `None` if they are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OriginalArguments(BTreeMap<String, Option<Text>>);
 
@@ -48,7 +47,7 @@ impl fmt::Debug for Text {
 }
 
 impl OriginalArguments {
-    /// Takes them out of an answer, which keeps nothing of them.
+    /// Moves the original arguments out of an answer.
     pub(super) fn take(answer: &mut Answer) -> Self {
         let written = answer.unmasked.take().map(|unmasked| unmasked.calls).unwrap_or_default();
         let own = |id: &String| written.iter().find(|call| call.id == *id).map(|call| Text(call.arguments.clone()));
@@ -64,7 +63,8 @@ impl OriginalArguments {
     }
 }
 
-/// Notes which calls differ from what the model wrote; both lists are in the same order. Only those are kept.
+/// Records the calls whose arguments the mask has changed, and keeps the original arguments of those only. Both lists are
+/// in the same order.
 pub(super) fn note_masked_calls(answer: &mut Answer) {
     let Some(unmasked) = &mut answer.unmasked else { return };
     unmasked.text.clear();

@@ -1,7 +1,7 @@
-//! The model's context window: how full the next request would be, and what makes room.
+//! The model's context window: estimates the size of the next request and blanks old tool results when it is too large.
 //!
-//! A fold of its own beside the state's: every entry changes a few numbers, so asking costs nothing however long the
-//! journal is. Room is made in one large step, because each step costs the provider's cache.
+//! The estimate is a fold of its own: every entry changes a few numbers, so its cost does not depend on the length of the
+//! journal. Many results are blanked at once, because each change of the conversation invalidates the provider's cache.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use super::entry::{Entry, FailureSource, StopReason};
 use super::state::State;
 use crate::investigation::plan::AgentPlan;
 
-/// The service's word for a request that the model has no room for.
+/// The error code of the LLM service for a request that exceeds the context window.
 pub const EXCEEDED: &str = "context_window_exceeded";
 
-/// Tokens of a window that nobody has told.
+/// Assumed tokens of a context window whose size is not configured.
 const DEFAULT_WINDOW: u64 = 128_000;
-/// One part in so many of a window is left for the answer and for the error of the estimate.
-const RESERVE: u64 = 8;
-/// Room is made down to one part in so many of the budget.
-const STEP: u64 = 2;
-/// Before anything was measured: logs and JSON run at 3.3 bytes a token.
-const ASSUMED: Rate = Rate { tokens: 10, bytes: 33 };
-/// What is measured outside of these counts something else than the text.
+/// 1/8 of the window is reserved for the answer and for the error of the estimate.
+const RESERVE_DIVISOR: u64 = 8;
+/// Results are blanked until the request has at most 1/2 of the budget.
+const TARGET_DIVISOR: u64 = 2;
+/// Before the first measurement: logs and JSON have about 3.3 bytes per token.
+const DEFAULT_RATE: Rate = Rate { tokens: 10, bytes: 33 };
+/// A measured rate outside of these bounds is clamped: the provider counted more than the text, or less.
 const MIN_RATE: Rate = Rate { tokens: 1, bytes: 8 };
 const MAX_RATE: Rate = Rate { tokens: 1, bytes: 1 };
 
@@ -40,7 +40,7 @@ enum Elidable {
     All,
 }
 
-/// How many tokens so many bytes are.
+/// Tokens per bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate {
     tokens: u64,
@@ -52,7 +52,7 @@ impl Rate {
         u128::from(self.tokens) * u128::from(other.bytes) > u128::from(other.tokens) * u128::from(self.bytes)
     }
 
-    fn credible(self) -> Self {
+    fn clamped(self) -> Self {
         if self.is_above(MAX_RATE) {
             MAX_RATE
         } else if MIN_RATE.is_above(self) {
@@ -68,7 +68,7 @@ impl Rate {
     }
 }
 
-/// A result that is still shown.
+/// A result that is not blanked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kept {
     /// Number of its entry, from 1.
@@ -77,12 +77,12 @@ struct Kept {
     blanked_bytes: u64,
 }
 
-/// How full the window is, as far as the journal tells.
+/// The estimated use of the context window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Of the tools, where they are bound.
+    /// Size of the tool definitions.
     tools_bytes: u64,
-    /// Of the conversation as it is sent now.
+    /// Size of the conversation as it would be sent now.
     bytes: u64,
     entries: u32,
     results: VecDeque<Kept>,
@@ -90,16 +90,16 @@ pub struct Window {
     /// Number of the last answer's entry.
     last_answer: u32,
     rate: Rate,
-    /// The smallest request that was refused, in tokens by the estimate of then.
+    /// The smallest request that the provider refused, in tokens, as estimated at that time.
     refused_tokens: Option<u64>,
-    /// Refusals since the last answer.
+    /// Number of refused requests since the last answer.
     refusals: u32,
-    /// The last refusal has had no consequence yet.
+    /// The last refused request still has to be made smaller.
     owes_room: bool,
 }
 
 impl Window {
-    /// Of a conversation that has not begun.
+    /// The window before the first entry.
     pub(super) fn new(plan: &AgentPlan) -> Self {
         let tools =
             plan.tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
@@ -110,21 +110,21 @@ impl Window {
             results: VecDeque::new(),
             elided: 0,
             last_answer: 0,
-            rate: ASSUMED,
+            rate: DEFAULT_RATE,
             refused_tokens: None,
             refusals: 0,
             owes_room: false,
         }
     }
 
-    /// Takes one entry in. `with_tools` says whether tools went with the request that it answers.
+    /// Applies one entry; `tools` is the binding of the request that it answers.
     pub(super) fn apply(&mut self, entry: &Entry, options: RenderOptions, tools: ToolBinding) {
         self.entries += 1;
         match entry {
             Entry::Answer(answer) => {
                 let sent = self.request_bytes(tools);
                 if answer.usage.input_tokens > 0 && sent > 0 {
-                    self.rate = Rate { tokens: answer.usage.input_tokens, bytes: sent }.credible();
+                    self.rate = Rate { tokens: answer.usage.input_tokens, bytes: sent }.clamped();
                 }
                 (self.refusals, self.owes_room, self.last_answer) = (0, false, self.entries);
             }
@@ -167,12 +167,12 @@ impl Window {
         }
     }
 
-    /// Results up to this entry number are blanked.
+    /// The last entry number up to which results are blanked.
     pub fn elided(&self) -> u32 {
         self.elided
     }
 
-    /// Tokens of the next request, as far as one can tell before it is sent.
+    /// Estimated tokens of the next request.
     pub fn estimate(&self, tools: ToolBinding) -> u64 {
         self.rate.tokens_of(self.request_bytes(tools))
     }
@@ -184,15 +184,15 @@ impl Window {
         }
     }
 
-    /// Tokens that a request may have in a window of so many; 0 when nobody says. A refused request proves that the
-    /// window is smaller than it.
+    /// The largest request, in tokens, for a model with this context window; 0 means that the window is unknown. A refused
+    /// request proves that the window is smaller than the request.
     pub fn budget(&self, context_window: u64) -> u64 {
-        let told = if context_window == 0 { DEFAULT_WINDOW } else { context_window };
-        let window = self.refused_tokens.map_or(told, |refused| refused.min(told));
-        window - window / RESERVE
+        let configured = if context_window == 0 { DEFAULT_WINDOW } else { context_window };
+        let window = self.refused_tokens.map_or(configured, |refused| refused.min(configured));
+        window - window / RESERVE_DIVISOR
     }
 
-    /// Whether the last refusal has had no consequence yet.
+    /// Whether the last refused request still has to be made smaller.
     pub(super) fn owes_room(&self) -> bool {
         self.owes_room
     }
@@ -202,9 +202,9 @@ impl Window {
         self.refusals > 0
     }
 
-    /// The last result to blank so that no more than `target` tokens are left, or as few as can be; `None` when
-    /// blanking gains nothing. Without `all` the results of the last answer stay.
-    fn step(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
+    /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking frees
+    /// nothing.
+    fn last_to_blank(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
         let before = self.request_bytes(tools);
         let mut bytes = before;
         let mut up_to = None;
@@ -223,30 +223,32 @@ impl Window {
     }
 }
 
-/// What has to be written down before the model is asked again, if the conversation has become too long for it.
+/// The entries to append before the next model call, if the conversation is too long for the context window.
 ///
-/// The oldest results are blanked; where that is not enough, or did not help, the conclusion is forced. For a
-/// conclusion, after which nothing comes, the last answer's results may go, too. A strategy without tools has nothing
-/// to give up.
+/// The oldest results are blanked. If that is not enough, or the provider refuses the request again, the conclusion is
+/// forced. For the conclusion, the results of the last answer may be blanked, too. A strategy without tools has nothing
+/// to blank.
 pub(super) fn make_room(state: &State) -> Option<Vec<Entry>> {
     let (window, plan) = (state.window(), state.plan());
     let tools = state.tool_binding();
-    let told = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
-    let budget = window.budget(told);
+    let configured = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
+    let budget = window.budget(configured);
     let fits = window.estimate(tools) <= budget && !window.owes_room;
     if fits || !plan.strategy.uses_tools() {
         return None;
     }
     if state.concluding().is_some() {
         let target = if window.owes_room { 0 } else { budget };
-        return window.step(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
+        return window.last_to_blank(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
     }
     let first = window.refusals < 2;
-    if let Some(up_to) = window.step(budget / STEP, tools, Elidable::BeforeLastAnswer).filter(|_| first) {
+    if let Some(up_to) =
+        window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer).filter(|_| first)
+    {
         return Some(vec![Entry::Elided { up_to }]);
     }
-    // A window that nobody has told may be larger than assumed: then the provider has the last word.
-    let known = told > 0 || window.was_refused();
+    // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
+    let known = configured > 0 || window.was_refused();
     let content = plan.conclusion_prompt.clone();
     known.then(|| vec![Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { content }])
 }

@@ -301,7 +301,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
         journal.push(Entry::Elided { up_to: u32::try_from(journal.len()).unwrap() });
     }
     let state = Simulation::new(NATIVE, 9, vec![]).replay(journal);
-    assert!(!state.has_refused() && !state.is_to_be_told_of_repeats());
+    assert!(!state.refuses_calls() && !state.needs_repeat_feedback());
 }
 
 #[test]

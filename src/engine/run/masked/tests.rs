@@ -223,6 +223,6 @@ fn calls_that_differ_only_in_what_is_hidden_are_no_repetition() {
         let call = ToolCall { id: format!("c{n}"), arguments: "{\"key\":\"[masked]\"}".to_owned(), ..call("k8s.get") };
         let masked_calls = vec![call.id.clone()];
         state.apply(Entry::Answer(Answer { calls: vec![call], masked_calls, ..Answer::default() }));
-        assert!(!state.has_refused() && !state.is_to_be_told_of_repeats());
+        assert!(!state.refuses_calls() && !state.needs_repeat_feedback());
     }
 }

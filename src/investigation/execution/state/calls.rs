@@ -1,4 +1,4 @@
-//! The calls of the last answer: which have no result, which may still be run, and with what.
+//! The calls of the last answer: open calls, the limit of calls, and the arguments to send.
 
 use super::{OpenCall, State};
 use crate::investigation::execution::entry::ToolCall;
@@ -11,20 +11,20 @@ impl State {
         &self.open
     }
 
-    /// What a call of the last answer is sent with.
+    /// The arguments to send for a call of the last answer.
     pub fn arguments(&self, call_id: &str) -> Arguments<'_> {
         self.original_arguments.arguments(call_id)
     }
 
-    /// How many of the open calls may still be run: those of one answer have a limit.
+    /// How many of the open calls may still run: the plan limits the calls of one answer.
     pub fn calls_left(&self) -> usize {
         match usize::try_from(self.plan.limits.max_calls).unwrap_or(usize::MAX) {
             0 => usize::MAX,
-            most => most.saturating_sub(self.asked.saturating_sub(self.open.len())),
+            max => max.saturating_sub(self.asked.saturating_sub(self.open.len())),
         }
     }
 
-    /// Whether a call was sent by a step whose commit was lost; each counts once.
+    /// Whether a step whose commit was lost may have sent this call. Each such call matches once.
     pub(super) fn take_sent_before(&mut self, call: &ToolCall) -> bool {
         if call.read_only || self.sent_before.is_empty() {
             return false;

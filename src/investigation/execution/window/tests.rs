@@ -1,4 +1,4 @@
-//! Tests of the window: what it takes an entry for, and when room is made.
+//! Tests of the context window: the estimate, and when results are blanked.
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ fn plan(strategy: Strategy, context_window: u64, max_iterations: u32) -> Arc<Age
     Arc::new(plan)
 }
 
-/// A model with a window, as a function of the conversation.
+/// A model with a context window, as a function of the conversation.
 #[derive(Debug)]
-struct World {
+struct WindowedModel {
     plan: Arc<AgentPlan>,
-    /// Bytes of a request that the provider takes; it counts a token for each three of them.
+    /// The largest request that the provider accepts, in bytes; it counts a token for each three of them.
     takes_bytes: u64,
-    /// Bytes of the results of each turn; the turn after the last one is the final answer.
+    /// Sizes of the results of each turn; the turn after the last one is the final answer.
     turns: Vec<Vec<usize>>,
 }
 
-/// What was written, and how large each request was that the provider has taken.
+/// The journal of a run, and the size of each request that the provider accepted.
 #[derive(Default)]
 struct Ran {
     journal: Vec<RecordedEntry>,
@@ -46,7 +46,7 @@ struct Ran {
     refused: u32,
 }
 
-impl World {
+impl WindowedModel {
     fn run(&self, before: Vec<RecordedEntry>) -> Ran {
         let mut ran = Ran { journal: before, ..Ran::default() };
         let mut state = State::replay(Arc::clone(&self.plan), None, ran.journal.clone());
@@ -134,8 +134,11 @@ fn completed_because(ran: &Ran) -> StopReason {
 
 #[test]
 fn an_estimate_that_passes_the_budget_blanks_the_oldest_results_in_one_large_step() {
-    let world =
-        World { plan: plan(Strategy::NativeThinking, 6000, 50), takes_bytes: 18_000, turns: vec![vec![1500]; 40] };
+    let world = WindowedModel {
+        plan: plan(Strategy::NativeThinking, 6000, 50),
+        takes_bytes: 18_000,
+        turns: vec![vec![1500]; 40],
+    };
     let ran = world.run(Vec::new());
     assert_eq!((completed_because(&ran), ran.refused), (StopReason::FinalAnswer, 0));
     let steps = kinds(&ran.journal).iter().filter(|kind| **kind == "elided").count();
@@ -146,7 +149,7 @@ fn an_estimate_that_passes_the_budget_blanks_the_oldest_results_in_one_large_ste
 #[test]
 fn the_results_of_the_last_answer_stay_and_if_nothing_else_is_left_the_conclusion_is_forced() {
     let plan = plan(Strategy::NativeThinking, 1000, 20);
-    let world = World { plan, takes_bytes: 3000, turns: vec![vec![40], vec![1500, 1400]] };
+    let world = WindowedModel { plan, takes_bytes: 3000, turns: vec![vec![40], vec![1500, 1400]] };
     let ran = world.run(Vec::new());
     assert_eq!((completed_because(&ran), ran.refused), (StopReason::ContextWindow, 0));
     let expected =
@@ -158,7 +161,7 @@ fn the_results_of_the_last_answer_stay_and_if_nothing_else_is_left_the_conclusio
 fn a_refused_request_blanks_once_and_tells_the_model_nothing_of_it() {
     // The window is much smaller than what is configured.
     let plan = plan(Strategy::NativeThinking, 100_000, 20);
-    let world = World { plan, takes_bytes: 1200, turns: vec![vec![300]; 4] };
+    let world = WindowedModel { plan, takes_bytes: 1200, turns: vec![vec![300]; 4] };
     let ran = world.run(Vec::new());
     assert_eq!(completed_because(&ran), StopReason::FinalAnswer);
     assert_eq!(ran.refused, 1, "the budget is known from then on");
@@ -271,7 +274,7 @@ fn a_refusal_with_nothing_to_blank_is_forgiven_to_the_conclusion() {
 #[test]
 fn a_strategy_without_tools_has_nothing_to_give_up() {
     for strategy in [Strategy::SingleCall, Strategy::Synthesis] {
-        let world = World { plan: plan(strategy, 10, 1), takes_bytes: 5, turns: vec![] };
+        let world = WindowedModel { plan: plan(strategy, 10, 1), takes_bytes: 5, turns: vec![] };
         let ran = world.run(Vec::new());
         assert_eq!(kinds(&ran.journal), ["prompt", "prompt", "failed", "ended"]);
         assert!(matches!(outcome(&ran), Outcome::Failed { reason: StopReason::Error, .. }));
@@ -306,7 +309,7 @@ fn what_the_provider_counts_is_believed_within_reason() {
 }
 
 /// What is left to ask of every run: the journal goes on from any of its checkpoints, and nothing is torn apart.
-fn holds_together(world: &World, ran: &Ran) -> Result<(), TestCaseError> {
+fn holds_together(world: &WindowedModel, ran: &Ran) -> Result<(), TestCaseError> {
     let mut state = State::replay(Arc::clone(&world.plan), None, Vec::<Entry>::new());
     for recorded in &ran.journal {
         let before = state.window().estimate(ToolBinding::Bound);
@@ -337,9 +340,9 @@ prop_compose! {
         takes in prop_oneof![1 => 100_u64..3000, 3 => Just(9000_u64)],
         max_iterations in 1_u32..12,
         turns in prop::collection::vec(prop::collection::vec(0_usize..1200, 1..4), 0..12),
-    ) -> World {
+    ) -> WindowedModel {
         let strategy = if react { Strategy::React } else { Strategy::NativeThinking };
-        World { plan: plan(strategy, told, max_iterations), takes_bytes: takes, turns }
+        WindowedModel { plan: plan(strategy, told, max_iterations), takes_bytes: takes, turns }
     }
 }
 
@@ -364,8 +367,11 @@ proptest! {
 
 #[test]
 fn five_hundred_iterations_with_large_results_need_few_steps() {
-    let world =
-        World { plan: plan(Strategy::NativeThinking, 64_000, 500), takes_bytes: 192_000, turns: vec![vec![8000]; 499] };
+    let world = WindowedModel {
+        plan: plan(Strategy::NativeThinking, 64_000, 500),
+        takes_bytes: 192_000,
+        turns: vec![vec![8000]; 499],
+    };
     let ran = world.run(Vec::new());
     assert_eq!((completed_because(&ran), ran.refused, ran.taken.len()), (StopReason::FinalAnswer, 0, 500));
     let steps = kinds(&ran.journal).iter().filter(|kind| **kind == "elided").count();
