@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::react::is_blank;
+/// White space and characters without a width, which models copy from web pages.
+pub(super) fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
+}
 
 /// Minimum length of a fence.
 pub(super) const MIN_FENCE_LENGTH: usize = 3;

@@ -1,26 +1,27 @@
-//! The core: alerts, plans, and the fold that decides the next step of an execution. Pure: no async, no I/O, no clock,
-//! no randomness.
+//! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
 //!
-//! In the order of an alert's way: `intake` and `mask` make an [`alert`]; `plan`, `prompt` and `follow_up` freeze how
-//! it is investigated; `execution` folds the journal of an agent and decides, with `react` and `native` for the
-//! answers; `chain` folds the stages; `timeline` and `summary` are what people read.
+//! The modules follow the life of an alert. [`intake`] decodes it, [`mask`] removes its secrets, and a frozen [`plan`]
+//! with its prompts is made for it. Each [`execution`] is a fold over the entries of its journal. [`react`] parses calls
+//! that a model writes as text, [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages
+//! and a session; [`timeline`] projects the journals to events for people. [`follow_up`] plans a question about a
+//! finished investigation.
 
 pub mod ids;
+pub mod alert;
 pub mod intake;
 pub mod mask;
-pub mod alert;
 pub mod plan;
-pub mod prompt;
-mod tool_descriptions;
 pub mod runbook;
-pub mod follow_up;
+mod tool_descriptions;
+pub mod prompt;
 pub mod execution;
+mod code;
 pub mod react;
 pub mod native;
-mod code;
 pub mod chain;
-pub mod timeline;
 pub mod summary;
+pub mod timeline;
+pub mod follow_up;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

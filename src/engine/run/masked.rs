@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::engine::ports::{Model, ModelError, ModelRequest};
+use crate::investigation::execution::entry::Unmasked;
 use crate::investigation::execution::entry::{Answer, ToolCall};
-use crate::investigation::execution::unmasked::Unmasked;
 use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;

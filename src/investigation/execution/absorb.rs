@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use super::cited_events;
 use super::entry::{Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, ToolCall};
-use super::results::{CallError, empty_answer, empty_last_answer, says_timeout, try_again};
+use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
 use super::state::State;
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
@@ -67,7 +67,7 @@ const EMPTY: &str = "empty";
 /// to blank: for it an exceeded window is permanent, too.
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
-    let error = CallError { message, timeout: timeout || says_timeout(message) };
+    let error = CallError { message, timeout: timeout || is_timeout(message) };
     let is_permanent = PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
     let next = if is_permanent {
         Some(given_up(state, message))
@@ -180,7 +180,7 @@ fn text_or_thinking(answer: &Answer) -> &str {
 
 fn completed(state: &State, analysis: &str) -> Entry {
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
-    let analysis = match cited_events::citable(state) {
+    let analysis = match state.citable() {
         Some(known) => cited_events::marked(analysis, &known),
         None => analysis.to_owned(),
     };

@@ -7,9 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use super::state::State;
 use crate::investigation::code::{CodeSpans, Mark, ends, fence};
-use crate::investigation::plan::ResultForm;
 
 /// Follows the number of an event that is no result.
 const UNKNOWN_MARK: char = '?';
@@ -22,21 +20,6 @@ pub fn cited(text: &str) -> Vec<u32> {
     let numbers = brackets(text).into_iter().flat_map(|bracket| bracket.items);
     let cited = numbers.filter_map(|item| u32::try_from(item.number?).ok().filter(|_| !item.is_marked));
     cited.filter(|number| seen.insert(*number)).collect()
-}
-
-/// The event numbers that an execution may cite: those of its own results and those that its context cites. `None` for a
-/// session that began before results had numbers.
-pub(crate) fn citable(state: &State) -> Option<BTreeSet<u64>> {
-    match state.plan().result_form {
-        ResultForm::Bare => None,
-        ResultForm::Indented => {
-            let known = match (&state.plan().citable, state.context()) {
-                (Some(of_investigation), _) => of_investigation.clone(),
-                (None, context) => state.events().chain(context.map(cited).unwrap_or_default()).collect(),
-            };
-            Some(known.into_iter().map(u64::from).collect())
-        }
-    }
 }
 
 /// The analysis with a question mark behind each cited number that is not known.

@@ -5,7 +5,7 @@ use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::results::{lost, not_run_again, not_sent, repeats_itself, too_many_calls, unknown_tool};
 use super::state::{OpenCall, State};
 use super::unmasked::Arguments;
-use super::window::{ToolBinding, make_room};
+use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::with_context;
 
@@ -198,4 +198,34 @@ fn call(state: &State, purpose: Purpose) -> Decision {
 fn conclude(state: &State, reason: StopReason) -> Decision {
     let content = state.plan().conclusion_prompt.clone();
     Decision::Append(vec![Entry::Concluding { reason }, Entry::Feedback { content }])
+}
+
+/// The entries to append before the next model call, if the conversation is too long for the context window.
+///
+/// The oldest results are blanked. If that is not enough, or the provider refuses the request again, the conclusion is
+/// forced. For the conclusion, the results of the last answer may be blanked, too. A strategy without tools has nothing
+/// to blank.
+fn make_room(state: &State) -> Option<Vec<Entry>> {
+    let (window, plan) = (state.window(), state.plan());
+    let tools = state.tool_binding();
+    let configured = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
+    let budget = window.budget(configured);
+    let fits = window.estimate(tools) <= budget && !window.owes_room();
+    if fits || !plan.strategy.uses_tools() {
+        return None;
+    }
+    if state.concluding().is_some() {
+        let target = if window.owes_room() { 0 } else { budget };
+        return window.last_to_blank(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
+    }
+    let first = window.refusals < 2;
+    if let Some(up_to) =
+        window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer).filter(|_| first)
+    {
+        return Some(vec![Entry::Elided { up_to }]);
+    }
+    // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
+    let known = configured > 0 || window.was_refused();
+    let content = plan.conclusion_prompt.clone();
+    known.then(|| vec![Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { content }])
 }

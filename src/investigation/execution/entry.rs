@@ -3,10 +3,10 @@
 //! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
 //! depend on.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use super::recovery::SentCall;
-use super::unmasked::Unmasked;
 use crate::investigation::native::{CodePart, Grounding};
 use crate::investigation::react::ReplyKind;
 
@@ -134,6 +134,20 @@ pub struct Answer {
     pub unmasked: Option<Box<Unmasked>>,
 }
 
+/// The text and calls of an answer before the mask. They are never stored and never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Unmasked {
+    pub text: String,
+    /// In the order of the masked calls.
+    pub calls: Vec<ToolCall>,
+}
+
+impl fmt::Debug for Unmasked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unmasked").field("calls", &self.calls.len()).finish_non_exhaustive()
+    }
+}
+
 /// A parsed text in the `ReAct` format. Its call, if it has one, is in [`Answer::calls`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedReply {
@@ -160,6 +174,15 @@ pub struct ToolCall {
     pub arguments: String,
     /// From the frozen plan, not from the current tool list of the server.
     pub read_only: bool,
+}
+
+/// A call that may have been sent by a step whose commit was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentCall {
+    /// `server.tool`.
+    pub tool: String,
+    /// [`identity`](super::recovery::identity) of the call.
+    pub identity: String,
 }
 
 /// Tokens of one model call, as the provider counts them; 0 for a count that it does not report.

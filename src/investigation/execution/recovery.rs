@@ -4,22 +4,13 @@
 //! by their identity and not sent a second time.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use super::entry::{Entry, ToolCall};
-use super::repeats::canonical;
+use super::entry::{Entry, SentCall, ToolCall};
 use super::state::State;
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
-/// A call that may have been sent by a step whose commit was lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SentCall {
-    /// `server.tool`.
-    pub tool: String,
-    /// [`identity`] of the call.
-    pub identity: String,
-}
+pub use super::repeats::identity;
 
 /// One loss of commits, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +27,6 @@ pub struct LostCall {
     pub execution_id: ExecutionId,
     #[serde(flatten)]
     pub call: SentCall,
-}
-
-/// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events have
-/// it, because their arguments may be masked or cut.
-pub fn identity(call: &ToolCall) -> String {
-    let hash = Sha256::digest(canonical(call));
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The calls that may have been sent, from the events of lost steps.
@@ -111,7 +95,7 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
     }
     let mut tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
     tools.dedup();
-    let told = (!calls.is_empty() && state.open_calls().is_empty()).then(|| Entry::Feedback {
+    let feedback = (!calls.is_empty() && state.open_calls().is_empty()).then(|| Entry::Feedback {
         content: format!(
             "The record of the last steps of this investigation was lost, and they are taken again. Calls of these tools \
              had been sent and may have changed something: {}. Their outcome is unknown, and the same call is not sent \
@@ -120,7 +104,7 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
         ),
     });
     let fact = Entry::SentBefore { recovery: last.number, calls };
-    [Some(fact), told].into_iter().flatten().collect()
+    [Some(fact), feedback].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -165,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_lost_step_is_lost_when_the_model_asks_for_it_again_and_a_later_one_is_a_new_call() {
+    fn a_call_of_a_lost_step_is_lost_once_and_a_later_one_is_a_new_call() {
         let mut state = state(vec![]);
         let owed = owed(&state, EXECUTION, &[loss(1, &[restart("a", r#"{"n":1,"m":2}"#)])]);
         assert!(matches!(owed.as_slice(), [Entry::SentBefore { recovery: 1, .. }, Entry::Feedback { content }]
@@ -194,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_call_may_have_been_sent_when_its_start_is_lost_and_nothing_stands_between_it_and_its_result() {
+    fn an_open_call_counts_as_sent_after_a_loss() {
         let mut state = state(vec![asks(&[restart("a", "{}")])]);
         let owed = owed(&state, EXECUTION, &[loss(1, &[])]);
         assert_eq!(owed, [Entry::SentBefore { recovery: 1, calls: vec![] }]);
@@ -204,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_written_down_once_and_calls_that_the_journal_has_are_not_counted_twice() {
+    fn a_loss_is_recorded_once_without_the_calls_that_the_journal_has() {
         let call = restart("a", "{}");
         let mut state = state(vec![
             asks(std::slice::from_ref(&call)),

@@ -4,6 +4,7 @@
 //! call does not count. Calls whose results were removed from the conversation may be repeated.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::entry::ToolCall;
 
@@ -57,13 +58,20 @@ fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
 }
 
 /// A call as a text that does not depend on the order of its arguments' keys.
-pub(super) fn canonical(call: &ToolCall) -> String {
+fn canonical(call: &ToolCall) -> String {
     let arguments = match call.arguments.trim() {
         "" => "{}".to_owned(),
         // `serde_json` sorts the keys of objects.
         text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
     };
     format!("{} {arguments}", call.tool)
+}
+
+/// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events have
+/// it, because their arguments may be masked or cut.
+pub fn identity(call: &ToolCall) -> String {
+    let hash = Sha256::digest(canonical(call));
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

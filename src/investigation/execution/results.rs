@@ -57,7 +57,7 @@ pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> 
     let observed = format!("Tool execution failed: {error}");
     let failed = Entry::Failed {
         error: format!("{}: {error}", call.tool),
-        timeout: timeout || says_timeout(error),
+        timeout: timeout || is_timeout(error),
         source: FailureSource::Tool,
         code: String::new(),
     };
@@ -133,7 +133,7 @@ fn after_empty(request: &str) -> Entry {
 }
 
 /// Whether the text of an error says that it is a time-out. Servers and providers have no common code for it.
-pub fn says_timeout(error: &str) -> bool {
+pub fn is_timeout(error: &str) -> bool {
     let error = error.to_lowercase();
     ["timeout", "timed out", "deadline exceeded", "deadline_exceeded"].iter().any(|words| error.contains(words))
 }
@@ -148,8 +148,8 @@ pub fn try_again(strategy: Strategy, error: &str) -> Entry {
 
 /// The output of the tool in an observation.
 pub fn plain<'a>(tool: &str, observation: &'a str) -> &'a str {
-    let said = observation.strip_prefix(OBSERVATION).unwrap_or(observation);
-    observation.strip_prefix(failed_execution(tool).as_str()).unwrap_or(said)
+    let output = observation.strip_prefix(OBSERVATION).unwrap_or(observation);
+    observation.strip_prefix(failed_execution(tool).as_str()).unwrap_or(output)
 }
 
 /// Replaces the observation of an elided result.
@@ -230,13 +230,14 @@ mod tests {
         shown(entries[0].clone(), &format!("Observation: {silent}"), silent);
         assert!(told(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
     }
+
     #[test]
     fn a_time_out_is_recognised_by_its_words() {
         let late =
             ["no answer: Timeout", "the request timed out", "context deadline exceeded", "READ TIMEOUT", "timeouts"];
-        assert!(late.iter().all(|error| says_timeout(error)));
+        assert!(late.iter().all(|error| is_timeout(error)));
         for other in ["connection refused", "", "time out of range", "the deadline is tomorrow"] {
-            assert!(!says_timeout(other), "{other}");
+            assert!(!is_timeout(other), "{other}");
         }
         let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
         let counted = |error: &str, timeout| match unanswered(

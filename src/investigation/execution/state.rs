@@ -4,14 +4,14 @@
 //! machine leads to the same decision.
 
 mod calls;
+mod citable;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::conversation::{self, Message, RenderOptions};
-use super::entry::{Answer, Entry, FailureSource, Outcome, Role, StopReason, ToolCall, ToolResult, Usage};
+use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage};
 use super::event_refs::RecordedEntry;
-use super::recovery::SentCall;
 use super::repeats::Repeats;
 use super::results::{CallError, plain};
 use super::unmasked::OriginalArguments;

@@ -8,20 +8,6 @@ use std::fmt;
 
 use super::entry::{Answer, ToolCall};
 
-/// The text and calls of an answer before the mask. They are never stored and never shown.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Unmasked {
-    pub text: String,
-    /// In the order of the masked calls.
-    pub calls: Vec<ToolCall>,
-}
-
-impl fmt::Debug for Unmasked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unmasked").field("calls", &self.calls.len()).finish_non_exhaustive()
-    }
-}
-
 /// The arguments to send for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arguments<'a> {

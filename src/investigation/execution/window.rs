@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 
 use super::conversation::{self, RenderOptions, ResultBody};
-use super::entry::{Entry, FailureSource, StopReason};
-use super::state::State;
+use super::entry::{Entry, FailureSource};
 use crate::investigation::plan::AgentPlan;
 
 /// The error code of the LLM service for a request that exceeds the context window.
@@ -18,7 +17,7 @@ const DEFAULT_WINDOW: u64 = 128_000;
 /// 1/8 of the window is reserved for the answer and for the error of the estimate.
 const RESERVE_DIVISOR: u64 = 8;
 /// Results are blanked until the request has at most 1/2 of the budget.
-const TARGET_DIVISOR: u64 = 2;
+pub(super) const TARGET_DIVISOR: u64 = 2;
 /// Before the first measurement: logs and JSON have about 3.3 bytes per token.
 const DEFAULT_RATE: Rate = Rate { tokens: 10, bytes: 33 };
 /// A measured rate outside of these bounds is clamped: the provider counted more than the text, or less.
@@ -34,7 +33,7 @@ pub enum ToolBinding {
 
 /// The results that may be blanked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Elidable {
+pub(super) enum Elidable {
     /// Only results that the model has answered: those of its last answer's calls stay.
     BeforeLastAnswer,
     All,
@@ -93,7 +92,7 @@ pub struct Window {
     /// The smallest request that the provider refused, in tokens, as estimated at that time.
     refused_tokens: Option<u64>,
     /// Number of refused requests since the last answer.
-    refusals: u32,
+    pub(super) refusals: u32,
     /// The last refused request still has to be made smaller.
     owes_room: bool,
 }
@@ -198,13 +197,13 @@ impl Window {
     }
 
     /// Whether the provider has refused a request since the last answer.
-    fn was_refused(&self) -> bool {
+    pub(super) fn was_refused(&self) -> bool {
         self.refusals > 0
     }
 
     /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking frees
     /// nothing.
-    fn last_to_blank(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
+    pub(super) fn last_to_blank(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
         let before = self.request_bytes(tools);
         let mut bytes = before;
         let mut up_to = None;
@@ -221,36 +220,6 @@ impl Window {
         }
         up_to.filter(|_| bytes < before)
     }
-}
-
-/// The entries to append before the next model call, if the conversation is too long for the context window.
-///
-/// The oldest results are blanked. If that is not enough, or the provider refuses the request again, the conclusion is
-/// forced. For the conclusion, the results of the last answer may be blanked, too. A strategy without tools has nothing
-/// to blank.
-pub(super) fn make_room(state: &State) -> Option<Vec<Entry>> {
-    let (window, plan) = (state.window(), state.plan());
-    let tools = state.tool_binding();
-    let configured = plan.providers.get(state.provider()).map_or(0, |provider| provider.context_window);
-    let budget = window.budget(configured);
-    let fits = window.estimate(tools) <= budget && !window.owes_room;
-    if fits || !plan.strategy.uses_tools() {
-        return None;
-    }
-    if state.concluding().is_some() {
-        let target = if window.owes_room { 0 } else { budget };
-        return window.last_to_blank(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
-    }
-    let first = window.refusals < 2;
-    if let Some(up_to) =
-        window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer).filter(|_| first)
-    {
-        return Some(vec![Entry::Elided { up_to }]);
-    }
-    // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
-    let known = configured > 0 || window.was_refused();
-    let content = plan.conclusion_prompt.clone();
-    known.then(|| vec![Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { content }])
 }
 
 #[cfg(test)]

@@ -1,49 +1,49 @@
-//! Reading at a place of a text, whatever is there.
+//! Reads bytes and parts of a text at any offset, without a panic.
 
-/// The byte at `at`; 0 past the end.
+/// The byte at `at`; 0 behind the end.
 pub(super) fn byte(text: &str, at: usize) -> u8 {
     text.as_bytes().get(at).copied().unwrap_or(0)
 }
 
-/// The part of a text; nothing when it is none.
+/// The part of a text; empty if the offsets are invalid.
 pub(super) fn part(text: &str, from: usize, to: usize) -> &str {
     text.get(from..to).unwrap_or_default()
 }
 
-/// What begins at `at`.
+/// The text from `at` on.
 pub(super) fn rest(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-/// The first place from `at` on whose byte is not accepted.
+/// The offset of the first byte from `at` on that is not accepted.
 pub(super) fn skip(text: &str, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let tail = text.as_bytes().get(at..).unwrap_or_default();
     at + tail.iter().position(|b| !accepted(*b)).unwrap_or(tail.len())
 }
 
-/// The same, at most `longest` bytes on.
-pub(super) fn skip_near(text: &str, at: usize, longest: usize, accepted: impl Fn(u8) -> bool) -> usize {
+/// Like [`skip`], at most `max` bytes on.
+pub(super) fn skip_near(text: &str, at: usize, max: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let tail = text.as_bytes().get(at..).unwrap_or_default();
-    let near = tail.get(..longest).unwrap_or(tail);
+    let near = tail.get(..max).unwrap_or(tail);
     at + near.iter().position(|b| !accepted(*b)).unwrap_or(near.len())
 }
 
-/// The start of what is accepted right before `at`, no earlier than `from`.
+/// The start of the accepted bytes directly before `at`, not before `from`.
 pub(super) fn back(text: &str, from: usize, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let before = text.as_bytes().get(from..at).unwrap_or_default();
     from + before.iter().rposition(|b| !accepted(*b)).map_or(0, |last| last + 1)
 }
 
-/// The end of the line that `at` is on, before its line break.
+/// The end of the line of `at`, before its line break.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     let end = rest(text, at).find('\n').map_or(text.len(), |length| at + length);
     if end > at && byte(text, end - 1) == b'\r' { end - 1 } else { end }
 }
 
-/// The same, at most `longest` bytes on: for what is asked at many places of a long line.
-pub(super) fn near_line_end(text: &str, at: usize, longest: usize) -> usize {
+/// Like [`line_end`], at most `max` bytes on: for repeated use within a long line.
+pub(super) fn near_line_end(text: &str, at: usize, max: usize) -> usize {
     let bytes = text.as_bytes().get(at..).unwrap_or_default();
-    let near = bytes.get(..longest).unwrap_or(bytes);
+    let near = bytes.get(..max).unwrap_or(bytes);
     let mut end = at + near.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(near.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -55,7 +55,7 @@ pub(super) fn is_blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
 
-/// What names and tokens are made of.
+/// Whether a byte is part of a name or token.
 pub(super) fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
 }
@@ -64,12 +64,12 @@ pub(super) fn is_quote(b: u8) -> bool {
     matches!(b, b'"' | b'\'' | b'`')
 }
 
-/// Whether the text begins with `start`, whatever the case.
+/// Whether the text begins with `start`, ignoring ASCII case.
 pub(super) fn begins(text: &str, start: &str) -> bool {
     text.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
 }
 
-/// How many kinds of characters a random value has.
+/// Numbers of characters of a value, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CharCounts {
     pub(super) lower: usize,
@@ -93,9 +93,9 @@ impl CharCounts {
     }
 }
 
-/// Whether a value looks drawn at random, not chosen as a name: letters among digits, or cases that change.
-pub(super) fn is_opaque(value: &str, shortest: usize) -> bool {
+/// Whether a value looks random: letters mixed with digits, or upper mixed with lower case.
+pub(super) fn is_opaque(value: &str, min_bytes: usize) -> bool {
     let CharCounts { lower, upper, digits, .. } = CharCounts::of(value);
     let mixed = digits > 0 && lower + upper > 1 || upper > 1 && lower > 1;
-    value.len() >= shortest && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
+    value.len() >= min_bytes && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
 }

@@ -1,56 +1,68 @@
-//! Readable views of a text, with the way back: without colour codes, unescaped, decoded.
+//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, or URL-decoded. A view maps its
+//! offsets back to the original text.
 
 use super::spans::SecretSpan;
 
-/// What a text says once something is taken out of it, and where each part stood.
+/// A decoded text, with the original offset of each part.
 #[derive(Debug, Default)]
 pub(super) struct DecodedView {
     pub(super) text: String,
-    /// In order: where a part begins here and there, and whether it is the same letter by letter.
-    parts: Vec<(usize, usize, bool)>,
+    /// In order.
+    parts: Vec<ViewPart>,
     raw_length: usize,
+}
+
+/// A part of a view.
+#[derive(Clone, Copy, Debug)]
+struct ViewPart {
+    /// Its offset in the view.
+    here: usize,
+    /// Its offset in the original text.
+    raw: usize,
+    /// The part is the same byte by byte.
+    is_copy: bool,
 }
 
 impl DecodedView {
     fn copied(&mut self, raw: &str, at: usize) {
         if !raw.is_empty() {
-            self.parts.push((self.text.len(), at, true));
+            self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: true });
             self.text.push_str(raw);
         }
     }
 
     fn replaced(&mut self, by: Option<char>, at: usize) {
-        self.parts.push((self.text.len(), at, false));
+        self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: false });
         self.text.extend(by);
     }
 
     fn part(&self, at: usize) -> usize {
-        self.parts.partition_point(|part| part.0 <= at).saturating_sub(1)
+        self.parts.partition_point(|part| part.here <= at).saturating_sub(1)
     }
 
     fn start(&self, at: usize) -> usize {
-        let Some((here, there, same)) = self.parts.get(self.part(at)).copied() else { return 0 };
-        if same { there + (at - here) } else { there }
+        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(self.part(at)).copied() else { return 0 };
+        if is_copy { raw + (at - here) } else { raw }
     }
 
     fn end(&self, at: usize) -> usize {
         let index = self.part(at.saturating_sub(1));
-        let Some((here, there, same)) = self.parts.get(index).copied() else { return self.raw_length };
-        if same { there + (at - here) } else { self.parts.get(index + 1).map_or(self.raw_length, |next| next.1) }
+        let Some(ViewPart { here, raw, is_copy }) = self.parts.get(index).copied() else { return self.raw_length };
+        if is_copy { raw + (at - here) } else { self.parts.get(index + 1).map_or(self.raw_length, |next| next.raw) }
     }
 
-    /// The same span in the text that this is a view of.
+    /// The same span in the original text.
     pub(super) fn raw(&self, span: &SecretSpan) -> SecretSpan {
         SecretSpan { start: self.start(span.start), end: self.end(span.end), quoted: false }
     }
 }
 
-/// The text without colour codes, other control characters and characters that nobody sees; nothing when it has none.
+/// The text without terminal escape sequences, control characters and invisible characters; `None` if it has none.
 pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     let control = |b: u8| b < 0x20 && !matches!(b, b'\n' | b'\t' | b'\r') || b == 0x7f;
-    // Without a branch for each byte, many are looked at in one step.
+    // Without a branch for each byte, so that the compiler vectorises it.
     let controlled = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | control(*b));
-    if !raw.as_bytes().chunks(4_096).any(controlled) && (raw.is_ascii() || !raw.chars().any(is_unseen)) {
+    if !raw.as_bytes().chunks(4_096).any(controlled) && (raw.is_ascii() || !raw.chars().any(is_invisible)) {
         return None;
     }
     let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
@@ -59,7 +71,7 @@ pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     while let Some(c) = raw.get(at..).and_then(|tail| tail.chars().next()) {
         let length = match c {
             '\u{1b}' => escape_sequence(raw.get(at + 1..).unwrap_or_default()) + 1,
-            _ if is_unseen(c) => c.len_utf8(),
+            _ if is_invisible(c) => c.len_utf8(),
             _ => {
                 at += c.len_utf8();
                 continue;
@@ -74,12 +86,12 @@ pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     Some(view)
 }
 
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t' | '\r')
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The length of what follows an escape character: ECMA-48.
+/// The length of the escape sequence behind an escape character (ECMA-48).
 fn escape_sequence(tail: &str) -> usize {
     let bytes = tail.as_bytes();
     let inner = bytes.get(1..).unwrap_or_default();
@@ -99,7 +111,7 @@ fn escape_sequence(tail: &str) -> usize {
     }
 }
 
-/// The text with the escapes of a JSON string resolved; nothing when it has none.
+/// The text with the escapes of a JSON string resolved; `None` if it has none.
 pub(super) fn unescape(raw: &str) -> Option<DecodedView> {
     let mut next = raw.find('\\')?;
     let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
@@ -159,7 +171,7 @@ fn hex(digits: &str) -> Option<u32> {
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
-/// The text with `%41` resolved; what is no character stays one `?`. Nothing when it has none.
+/// The URL-decoded text, with `?` for invalid UTF-8; `None` if nothing is encoded.
 pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
     let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
     let (mut done, mut at) = (0, 0);
@@ -171,15 +183,15 @@ pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
             continue;
         }
         view.copied(raw.get(done..start).unwrap_or_default(), done);
-        let mut place = start;
+        let mut offset = start;
         for chunk in bytes.utf8_chunks() {
             for c in chunk.valid().chars() {
-                view.replaced(Some(c), place);
-                place += 3 * c.len_utf8();
+                view.replaced(Some(c), offset);
+                offset += 3 * c.len_utf8();
             }
             for _ in chunk.invalid() {
-                view.replaced(Some('?'), place);
-                place += 3;
+                view.replaced(Some('?'), offset);
+                offset += 3;
             }
         }
         done = start + 3 * bytes.len();
@@ -211,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_knows_where_its_parts_stood() {
+    fn a_view_maps_its_parts_to_the_original_text() {
         let raw = "a\u{1b}[31mbc\u{200b}d\u{1b}[0m e";
         let view = clean(raw).unwrap();
         assert_eq!(view.text, "abcd e");
@@ -229,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_what_it_shows_has_no_view() {
+    fn a_text_without_escapes_has_no_view() {
         assert!(clean("ä\n\tb").is_none() && unescape("a\\q").is_none() && percent_decode("94 % %zz").is_none());
     }
 }

@@ -1,22 +1,22 @@
-//! Values that the process knows to be secret, in every form in which they may turn up.
+//! Secrets that the process knows, such as tokens from its environment: finds them in plain and encoded forms.
 
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
 use super::prefilter::Prefilter;
 use super::spans::SecretSpan;
 
-/// Literal values shorter than this are not masked: they would blot out ordinary words.
-const SHORTEST: usize = 6;
-/// Encoded forms shorter than this would be found by chance.
-const MIN_FORM: usize = 7;
+/// Shorter values are ignored: they would match ordinary words.
+const MIN_BYTES: usize = 6;
+/// Shorter encoded forms would match by chance.
+const MIN_ENCODED_BYTES: usize = 7;
 
-/// The values, ready to be found.
+/// The values, with the automaton that finds all their forms.
 #[derive(Clone)]
 pub(super) struct KnownSecrets {
     values: Vec<String>,
     finder: Option<AhoCorasick>,
     prefilter: Option<Prefilter>,
-    /// Where the forms in base64 begin: their runs are masked as a whole.
+    /// Index of the first base64 form: a base64 run is masked as a whole.
     base64: usize,
 }
 
@@ -29,36 +29,36 @@ impl Default for KnownSecrets {
 impl KnownSecrets {
     pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
         let mut values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
-        values.retain(|value| value.len() >= SHORTEST);
+        values.retain(|value| value.len() >= MIN_BYTES);
         values.sort();
         values.dedup();
         let mut forms: Vec<String> = values.iter().flat_map(|value| plain_forms(value)).collect();
         forms.sort();
         forms.dedup();
-        forms.retain(|form| form.len() >= SHORTEST);
+        forms.retain(|form| form.len() >= MIN_BYTES);
         let base64 = forms.len();
         let mut encoded: Vec<String> = values.iter().flat_map(|value| base64_forms(value)).collect();
         encoded.sort();
         encoded.dedup();
-        encoded.retain(|form| form.len() >= MIN_FORM);
+        encoded.retain(|form| form.len() >= MIN_ENCODED_BYTES);
         forms.extend(encoded);
         let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
-        // Nothing is searched for when there is nothing to find.
-        let prefilter = (!forms.is_empty()).then(|| Prefilter::new(forms.iter().map(String::as_str), SHORTEST, 20));
+        // Without values, no text is searched.
+        let prefilter = (!forms.is_empty()).then(|| Prefilter::new(forms.iter().map(String::as_str), MIN_BYTES, 20));
         Self { values, finder: builder.ok(), prefilter, base64 }
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub(super) fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// The values, as they are.
+    /// The values in plain form.
     pub(super) fn iter(&self) -> std::slice::Iter<'_, String> {
         self.values.iter()
     }
 
-    /// Whether the search for the values can be done.
+    /// Whether the automaton could be built.
     pub(super) fn works(&self) -> bool {
         self.finder.is_some()
     }
@@ -90,7 +90,7 @@ impl KnownSecrets {
     }
 }
 
-/// As it is, escaped for JSON, HTML and a shell, URL-encoded, in hexadecimal.
+/// The plain value; escaped for JSON, HTML and a shell; URL-encoded; in hexadecimal.
 fn plain_forms(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default().to_owned();
@@ -144,7 +144,7 @@ fn lower_codes(encoded: &str) -> String {
     })
 }
 
-/// The letters that the value alone decides, at each of the three places where it may begin in a group.
+/// The base64 characters that depend only on the value, for each of its three possible offsets within a group.
 fn base64_forms(value: &str) -> Vec<String> {
     const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut forms = Vec::new();
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_every_form() {
-        let literals = KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
-        assert_eq!(literals.count(), 1);
+        let secrets = KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
+        assert_eq!(secrets.count(), 1);
         for form in [
             "x pä\"ss/w+rd & 'x' y",
             r#"{"a":"pä\"ss/w+rd & 'x'"}"#,
@@ -186,8 +186,8 @@ mod tests {
             "YXAgcMOkInNzL3crcmQgJiAneCcgYg==",
             "pä&quot;ss/w+rd &amp; &#39;x&#39;",
         ] {
-            assert!(literals.is_in(form), "{form}");
+            assert!(secrets.is_in(form), "{form}");
         }
-        assert!(!literals.is_in("abc pass word x"));
+        assert!(!secrets.is_in("abc pass word x"));
     }
 }

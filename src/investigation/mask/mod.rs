@@ -28,13 +28,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use spans::MASKED;
 pub use stream::StreamMask;
 
 use known_secrets::KnownSecrets;
 use search::Search;
 
-/// Replaces a secret.
-pub const MASKED: &str = "[masked]";
 /// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 

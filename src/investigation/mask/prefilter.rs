@@ -1,20 +1,21 @@
-//! Where patterns may begin: sorts most of a text out before it is searched.
+//! A prefilter for the multi-pattern search: finds the windows of a text in which a pattern can begin, by a hash of its
+//! first letters, so that most of the text is not searched.
 
-/// The first letters of all patterns, hashed to bits.
+/// A bitmap of the hashed first letters of all patterns.
 #[derive(Clone, Debug)]
 pub(super) struct Prefilter {
     bits: Vec<u64>,
-    /// How many of its bits a hash keeps.
+    /// Number of bits of a hash.
     kept: u32,
-    /// How many letters are hashed.
+    /// Number of letters that are hashed.
     letters: usize,
     longest: usize,
-    /// A pattern is too short to be told by its letters: it may begin anywhere.
+    /// A pattern is too short for the hash, so it may begin anywhere.
     anywhere: bool,
 }
 
 impl Prefilter {
-    /// Of patterns that have as many letters as are hashed (at most eight), or one less.
+    /// Patterns have at least `letters` letters (at most eight are hashed), or one less.
     pub(super) fn new<'p>(patterns: impl Iterator<Item = &'p str>, letters: usize, kept: u32) -> Self {
         let mut prefilter =
             Self { bits: vec![0; (1 << kept) / 64], kept, letters, longest: 0, anywhere: !(2..=8).contains(&letters) };
@@ -48,8 +49,8 @@ impl Prefilter {
         word.is_some_and(|word| word >> (hash & 63) & 1 == 1)
     }
 
-    /// Spans, in order and apart from each other, that hold every match whole. `begins` says whether a pattern begins at
-    /// a place whose letters are those of one.
+    /// Disjoint windows, in order, that contain every match completely. `begins` confirms that a pattern begins at a
+    /// candidate offset.
     pub(super) fn windows(&self, text: &str, begins: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
         if self.anywhere {
             return vec![(0, text.len())];
@@ -71,7 +72,7 @@ impl Prefilter {
                 add(start);
             }
         }
-        // The last letters may be a pattern that is one shorter.
+        // The last letters may be a pattern with one letter less.
         if let Some(start) = text.len().checked_sub(before)
             && begins(start)
         {
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_spans_hold_every_pattern_whole() {
+    fn the_windows_contain_every_pattern_completely() {
         let prefilter = Prefilter::new(["abc", "Q~", "abcdef"].into_iter(), 3, 16);
         let windows = |text| prefilter.windows(text, |_| true);
         assert_eq!(windows("xx abcdef yy abcabc zz 0123"), vec![(3, 9), (13, 22), (25, 27)]);

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::MASKED;
 use super::bytes::{byte, part};
+
+/// Replaces a secret.
+pub const MASKED: &str = "[masked]";
 
 /// A range of bytes in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,35 +1,35 @@
-//! Masking of a text that arrives in pieces: only what can no longer become part of a secret is shown.
+//! Masks a text that arrives in chunks: returns only text that can no longer become part of a secret.
 //!
-//! What decides is the text so far, masked as a whole, never a piece alone. It is cut at a blank or at the end of a
-//! line, and nowhere inside of what is read as a whole: a fence, brackets, a private key, lines that look like YAML.
+//! The whole text so far is masked, never a chunk alone. It is cut at a space or at the end of a line, but not within a
+//! unit that is parsed as a whole: a fence, brackets, a private key, lines that look like YAML.
 
 use super::Mask;
 
-/// A text of which this share is new is masked again: each of its bytes is masked a bounded number of times.
-const SHARE: usize = 16;
-/// A line without blanks that is as long as this may be a part of an encoded key, whose end mark comes later.
-const ENCODED: usize = 40;
+/// The text is masked again when 1/16 of it is new, so each byte is masked a bounded number of times.
+const NEW_DIVISOR: usize = 16;
+/// A line of this length without spaces may be part of an encoded key whose end marker follows later.
+const MIN_ENCODED_LINE: usize = 40;
 
-/// One text of a stream.
+/// The mask of one streamed text.
 #[derive(Debug)]
 pub struct StreamMask {
     mask: Mask,
-    /// As it came.
+    /// The original text so far.
     raw: String,
-    /// What was given out.
+    /// The masked text that was returned.
     shown: String,
-    /// Bytes of `raw` that were masked when something was given out last.
+    /// Bytes of `raw` that the last returned text was masked from.
     masked: usize,
-    /// Bytes of `raw` that may be cut off here.
+    /// Bytes of `raw` up to the last safe cut.
     safe: usize,
-    /// Where the line begins that is not read yet.
+    /// Offset of the first line that is not read yet.
     line: usize,
     block: Block,
-    /// What came later has changed what was shown before: nothing more is shown until the end.
+    /// A later chunk changed the masked form of returned text: nothing more is returned until the end.
     revoked: bool,
 }
 
-/// What the lines so far leave open.
+/// The units that the lines so far leave open.
 #[derive(Debug, Default)]
 struct Block {
     fenced: bool,
@@ -39,7 +39,7 @@ struct Block {
 }
 
 impl StreamMask {
-    /// A text that has not begun.
+    /// An empty text.
     pub fn new(mask: Mask) -> Self {
         Self {
             mask,
@@ -53,12 +53,12 @@ impl StreamMask {
         }
     }
 
-    /// Takes a piece in; returns what may be shown now, behind what was returned before.
-    pub fn push(&mut self, piece: &str) -> String {
-        self.raw.push_str(piece);
+    /// Adds a chunk; returns the next masked text.
+    pub fn push(&mut self, chunk: &str) -> String {
+        self.raw.push_str(chunk);
         self.read_lines();
         let fresh = self.safe.saturating_sub(self.masked);
-        if self.revoked || fresh == 0 || fresh < self.masked / SHARE {
+        if self.revoked || fresh == 0 || fresh < self.masked / NEW_DIVISOR {
             return String::new();
         }
         let masked = self.mask.apply(self.raw.get(..self.safe).unwrap_or_default());
@@ -71,8 +71,8 @@ impl StreamMask {
         news
     }
 
-    /// The rest, when no piece follows: with what was returned before it is the masked text, unless its end has changed
-    /// the meaning of its beginning.
+    /// The rest of the masked text after the last chunk. All returned texts together are the masked text, unless the end has
+    /// changed the masked form of the beginning.
     pub fn finish(self) -> String {
         let masked = self.mask.apply(&self.raw);
         let common = masked.char_indices().zip(self.shown.chars()).find(|((_, one), other)| one != other);
@@ -80,7 +80,7 @@ impl StreamMask {
         masked.get(same..).unwrap_or_default().to_owned()
     }
 
-    /// Moves the place of the cut as far as the text allows.
+    /// Moves the safe cut as far as possible.
     fn read_lines(&mut self) {
         let end = self.raw.floor_char_boundary(self.raw.len().saturating_sub(self.mask.held_back()));
         while let Some(line) = self.raw.get(self.line..end).and_then(|rest| Some(rest.split_once('\n')?.0)) {
@@ -127,26 +127,26 @@ impl Block {
     }
 }
 
-/// Whether a line may belong to something whose meaning a later line decides: a mapping of YAML, an encoded key.
+/// Whether a later line may change the meaning of this one: it may be part of a YAML mapping or of an encoded key.
 fn is_structured(line: &str) -> bool {
     let item = line.trim_start().trim_start_matches("- ").trim_end();
     let nested = item.len() < line.trim_end().len() && item.contains(':');
     let opens = item.ends_with([':', '|', '>', '\\']);
     let value = item.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("value"));
-    nested || opens || value || (item.len() >= ENCODED && !item.contains(' '))
+    nested || opens || value || (item.len() >= MIN_ENCODED_LINE && !item.contains(' '))
 }
 
-/// Whether nothing on this line so far is more than words: it may be cut between two of them.
+/// Whether the line so far is prose, which may be cut between two words.
 fn is_prose(line: &str) -> bool {
     !line.contains([':', '=', '|', '<', '>', '"', '\'', '`', '{', '}', '[', ']', '\\', '\t', '-'])
         && !line.starts_with(' ')
 }
 
 impl Mask {
-    /// Bytes at the end of an unfinished text that may be the beginning of a known value that holds blanks: any other
-    /// ends with the word that it stands in.
+    /// Bytes at the end of an unfinished text that may be the beginning of a known secret with white space. A secret without
+    /// white space ends with its word.
     fn held_back(&self) -> usize {
-        let spaced = self.secrets.iter().filter(|literal| literal.contains(char::is_whitespace));
+        let spaced = self.secrets.iter().filter(|secret| secret.contains(char::is_whitespace));
         spaced.map(String::len).max().unwrap_or_default()
     }
 }
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// What each piece lets out, and at last the end.
+    /// The texts that each chunk returns, and the rest.
     fn streamed(mask: &Mask, pieces: &[&str]) -> Vec<String> {
         let mut stream = StreamMask::new(mask.clone());
         let mut shown: Vec<String> = pieces.iter().map(|piece| stream.push(piece)).collect();
@@ -177,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn words_are_shown_as_they_come_and_the_word_that_is_not_complete_is_held_back() {
+    fn words_are_returned_at_once_except_an_incomplete_one() {
         let shown = streamed(&Mask::default(), &["The pod w", "as killed", " at its own limit.\nNe", "xt"]);
         assert_eq!(shown, ["The pod ", "was ", "killed at its own limit.\n", "", "Next"]);
     }
 
     #[test]
-    fn a_secret_that_arrives_in_pieces_is_never_shown_in_any_of_them() {
+    fn a_secret_in_several_chunks_is_returned_in_none() {
         let token = format!("ghp_{}", "0123456789abcdefghijABCDEFGHIJ0123456789".get(..36).unwrap());
         let spaced = Mask::new(["correct horse battery".to_owned()]);
         for (mask, text, secret) in [
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_as_a_whole_is_shown_when_it_is_complete() {
+    fn a_unit_is_returned_when_it_is_complete() {
         for (open, close) in [
             ("Look:\n```yaml\ndata: x\n", "kind: ConfigMap\n```\n\nThat is it.\n"),
             ("apiVersion: v1\ndata:\n  user: YWJj\n", "kind: ConfigMap\n\n"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_in_small_pieces_takes_no_more_than_a_few_times_its_length() {
+    fn a_long_text_in_small_chunks_takes_linear_time() {
         let begun = std::time::Instant::now();
         let mut stream = StreamMask::new(Mask::default());
         let mut shown = 0;

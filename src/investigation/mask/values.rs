@@ -1,11 +1,11 @@
-//! Where a value ends, and whether it plainly is no secret.
+//! Finds the end of a value, and decides whether a value obviously is no secret.
 
 use super::bytes::{begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip};
 use super::find::prose::is_prose;
 use super::names::Secrecy;
 use super::spans::SecretSpan;
 
-/// How far a value without quotes reaches.
+/// The reach of a value without quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// To the next white space.
@@ -16,12 +16,12 @@ pub(super) enum Reach {
     Line,
 }
 
-/// The longest text between quotes that is looked for.
+/// The longest text between quotes, in bytes.
 const MAX_QUOTED: usize = 65_536;
-/// How far what follows a separator is looked at.
-const PAIR: usize = 48;
+/// The bytes behind a separator that are read to recognise the next pair.
+const MAX_PAIR_LOOKAHEAD: usize = 48;
 
-/// The value that begins at `at`, unless it plainly is no secret.
+/// The value that begins at `at`, unless it obviously is no secret.
 pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -> Option<SecretSpan> {
     let begun = at;
     let at = past_tags(text, at);
@@ -32,11 +32,11 @@ pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -
     if start >= end || is_harmless(part(text, start, end), secrecy) {
         return None;
     }
-    // What looks like a tag may be the beginning of the secret.
+    // A text that looks like a tag may be the beginning of the secret.
     Some(SecretSpan::new(if at > begun { begun } else { start }, end))
 }
 
-/// Past YAML's `!!str` and `&anchor`.
+/// Skips YAML tags and anchors: `!!str`, `&anchor`.
 fn past_tags(text: &str, at: usize) -> usize {
     let mut at = at;
     while matches!(byte(text, at), b'!' | b'&') {
@@ -174,7 +174,7 @@ fn ends_value(text: &str, start: usize, at: usize, reach: Reach) -> bool {
 /// Whether `name=` or `name: ` begins here.
 fn starts_pair(text: &str, at: usize) -> bool {
     let at = skip(text, at, is_quote);
-    let name = rest(text, at).as_bytes().iter().take(PAIR);
+    let name = rest(text, at).as_bytes().iter().take(MAX_PAIR_LOOKAHEAD);
     let length = name.take_while(|b| is_word(**b) || matches!(**b, b'[' | b']' | b'%')).count();
     let after = skip(text, at + length, is_quote);
     let separated = byte(text, after) == b'=' || byte(text, after) == b':' && is_blank(byte(text, after + 1));
@@ -185,12 +185,12 @@ fn starts_pair(text: &str, at: usize) -> bool {
 /// `User Id=` and `Initial Catalog=` of connection strings, after a semicolon.
 fn is_connection_pair(text: &str, at: usize) -> bool {
     byte(text, at.saturating_sub(1)) == b';' && {
-        let name = skip(part(text, at, text.len().min(at + PAIR)), 0, |b| is_word(b) || b == b' ');
+        let name = skip(part(text, at, text.len().min(at + MAX_PAIR_LOOKAHEAD)), 0, |b| is_word(b) || b == b' ');
         byte(text, at + name) == b'='
     }
 }
 
-/// Whether the whole of what begins here stands for a value: `${DB_PASSWORD}`, `{{ .Values.db }}`, `<set to the key …>`.
+/// Whether the value is a placeholder or reference as a whole: `${DB_PASSWORD}`, `{{ .Values.db }}`, `<set to the key …>`.
 fn is_reference(value: &str) -> bool {
     if !value.starts_with(['$', '{', '<', '#']) {
         return false;
@@ -229,7 +229,7 @@ fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(is_word)
 }
 
-/// Whether a value plainly is no secret.
+/// Whether a value obviously is no secret.
 pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
     const NONE: [&str; 26] = [
         "",
@@ -283,7 +283,7 @@ fn is_long_word(value: &str) -> bool {
     value.len() > 12 && value.bytes().all(|b| b.is_ascii_alphabetic())
 }
 
-/// Whether a value says where the secret is.
+/// Whether a value refers to the place of a secret.
 pub(super) fn refers(value: &str) -> bool {
     const STARTS: [&str; 24] = [
         "arn:",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_reaches_as_far_as_its_layout_says() {
+    fn the_end_of_a_value_depends_on_its_layout() {
         for (text, word, line) in [
             ("hunter2 user=bob", "hunter2", "hunter2"),
             ("correct horse battery", "correct", "correct horse battery"),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_value_is_none() {
+    fn a_placeholder_is_no_secret() {
         for text in [
             "null",
             "\"\"",

@@ -1,4 +1,4 @@
-//! What a model is told that missed the format.
+//! The feedback to a model on a malformed answer.
 
 use super::header::{Header, HeaderKind, header_of};
 use super::quote_check::QuotedHeader;
@@ -6,31 +6,31 @@ use super::unknown_tool::called;
 
 const REMINDER: &str = include_str!("../prompts/react_reminder.md");
 
-/// What is wrong with an answer.
+/// The fault of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// In a few words, for people.
+    /// For people.
     pub(super) summary: String,
     /// For the model.
-    told: String,
+    message: String,
 }
 
 impl Problem {
-    fn new(summary: &str, told: &str) -> Self {
-        Self { summary: summary.to_owned(), told: told.to_owned() }
+    fn new(summary: &str, message: &str) -> Self {
+        Self { summary: summary.to_owned(), message: message.to_owned() }
     }
 }
 
-/// What is wrong with an answer that has these sections, and `quoted` headers beside them, and is neither a call nor a
-/// final answer.
+/// The fault of an answer that is neither a call nor a final answer; `found` are its sections, `quoted` its most serious
+/// quoted header.
 pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) -> Problem {
     match quoted {
         None | Some(QuotedHeader::Harmless) => missing(text, found),
         Some(QuotedHeader::InQuotation) => {
-            let Problem { summary, told } = missing(text, found);
+            let Problem { summary, message } = missing(text, found);
             let marks = "A header between fences, behind \">\", in a comment or in an indented block is a quotation and \
                          counts as text: write those that you mean outside of it.";
-            Problem { summary, told: format!("{told} {marks}") }
+            Problem { summary, message: format!("{message} {marks}") }
         }
         Some(QuotedHeader::FinalAnswer) => Problem::new(
             "an end that stands word for word in what came from outside",
@@ -52,7 +52,7 @@ pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) 
     }
 }
 
-/// What is wrong with a call behind a final answer.
+/// The fault of a call behind a final answer.
 pub(super) fn late(action: &str) -> Problem {
     let action = called(action);
     Problem::new(
@@ -129,13 +129,13 @@ fn incomplete(found: &[&str]) -> Problem {
     let (found, missing) = (list(true), list(false));
     Problem {
         summary: format!("half a call and an empty answer, of {found}"),
-        told: format!(
+        message: format!(
             "Incomplete ReAct format.\nFound: {found}\nMissing: {missing}\nThe \"Final Answer:\" has nothing behind it."
         ),
     }
 }
 
-/// The message for an answer with this problem.
+/// The whole message to the model.
 pub(super) fn malformed(problem: &Problem) -> String {
-    format!("{}\n\n{}", problem.told, REMINDER.trim())
+    format!("{}\n\n{}", problem.message, REMINDER.trim())
 }

@@ -1,7 +1,9 @@
-//! Headers at the beginning of a line, however a model writes them.
+//! Recognises headers at the beginning of a line, in the styles that models use.
 //!
-//! Asked for is `Action: …`. Models also write `**Action:** …`, `### Action`, `- Action: …`, `ACTION：…`, `Action 2: …`.
-//! What a header is worth depends on its form and on where it stands: `sections.rs` decides.
+//! The prompt asks for `Action: …`. Models also write `**Action:** …`, `### Action`, `- Action: …`, `ACTION：…`,
+//! `Action 2: …`. `sections.rs` decides by style and position whether a header counts.
+
+use crate::investigation::code::is_blank;
 
 /// A part of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,29 +14,29 @@ pub(super) enum Section {
     FinalAnswer,
 }
 
-/// What a header announces.
+/// The kind of text behind a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderKind {
     Section(Section),
-    /// A result, which a model does not write itself.
+    /// A tool result: a model must not write one.
     Observation,
 }
 
-/// How much a header looks like one.
+/// The style of a header: the less it looks like one, the later it counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum HeaderStyle {
-    /// As asked for.
+    /// As the prompt asks for.
     #[default]
     Plain,
-    /// Emphasised, a header, in capitals: meant as a header.
+    /// Emphasised, a Markdown heading or in capitals: meant as a header.
     Emphasised,
-    /// In other letters, numbered, with a space before its colon: mostly a header.
+    /// In other letters, numbered, or with a space before its colon: mostly a header.
     Variant,
-    /// In a list: may well be part of a text.
+    /// In a list: may be part of a text.
     Listed,
 }
 
-/// A header and what stands behind it in its line.
+/// A header, and the text behind it in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header<'a> {
     pub(super) kind: HeaderKind,
@@ -45,7 +47,7 @@ pub(super) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Whether it is set as code with what stands behind it: `` `Action: a.b` ``.
+    /// Whether the header is part of a code span: `` `Action: a.b` ``.
     pub(super) fn is_code(&self) -> bool {
         self.unclosed.contains('`') && self.after.contains('`')
     }
@@ -61,12 +63,7 @@ const WORDS: [(&str, HeaderKind); 7] = [
     ("Observation", HeaderKind::Observation),
 ];
 
-/// White space, and what has no width at all: models copy it from web pages.
-pub(in crate::investigation) fn is_blank(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
-}
-
-/// What sets a word off.
+/// A character of Markdown emphasis.
 pub(super) fn is_emphasis(c: char) -> bool {
     matches!(c, '*' | '_' | '`')
 }
@@ -100,7 +97,7 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
             Some(Header { kind, style, after, unclosed })
         }
         Some(after) => Some(Header { kind, style, after, unclosed: "" }),
-        // `### Final Answer` and `**Action Input**`; and of the plain words the one that models leave the colon out of.
+        // `### Final Answer` and `**Action Input**`; of the plain words, models omit the colon only after `Thought`.
         None if is_alone && (is_decorated || is_bare_thought) => {
             Some(Header { kind, style, after: rest, unclosed: "" })
         }
@@ -108,7 +105,7 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
     }
 }
 
-/// Most lines are none: told by their first byte.
+/// Fast path: the first byte of most lines begins no header.
 fn may_begin(line: &str) -> bool {
     let is_decoration = |c: u8| matches!(c, b'#' | b'*' | b'_' | b'`' | b'-' | b'+' | b'0'..=b'9');
     let is_letter = |c: u8| matches!(c.to_ascii_lowercase(), b't' | b'a' | b'f' | b'o');
@@ -116,7 +113,7 @@ fn may_begin(line: &str) -> bool {
     line.len() >= "Action".len() && line.bytes().next().is_some_and(is_likely)
 }
 
-/// How the letters of a header are written.
+/// The spelling of a header's words.
 #[derive(Clone, Copy)]
 enum Spelling {
     Exact,
@@ -141,14 +138,14 @@ fn word(text: &str) -> Option<(HeaderKind, Spelling, &str)> {
     })
 }
 
-/// What stands behind the colon, and whether anything but the colon itself is before it: a space, a number.
+/// The text behind the colon, and whether a space or number is before the colon.
 fn behind_colon(text: &str) -> (Option<&str>, bool) {
     let (_, unnumbered) = run(text.trim_start_matches([' ', '\t']), |c| c.is_ascii_digit());
     let near = unnumbered.trim_start_matches([' ', '\t']);
     (near.strip_prefix([':', '：']), near.len() < text.len())
 }
 
-/// What is behind a header that opened an emphasis, which may close at once; and the emphasis if it does not.
+/// The text behind a header that opens an emphasis, and the emphasis if it does not close at once.
 pub(super) fn closed<'a>(open: &'a str, after: &'a str) -> (&'a str, &'a str) {
     match after.strip_prefix(open) {
         Some(after) => (after, ""),
@@ -174,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_known_in_every_dress_and_its_form_with_it() {
+    fn a_header_is_recognised_in_every_style() {
         use HeaderStyle::{Emphasised, Listed, Plain, Variant};
         let table = [
             ("Action: a.b", Plain, " a.b"),
@@ -214,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_only_speaks_of_it_has_no_header() {
+    fn a_line_that_only_mentions_a_header_has_none() {
         for line in [
             "",
             "*",

@@ -1,29 +1,26 @@
-//! What divides an answer in the middle of a line, and the names of tools.
+//! Headers in the middle of a line, and the names of tools behind them.
 
-use super::header::{closed, is_blank, is_emphasis};
-use crate::investigation::code::CodeSpans;
+use super::header::{closed, is_emphasis};
+use crate::investigation::code::{CodeSpans, is_blank};
 
-/// Before the name of a tool.
 pub(super) const ACTION: &str = "Action";
-/// Before its arguments.
 pub(super) const ACTION_INPUT: &str = "Action Input";
-/// Before the last answer.
 pub(super) const FINAL_ANSWER: &str = "Final Answer";
 
-/// What models put around a name.
+/// Characters that models put around a name.
 const DECORATION: [char; 10] = ['`', '*', '"', '\'', '[', ']', '<', '>', ',', ';'];
 
-/// A line divided by a mark.
+/// A line that is split at a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SplitLine<'a> {
     pub(super) before: &'a str,
     pub(super) after: &'a str,
-    /// The emphasis that begins before the mark and does not end behind it.
+    /// The emphasis that begins before the header and does not end behind it.
     pub(super) unclosed: &'a str,
 }
 
-/// Divides a line at a word with its colon that follows the end of a sentence: `I know enough.Final Answer: …`. Before
-/// it may stand spaces, asterisks and backticks, which belong to neither side. Source: the tiers 2 and 3 of the models.
+/// Splits a line at a header behind the end of a sentence: `I know enough.Final Answer: …`. Spaces, asterisks and backticks
+/// before the header belong to neither side. Source: tiers 2 and 3 of the reference implementations.
 pub(super) fn split_after_sentence<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).find_map(|divided| {
         let before = divided.before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());
@@ -31,12 +28,12 @@ pub(super) fn split_after_sentence<'a>(line: &'a str, word: &str) -> Option<Spli
     })
 }
 
-/// Divides a line at a word with its colon, wherever it stands.
+/// Splits a line at the first occurrence of a header.
 pub(super) fn split_at_first<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).next()
 }
 
-/// From colon to colon: most lines have none. What is set as code is not one.
+/// All headers of a line outside of code spans. Searches from colon to colon: most lines have none.
 fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = SplitLine<'a>> {
     let mut code = None;
     line.match_indices(':').filter_map(move |(at, _)| {
@@ -51,7 +48,7 @@ fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = SplitLine<'a>> {
     })
 }
 
-/// The first line of a text without what models put around a name.
+/// The first line of a text without the characters that models put around a name.
 pub(super) fn bare_name(text: &str) -> &str {
     let line = text.trim_matches(is_blank).lines().next().unwrap_or_default();
     let name = line.trim_matches(|c: char| is_blank(c) || DECORATION.contains(&c));
@@ -65,7 +62,7 @@ pub(super) fn tool_name(text: &str) -> Option<&str> {
     (name.contains('.') && name.split('.').all(is_word)).then_some(name)
 }
 
-/// Whether an action says that it is none.
+/// Whether an action means that there is no action.
 pub(super) fn is_none(action: &str) -> bool {
     ["none", "n/a", "null", "no action", "no action needed"].iter().any(|none| action.eq_ignore_ascii_case(none))
 }

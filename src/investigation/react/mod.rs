@@ -1,19 +1,20 @@
-//! `ReAct`: a model that has no tools of its own writes down what it wants, and this reads it.
+//! The parser of the `ReAct` format (`Thought:`, `Action:`, `Action Input:`, `Final Answer:`), in which a model without
+//! structured tool calls writes its calls as text.
 //!
-//! Text in, meaning out; any text is accepted, in linear time, and none panics. Owns the format: its sections, the
-//! arguments of a call, what a model is told that missed it. Knows nothing of the journal: `absorb.rs` stores what was
-//! understood, so a replay never comes here.
+//! The parser accepts any text, in linear time, without a panic. This module owns the format: sections, the arguments of
+//! a call, and the feedback on a malformed answer. It does not know the journal: `absorb.rs` stores the parsed answer, so
+//! a replay does not parse again. The flow: lines → headers → quotation checks → sections → arguments or feedback.
 
-mod arguments;
-mod quote_check;
-mod feedback;
 mod header;
 mod inline_header;
-mod unknown_tool;
-mod untrusted;
-mod section_text;
 mod quotes;
+mod untrusted;
+mod quote_check;
+mod section_text;
 mod sections;
+mod arguments;
+mod feedback;
+mod unknown_tool;
 #[cfg(test)]
 mod tests;
 
@@ -24,25 +25,24 @@ use self::quote_check::{QuoteCheck, QuotedHeader};
 use self::sections::Sections;
 use super::plan::ToolSpec;
 
-pub(super) use self::header::is_blank;
 pub use self::untrusted::UntrustedHeaders;
 
-/// What an answer is.
+/// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyKind {
-    /// The last answer.
+    /// A final answer.
     Final,
-    /// A call of a tool.
+    /// A call of an offered tool.
     Action,
-    /// A call of something that is not offered.
+    /// A call of a tool that is not offered.
     UnknownTool,
-    /// None of these.
+    /// Neither a call nor a final answer.
     Malformed,
 }
 
 impl ReplyKind {
-    /// The word in the journal and in the metadata of an event.
+    /// The word in the journal and in the metadata of events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Final => "final",
@@ -53,32 +53,31 @@ impl ReplyKind {
     }
 }
 
-/// What was understood of an answer. As JSON it is what `inspect reply` prints; what is absent is null.
+/// A parsed answer. `inspect reply` prints it as JSON; an absent part is null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reply {
-    /// What the answer is.
     pub kind: ReplyKind,
     /// The reasoning.
     pub thought: Option<String>,
-    /// `server.tool`, or what stands there instead.
+    /// `server.tool`, or the text in its place.
     pub action: Option<String>,
     /// The arguments as the model wrote them, with their indentation.
     pub action_input: Option<String>,
-    /// The arguments as they were understood; of a call only.
+    /// The parsed arguments of a call.
     pub arguments: Option<Map<String, Value>>,
-    /// Of the last answer only.
+    /// The text of a final answer.
     pub final_answer: Option<String>,
-    /// The sections that have a header: `thought`, `action`, `action_input`, `final_answer`, in this order.
+    /// The sections with a header: `thought`, `action`, `action_input`, `final_answer`, in this order.
     pub found: Vec<&'static str>,
-    /// The whole message that the model gets instead of a result.
+    /// The message to the model in place of a result.
     pub feedback: Option<String>,
-    /// For people, in a few words: why there is feedback, or what of the arguments was left out.
+    /// For people: the reason for the feedback, or the lines of the arguments that were not understood.
     #[serde(skip)]
     pub problem: Option<String>,
-    /// The arguments as they are sent: a JSON object, the model's own text where it is one.
+    /// The arguments to send: a JSON object, the text of the model where it wrote JSON.
     #[serde(skip)]
     pub arguments_text: Option<String>,
-    /// There is feedback because its call or its end came from outside word for word: the model is asked back.
+    /// The feedback asks the model back because its call or final answer is an exact quotation of an untrusted text.
     #[serde(skip)]
     pub quotes: bool,
 }
@@ -91,25 +90,25 @@ pub struct QuoteContext<'a> {
     pub asked_back: bool,
 }
 
-/// Reads an answer of which nothing is known but its text. A tool is known when it is one of `tools`; without a list,
-/// when it has the form `server.tool`.
+/// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has the
+/// form `server.tool`.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
-    understood(text, QuoteCheck { untrusted: None, tools, is_confirmed: false })
+    parse(text, QuoteCheck { untrusted: None, tools, is_confirmed: false })
 }
 
-/// Reads an answer of a conversation into which these texts came from outside. `asked_back`: the model was told of the
-/// answer before that it only quotes; what may have been a coincidence is meant now.
+/// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a call
+/// or final answer that may have been a coincidence counts.
 pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
     let QuoteContext { untrusted, asked_back } = context;
-    understood(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: asked_back })
+    parse(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: asked_back })
 }
 
-/// An action that has its input wins over a final answer: the model cannot know how the call goes. Only one that says
-/// that it is none (`Action: None`) does not; and behind a final answer one that may change something is not run.
+/// An action with an input has precedence over a final answer, because the model cannot know the result of the call. The
+/// exceptions: `Action: None`, and a call behind a final answer that may change something, which does not run.
 ///
-/// The sections and their tiers are those of the models of this parser; `sections.rs`, `marks.rs` and `arguments/` name
-/// the rule that each of their steps follows, `docs/decisions/0019-departures.md` those that are this project's own.
-fn understood(text: &str, check: QuoteCheck<'_>) -> Reply {
+/// The sections and their tiers follow the reference implementations of this parser. `docs/decisions/0019-departures.md`
+/// lists the rules that differ from them.
+fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     let tools = check.tools;
     let mut sections = sections::of(text, check);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some() {
@@ -157,7 +156,7 @@ fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
     Reply { feedback: Some(feedback::malformed(&problem)), problem: Some(problem.summary), ..empty }
 }
 
-/// Whether a tool is offered that may change something. Without a list nothing is known of any.
+/// Whether an offered tool may change something. Without a list no tool is known.
 fn may_change(name: &str, tools: Option<&[ToolSpec]>) -> bool {
     tools.is_some_and(|tools| tools.iter().any(|tool| tool.name == name && !tool.read_only))
 }
@@ -190,21 +189,21 @@ fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>)
     }
 }
 
-/// The answer after which nothing comes.
+/// A parsed last answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conclusion {
     /// The reasoning.
     pub thought: Option<String>,
-    /// The final answer; without one the thought; without both the text as it is.
+    /// The final answer; without one the thought; without both the whole text.
     pub analysis: String,
 }
 
-/// Reads an answer that has to be the last one, whatever it is.
+/// Parses an answer that has to be the last one, whatever its content.
 pub fn conclude(text: &str) -> Conclusion {
     conclude_within(text, &UntrustedHeaders::default())
 }
 
-/// The same of a conversation into which these texts came from outside.
+/// The same within a conversation with untrusted texts.
 pub fn conclude_within(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
     let check = QuoteCheck { untrusted: Some(untrusted), tools: None, is_confirmed: true };
     let Sections { thought, final_answer, .. } = sections::of(text, check);

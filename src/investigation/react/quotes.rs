@@ -1,21 +1,21 @@
-//! What of an answer is quoted: between fences, behind `>`, in a comment, or indented like code.
+//! Marked quotations in an answer: Markdown fences, block quotes (`>`), HTML comments and indented code.
 //!
-//! A header in a quotation is text. Models quote alerts and results, and anyone may have written those: a call or an end
-//! that stands in one was not asked for by the model. Knows lines and marks, nothing of sections. Looks at each line a
-//! fixed number of times. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
+//! A header in a quotation is text. Models quote alerts and results, which are untrusted: the model did not request a call
+//! in them. This file knows lines and Markdown, not sections. It reads each line a constant number of times.
+//! `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
-use super::header::{HeaderKind, header_of, is_blank};
-use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence};
+use super::header::{HeaderKind, header_of};
+use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence, is_blank};
 
-/// Columns beyond the answer's own that make a line a line of code.
-const DEEP: usize = 4;
+/// Additional columns that make a line indented code.
+const CODE_INDENT: usize = 4;
 
-/// A quotation that goes on behind the end of its line.
+/// A quotation that continues in the next line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Span {
-    /// Ends with a line of nothing but its signs.
+    /// Ends with a line that has only the characters of the fence.
     Fence(Mark),
-    /// Begins behind words, with so many backticks: ends with as many, wherever they stand.
+    /// Begins with this number of backticks behind words, and ends with as many, at any position.
     Code(usize),
     /// From `<!--` to `-->`.
     Comment,
@@ -33,11 +33,11 @@ pub(super) enum LineContext {
 pub(super) struct Quotations<'a> {
     text: &'a str,
     span: Option<Span>,
-    /// Columns that the answer's own lines are indented by.
+    /// Smallest indentation of the answer's own lines, in columns.
     base: usize,
-    /// Where a fence can end; read when it is needed for the first time.
+    /// Offsets at which a fence can end; computed at the first use.
     ends: Option<Vec<(usize, Mark)>>,
-    /// Fences of so many signs, backticks and tildes, are known not to end.
+    /// Fences of this length or longer, of backticks and of tildes, have no end.
     endless: [usize; 2],
 }
 
@@ -46,7 +46,7 @@ impl<'a> Quotations<'a> {
         Self { text, span: None, base: usize::MAX, ends: None, endless: [usize::MAX; 2] }
     }
 
-    /// Whether a line that says something is quoted as a whole.
+    /// Whether a line that is not blank is quoted as a whole.
     pub(super) fn hides(&mut self, line: &'a str, context: LineContext) -> bool {
         if let Some(span) = self.span {
             self.span = match span {
@@ -69,14 +69,13 @@ impl<'a> Quotations<'a> {
 
     /// Whether a line is indented like code.
     pub(super) fn is_deep(&self, line: &str) -> bool {
-        columns(line) >= self.base.saturating_add(DEEP)
+        columns(line) >= self.base.saturating_add(CODE_INDENT)
     }
 
-    /// Takes in what a line begins that is not quoted; `after` is what stands behind its last header, or the line.
+    /// Records the quotation that an unquoted line begins; `after` is the text behind its last header, or the line.
     ///
-    /// A fence around the value of an input is its dress: it hides nothing unless it ends, so a model may forget its
-    /// end. Any other fence hides what follows, also one without an end: an answer may have been cut off in the middle
-    /// of a quotation.
+    /// A fence around an input hides nothing unless it ends, so a model may omit its end. Any other fence hides the text
+    /// behind it even without an end, because an answer may be cut off within a quotation.
     pub(super) fn track(&mut self, line: &'a str, after: &'a str, context: LineContext) {
         let mark = fence(line).or_else(|| fence(after));
         self.span = match mark {
@@ -108,7 +107,7 @@ impl<'a> Quotations<'a> {
     }
 }
 
-/// What is open at the end of a text that has words before its marks.
+/// The quotation that is open at the end of a line.
 fn follow(text: &str, span: Option<Span>) -> Option<Span> {
     let (mut rest, mut span) = (text, span);
     loop {
@@ -128,7 +127,7 @@ fn follow(text: &str, span: Option<Span>) -> Option<Span> {
     }
 }
 
-/// How far a line is indented; a tab goes to the next of every four columns.
+/// The indentation of a line in columns; a tab stop is every four columns.
 fn columns(line: &str) -> usize {
     let blanks = line.chars().take_while(|c| is_blank(*c));
     blanks.fold(0, |columns, c| match c {
@@ -138,8 +137,8 @@ fn columns(line: &str) -> usize {
     })
 }
 
-/// The text inside of the fence that the whole answer is wrapped into, where there is one: before it and behind it
-/// stands nothing, and its first line is a header. A model that was stopped before its end has not closed it.
+/// The answer without the fence around all of it, if it has one: no text is before or behind the fence, and its first line
+/// is a header. The fence of an answer that was cut off has no end.
 pub(super) fn unfenced(text: &str) -> &str {
     let begun = text.trim_start_matches(is_blank);
     let Some((mark, (_, inside))) = fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n')) else {

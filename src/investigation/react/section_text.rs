@@ -1,30 +1,30 @@
-//! The text of a section, as it stands in the answer and as it is handed on.
+//! The text of a section: trims it as prose, as a tool name or as the input of a call.
 
-use super::header::is_blank;
 use super::inline_header::bare_name;
+use crate::investigation::code::is_blank;
 
 /// A section from the end of its header to the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SectionText<'a> {
     pub(super) text: &'a str,
-    /// The emphasis that the header opened: it ends at the end of the line.
+    /// The emphasis that the header opens; it ends with the line.
     pub(super) unclosed: &'a str,
-    /// What the line of the header is indented by.
+    /// Indentation of the header's line.
     pub(super) indent: usize,
 }
 
 impl<'a> SectionText<'a> {
-    /// Whether it says nothing.
+    /// Whether the section has no text.
     pub(super) fn is_blank(&self) -> bool {
         self.text.trim_matches(is_blank).is_empty()
     }
 
-    /// As the name of a tool.
+    /// The text as the name of a tool.
     pub(super) fn name(&self) -> &'a str {
         bare_name(self.text)
     }
 
-    /// As text for people. Lines lose the spaces at their end.
+    /// The text for people, without trailing spaces.
     pub(super) fn prose(self) -> String {
         let (first, below) = self.first();
         let mut text = String::with_capacity(self.text.len());
@@ -34,7 +34,7 @@ impl<'a> SectionText<'a> {
             text.push('\n');
         }
         while !rest.is_empty() {
-            // Empty lines at once: there may be a million of them.
+            // Copies empty lines at once: there may be a million of them.
             let filled = rest.trim_start_matches('\n');
             text.push_str(rest.get(..rest.len() - filled.len()).unwrap_or_default());
             let (line, more) = filled.split_at_checked(filled.find('\n').unwrap_or(filled.len())).unwrap_or_default();
@@ -44,8 +44,8 @@ impl<'a> SectionText<'a> {
         trimmed(text)
     }
 
-    /// As the input of a call. The lines below the header lose what they are indented by in common or, when the first
-    /// one is filled, what the header is.
+    /// The input of a call. The lines below the header lose their common indentation or, if the header's line has a text,
+    /// the indentation of the header.
     pub(super) fn input(self) -> String {
         let (first, below) = self.first();
         let below = below.unwrap_or_default().trim_end();
@@ -61,7 +61,7 @@ impl<'a> SectionText<'a> {
         text.trim_start_matches('\n').trim_end_matches(is_blank).to_owned()
     }
 
-    /// The line of the header, and those below it.
+    /// The text in the header's line, and the lines below it.
     fn first(&self) -> (&'a str, Option<&'a str>) {
         let (first, below) = match self.text.split_once('\n') {
             Some((first, below)) => (first, Some(below)),
@@ -77,7 +77,7 @@ fn trimmed(text: String) -> String {
     if bare.len() == text.len() { text } else { bare.to_owned() }
 }
 
-/// How many spaces and tabs a line begins with.
+/// Number of spaces and tabs at the beginning of a line.
 pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }

@@ -1,40 +1,41 @@
-//! Divides an answer into its sections, line by line.
+//! Splits an answer into its sections, line by line.
 //!
-//! A header stands at the beginning of a line, or behind the end of a sentence. The latest thought, action and input
-//! win, the first final answer wins, and an empty section replaces none. A new action makes the input before it void.
-//! All of that is as the models of this parser have it; `docs/decisions/0019-departures.md` lists what is not:
+//! A header is at the beginning of a line, or behind the end of a sentence. The last thought, action and input count, and
+//! the first final answer. An empty section replaces no other. A new action discards the input before it. These rules
+//! follow the reference implementations of this parser; `docs/decisions/0019-departures.md` lists the additional ones:
 //!
-//! - Inside a final answer nothing is a header but a thought and an action that is followed by its input: an analysis
-//!   may well say `Action: restart the pod`, or quote an `Observation:`.
-//! - Inside an input only the beginning of a line is one, and not of a line that is indented further: the rest is data.
-//! - A header that is not written as asked for counts where it cannot be part of a text.
-//! - A header in a quotation is text (`quotes.rs`), and so is one that came from outside word for word (`doubt.rs`).
+//! - Inside a final answer, only a thought and an action with its input are headers: an analysis may contain
+//!   `Action: restart the pod`, or quote an `Observation:`.
+//! - Inside an input, a header is at the beginning of a line that is not indented further: all other text is data.
+//! - A header in a different style counts only where it cannot be part of a text.
+//! - A header in a quotation is text (`quotes.rs`), and so is one that an untrusted text has, too (`quote_check.rs`).
 
-use super::header::{Header, HeaderKind, HeaderStyle, Section, header_of, is_blank};
+use super::header::{Header, HeaderKind, HeaderStyle, Section, header_of};
 use super::inline_header::{
     ACTION, ACTION_INPUT, FINAL_ANSWER, SplitLine, bare_name, split_after_sentence, split_at_first, tool_name,
 };
 use super::quote_check::{QuoteCheck, QuotedHeader};
 use super::quotes::{LineContext, Quotations, unfenced};
 use super::section_text::{SectionText, indent};
+use crate::investigation::code::is_blank;
 
-/// The texts of the sections; `Some("")` for a header with nothing behind it.
+/// The texts of the sections; `Some("")` for a header without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sections {
     pub(super) thought: Option<String>,
     pub(super) action: Option<String>,
     pub(super) action_input: Option<String>,
     pub(super) final_answer: Option<String>,
-    /// The action stands behind a final answer.
+    /// The action is behind a final answer.
     pub(super) is_late: bool,
-    /// A header that was left in the text because it is quoted; a call rather than anything else.
+    /// The most serious header that counts as text because it is quoted.
     pub(super) quoted: Option<QuotedHeader>,
-    /// What of the answer is not quoted.
+    /// The text of the answer without quotations.
     pub(super) own: String,
 }
 
 impl Sections {
-    /// Names of those that have a header.
+    /// The names of the sections with a header.
     pub(super) fn found(&self) -> Vec<&'static str> {
         let all = [
             ("thought", &self.thought),
@@ -65,7 +66,7 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
         if !parser.line(line, below) {
             break;
         }
-        // Lines without a character say nothing, and there may be a million of them.
+        // Skips empty lines at once: there may be a million of them.
         rest = below.trim_start_matches('\n');
     }
     parser.close(text.len() - rest.len());
@@ -83,7 +84,7 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
     }
 }
 
-/// Where the last paragraph begins.
+/// Offset of the last paragraph.
 fn last_paragraph(text: &str) -> usize {
     if !text.contains("[Based on") {
         return 0;
@@ -98,25 +99,25 @@ fn last_paragraph(text: &str) -> usize {
     end
 }
 
-/// A header in a line.
+/// A header that begins a section.
 #[derive(Clone, Copy)]
 struct SectionStart<'a> {
-    /// Where the section before it ends.
+    /// Offset at which the section before it ends.
     end: usize,
     section: Section,
     style: HeaderStyle,
-    /// Begins the new section.
+    /// The text behind the header, up to the end of its line.
     after: &'a str,
     unclosed: &'a str,
 }
 
-/// The section that is being read.
+/// The section that the parser is in.
 #[derive(Clone, Copy)]
 struct OpenSection<'a> {
     header: SectionStart<'a>,
-    /// What its line is indented by.
+    /// Indentation of the header's line.
     indent: usize,
-    /// It stands behind a final answer.
+    /// It is behind a final answer.
     is_late: bool,
 }
 
@@ -126,13 +127,13 @@ struct FoundSections<'a> {
     action: Option<SectionText<'a>>,
     action_input: Option<SectionText<'a>>,
     final_answer: Option<SectionText<'a>>,
-    /// Whether the action stands behind the final answer.
+    /// The action is behind the final answer.
     is_late: bool,
 }
 
 struct SectionParser<'a> {
     text: &'a str,
-    /// Where it begins.
+    /// Offset.
     last_paragraph: usize,
     open: Option<OpenSection<'a>>,
     found: FoundSections<'a>,
@@ -144,7 +145,7 @@ struct SectionParser<'a> {
 }
 
 impl<'a> SectionParser<'a> {
-    /// Where a part of the text begins.
+    /// Offset of a part of the text.
     fn offset(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }
@@ -165,7 +166,7 @@ impl<'a> SectionParser<'a> {
         }
     }
 
-    /// Takes a line in; `false` when the answer ends before it.
+    /// Reads a line; returns `false` if the answer ends before it.
     fn line(&mut self, raw: &'a str, below: &'a str) -> bool {
         let line = raw.trim_start_matches(is_blank);
         if line.is_empty() {
@@ -177,7 +178,7 @@ impl<'a> SectionParser<'a> {
             self.quoted = self.quoted.max(is_header.then_some(QuotedHeader::InQuotation));
             return true;
         }
-        // Two spaces: models put one before a token.
+        // Two spaces: models put a single one before a token.
         let is_data =
             |open: OpenSection<'_>| open.header.section == Section::ActionInput && indent(raw) >= open.indent + 2;
         if self.open.is_some_and(is_data) {
@@ -202,8 +203,8 @@ impl<'a> SectionParser<'a> {
         true
     }
 
-    /// Whether a line shows what a tool is said to have answered, or begins a remark on the whole: a model that goes
-    /// on like this makes it up. In a final answer only the remark is one, at its very end.
+    /// Whether a line begins an invented observation or a closing remark: the rest of the answer is made up. In a final
+    /// answer only the remark counts, in its last paragraph.
     fn is_end(&self, line: &str, header: Option<Header<'_>>) -> bool {
         const OWN_WORDS: [&str; 3] = ["Please specify", "what Action you want to take", "Error in reasoning"];
         let in_answer = self.section() == Some(Section::FinalAnswer);
@@ -217,7 +218,7 @@ impl<'a> SectionParser<'a> {
         })
     }
 
-    /// Whether a header is the model's own, and does not come from outside word for word.
+    /// Whether a header is the model's own, and not quoted from an untrusted text.
     fn is_own(&mut self, header: SectionStart<'a>) -> bool {
         let is_awaited = header.section == Section::ActionInput && self.section() == Some(Section::Action);
         let quoted = if is_awaited { None } else { self.check.quoted_as(header.section, self.from(header.after)) };
@@ -225,7 +226,7 @@ impl<'a> SectionParser<'a> {
         quoted.is_none()
     }
 
-    /// The header of a line, whoever it is from.
+    /// The header of a line, quoted or not.
     fn candidate(&self, raw: &str, line: &'a str, header: Option<Header<'a>>, below: &str) -> Option<SectionStart<'a>> {
         if let Some(Header { kind: HeaderKind::Section(section), style, after, unclosed }) = header {
             if self.accepts(section, style, after, below) {
@@ -237,7 +238,7 @@ impl<'a> SectionParser<'a> {
         }
         match self.section() {
             Some(Section::ActionInput) => None,
-            // A model that writes its thoughts without the colon also writes of what it will do later.
+            // Behind `Thought` without a colon, a model may announce a later action.
             Some(Section::Action | Section::Thought | Section::FinalAnswer) | None if line.starts_with("Thought ") => {
                 None
             }
@@ -246,7 +247,7 @@ impl<'a> SectionParser<'a> {
         }
     }
 
-    /// Whether a header at the beginning of a line is one here, or part of the open section.
+    /// Whether a header at the beginning of a line begins a section, or is text of the open one.
     fn accepts(&self, section: Section, style: HeaderStyle, after: &str, below: &str) -> bool {
         let open = self.section();
         let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
@@ -276,7 +277,7 @@ impl<'a> SectionParser<'a> {
 
     /// A header behind the end of a sentence.
     fn header_inside(&self, line: &'a str, below: &str) -> Option<SectionStart<'a>> {
-        // Most lines have none, and there may be many.
+        // Fast path: most lines have no colon behind a sentence.
         if !line.rsplit_once(':').is_some_and(|(head, _)| head.len() > ACTION.len() && head.contains(['.', '!', '?'])) {
             return None;
         }
@@ -296,7 +297,7 @@ impl<'a> SectionParser<'a> {
         divided.map(|divided| self.divided(divided, Section::ActionInput))
     }
 
-    /// `k8s.get Action Input: {}`: both on one line.
+    /// `k8s.get Action Input: {}`: action and input on one line.
     fn input_inside(&self, line: &'a str) -> Option<SectionStart<'a>> {
         split_at_first(line, ACTION_INPUT).map(|divided| self.divided(divided, Section::ActionInput))
     }
@@ -305,12 +306,12 @@ impl<'a> SectionParser<'a> {
         SectionStart { end: self.offset(before) + before.len(), section, style: HeaderStyle::Plain, after, unclosed }
     }
 
-    /// The first answer is the one that counts.
+    /// Whether there is a final answer: only the first one counts.
     fn has_answer(&self) -> bool {
         self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
-    /// Begins a section, whose first line may hold the next header; what stands behind the last one of the line.
+    /// Begins a section, whose first line may contain the next header. Returns the text behind the last header of the line.
     fn begin(&mut self, header: SectionStart<'a>, indent: usize, below: &str) -> &'a str {
         let (mut next, mut after) = (Some(header), header.after);
         while let Some(header) = next {
@@ -331,31 +332,31 @@ impl<'a> SectionParser<'a> {
         after
     }
 
-    /// Puts the open section unavailable, which ends at `end`.
+    /// Stores the open section, which ends at `end`.
     fn close(&mut self, end: usize) {
         let Some(OpenSection { header, indent, is_late }) = self.open.take() else { return };
         let text = self.text.get(self.offset(header.after)..end).unwrap_or_default();
         let piece = SectionText { text, unclosed: header.unclosed, indent };
-        let (place, is_empty) = match header.section {
+        let (slot, is_empty) = match header.section {
             Section::Thought => (&mut self.found.thought, piece.is_blank()),
             Section::Action => (&mut self.found.action, piece.name().is_empty()),
             Section::ActionInput => (&mut self.found.action_input, piece.is_blank()),
             Section::FinalAnswer => (&mut self.found.final_answer, piece.is_blank()),
         };
-        if place.is_none() || !is_empty {
-            *place = Some(piece);
+        if slot.is_none() || !is_empty {
+            *slot = Some(piece);
             if header.section == Section::Action {
                 self.found.is_late = is_late;
             }
         }
     }
 
-    /// Whether what stands behind `Action:` is the name of a tool and an input comes next.
+    /// Whether the name of a tool is behind `Action:`, and an input follows.
     fn is_call(&self, after: &str, below: &str) -> bool {
         self.is_followed(after, below, |name| tool_name(name).is_some())
     }
 
-    /// Whether what stands behind `Action:` is a single word and an input comes next.
+    /// Whether a single word is behind `Action:`, and an input follows.
     fn is_word_with_input(&self, after: &str, below: &str) -> bool {
         self.is_followed(after, below, |name| {
             let name = bare_name(name);
@@ -363,8 +364,8 @@ impl<'a> SectionParser<'a> {
         })
     }
 
-    /// Whether what stands behind `Action:`, in its line or the next one, is wanted and an input follows. Reads no more
-    /// than two lines.
+    /// Whether the text behind `Action:`, in its line or the next one, is a wanted name and an input follows. Reads at most
+    /// two lines.
     fn is_followed(&self, after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
         if let Some(SplitLine { before, .. }) = split_at_first(after, ACTION_INPUT) {
             return is_wanted(before);
@@ -376,7 +377,7 @@ impl<'a> SectionParser<'a> {
     }
 }
 
-/// The next line that says anything, and those below it.
+/// The next line that is not blank, and the lines below it.
 fn next_line(text: &str) -> (&str, &str) {
     let filled = text.trim_start();
     let blank = text.get(..text.len() - filled.len()).unwrap_or_default();

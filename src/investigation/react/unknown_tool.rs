@@ -1,18 +1,18 @@
-//! What a model is told that called something that is not offered.
+//! The observation for a call of a tool that is not offered: suggests the closest name and lists the tools.
 
 use crate::investigation::plan::ToolSpec;
 
-/// The list is in the model's instructions, too: a long one is not worth repeating in full with every slip.
+/// The prompt has the whole list; a long one is not repeated in full with every mistake.
 const MAX_TOOLS: usize = 60;
 const MAX_DESCRIPTION: usize = 160;
 const MAX_NAME: usize = 120;
 
-/// What was called, short enough to be repeated.
+/// The called name, cut to [`MAX_NAME`].
 pub(super) fn called(action: &str) -> String {
     cut(action, MAX_NAME)
 }
 
-/// The observation for a call of `action`. Without a list nothing is known but the form of a name.
+/// The observation for a call of `action`. Without a list, only the form of the name is checked.
 pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
     let mut text = format!("Observation: Error - Unknown tool '{}'.", called(action));
     if !action.contains('.') || tools.is_none() {
@@ -44,15 +44,15 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
     text
 }
 
-fn cut(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
+fn cut(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-/// The tool that was probably meant: the same one but for its spelling, the only one with this name on any server, or
-/// the closest within a few slips.
+/// The tool that the model probably meant: the same name in another spelling, the only tool with this name on any server,
+/// or the closest name by edit distance.
 fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
     if action.chars().nth(MAX_NAME).is_some() {
         return None;
@@ -75,7 +75,7 @@ fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
         })
 }
 
-/// Lower case, a point wherever models put something else between a server and its tool, `_` for `-`.
+/// The name in lower case, with a dot between server and tool, and `_` for `-`.
 fn normal(name: &str) -> String {
     let name = name.trim().to_lowercase().replace("__", ".").replace([':', '/'], ".").replace('-', "_");
     let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);
@@ -123,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_end_has_one_here() {
+    fn a_long_list_is_cut() {
         let tools: Vec<ToolSpec> =
             (0..500).map(|n| tool(&format!("host.tool_{n:03}"), &"very useful ".repeat(100))).collect();
-        let told = unknown_tool(&"x".repeat(1_000_000), Some(&tools));
-        assert!(told.len() < 16_000, "{}", told.len());
-        assert!(told.ends_with("\n  - and 440 more, as listed in your instructions"), "{told}");
-        assert_eq!(told.matches('\n').count(), 61);
+        let text = unknown_tool(&"x".repeat(1_000_000), Some(&tools));
+        assert!(text.len() < 16_000, "{}", text.len());
+        assert!(text.ends_with("\n  - and 440 more, as listed in your instructions"), "{text}");
+        assert_eq!(text.matches('\n').count(), 61);
     }
 }

@@ -104,9 +104,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        Answer, FailureSource, Outcome, ParsedReply, ProviderData, StopReason, ToolCall, ToolResult, Usage,
+        Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, ToolCall, ToolResult, Usage,
     };
-    use crate::investigation::execution::recovery::SentCall;
     use crate::investigation::native::{CodePart, Grounding, Source, Support};
     use crate::investigation::react::ReplyKind;
 

@@ -2,7 +2,7 @@
 
 use super::{OpenCall, State};
 use crate::investigation::execution::entry::ToolCall;
-use crate::investigation::execution::recovery::identity;
+use crate::investigation::execution::repeats::identity;
 use crate::investigation::execution::unmasked::Arguments;
 
 impl State {

@@ -6,9 +6,10 @@ use proptest::prelude::*;
 
 use crate::investigation::execution::absorb::{absorb, failed};
 use crate::investigation::execution::decide::{Decision, decide};
-use crate::investigation::execution::entry::{Answer, Outcome, Role, ToolCall, Usage};
+use crate::investigation::execution::entry::{Answer, Outcome, Role, StopReason, ToolCall, Usage};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered};
+use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::*;
 use crate::investigation::plan::{Strategy, ToolSpec};
 use crate::investigation::testing::agent_plan;

@@ -1,4 +1,4 @@
-//! Command lines: programs that take a password under a short name.
+//! Command lines of programs that take a password by a short flag: `mysql -p…`, `curl -u user:…`.
 
 use crate::investigation::mask::bytes::{
     back, byte, is_blank, is_opaque, is_quote, near_line_end, part, skip, skip_near,
@@ -7,14 +7,14 @@ use crate::investigation::mask::names::Secrecy;
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, secret_at};
 
-/// What a program takes a secret under.
+/// The flags of a program that take a secret.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
-    /// Flags with a secret after them, or fused with it.
+    /// Flags with a secret as their argument, separate or joined.
     secret: &'static [&'static str],
-    /// Flags with `user:secret` after them.
+    /// Flags with `user:secret` as their argument.
     pair: &'static [&'static str],
-    /// Whether only the fused form is a secret: `mysql -p` asks.
+    /// Only the joined form has a secret: `mysql -p` prompts for it.
     fused: bool,
 }
 
@@ -23,7 +23,7 @@ const USER: Command = Command { secret: &[], pair: &["-u", "--user", "--proxy-us
 const MYSQL: Command = Command { secret: &["-p"], pair: &[], fused: true };
 
 impl Command {
-    /// The program of this name, with its folders or not.
+    /// The program with this name, with or without a path.
     pub(super) fn named(word: &str) -> Option<Self> {
         let name = word.rsplit('/').next().unwrap_or_default();
         Some(match name {
@@ -43,13 +43,13 @@ impl Command {
         })
     }
 
-    /// Whether this argument announces a secret (`true`), or is one that does not.
+    /// Whether the argument behind this flag is a secret; `None` for any other argument.
     pub(super) fn flag(self, argument: &str) -> Option<bool> {
         let known = self.secret.contains(&argument) || self.pair.contains(&argument);
         known.then_some(!self.fused)
     }
 
-    /// The secret at a flag of this program; `start` and `end` surround the flag.
+    /// The secret of a flag of this program; `start` and `end` are the offsets of the flag.
     pub(super) fn secret(self, text: &str, start: usize, end: usize) -> Option<SecretSpan> {
         let word = part(text, start, end);
         if let Some(flag) = self.pair.iter().find(|flag| word.starts_with(**flag)) {
@@ -94,7 +94,7 @@ fn pair(text: &str, after: usize) -> Option<SecretSpan> {
         .then(|| SecretSpan::new(start, start + value.len()))
 }
 
-/// The secret of a line whose words say so without a separator: `password x` of netrc, `IDENTIFIED BY 'x'`.
+/// The secret behind a keyword without a separator: `requirepass x`, `IDENTIFIED BY 'x'`.
 pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpan> {
     let word = part(text, start, end);
     let at = skip(text, end, is_blank);

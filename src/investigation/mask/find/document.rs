@@ -1,4 +1,4 @@
-//! Structure that was found in a text, JSON or YAML, and which of its values are secret.
+//! The parsed structure of JSON or YAML in a text, and the rules that decide which of its values are secret.
 
 use std::borrow::Cow;
 
@@ -8,32 +8,32 @@ use crate::investigation::mask::names::{Secrecy, secrecy};
 use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::is_harmless;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Map,
     List,
-    /// A text of JSON, without its quotes.
+    /// A JSON string, without its quotes.
     String,
-    /// A number, `true`, `false` or `null` of JSON.
+    /// A JSON number, `true`, `false` or `null`.
     Bare,
-    /// A value of YAML on one line: words of the line find it, too.
+    /// A YAML value in the line of its key; the key-value finder also sees it.
     Line,
-    /// A value of YAML that begins below its key or goes on there.
+    /// A YAML value in the lines below its key.
     Lines,
-    /// YAML's `|` and `>`: the lines below it are its children.
+    /// A YAML block scalar, `|` or `>`: the lines below it are its children.
     Block,
 }
 
 /// A value with its key, in the order of the text: children follow their parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// Start and end of the key, without quotes.
+    /// Without quotes.
     pub(crate) key: Option<Span>,
     pub(crate) kind: Kind,
-    /// Start and end of the value, without quotes.
+    /// Without quotes.
     pub(crate) value: Span,
-    /// The index of the first node that is not below this one.
+    /// Index of the first node behind this one that is no descendant.
     pub(crate) next: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Document {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// The first child of a map under each key that is asked for.
+/// The first child of a map under each key that the rules need.
 #[derive(Debug, Default)]
 struct KnownKeys {
     kind: Option<usize>,
@@ -54,7 +54,7 @@ struct KnownKeys {
     head: Option<usize>,
 }
 
-/// What holds for all that is below a node.
+/// The rule for a node and its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     Free,
@@ -63,7 +63,7 @@ enum Rule {
     Named(Secrecy),
 }
 
-/// Below a secret name: what says where the secret is, or what it is like.
+/// Keys below a secret name that describe the secret or refer to it.
 const ABOUT: [&str; 15] = [
     "secretName",
     "secretRef",
@@ -137,7 +137,7 @@ impl Document {
             }
             let key = self.key(text, node);
             let among = |keys: &[&str]| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted));
-            let places = [
+            let slots = [
                 (&mut known.kind, among(&["kind"])),
                 (&mut known.version, among(&["apiVersion"])),
                 (&mut known.data, among(&["data"])),
@@ -145,8 +145,8 @@ impl Document {
                 (&mut known.name, among(&NAMES)),
                 (&mut known.head, among(&HEADS)),
             ];
-            for (place, _) in places.into_iter().filter(|(place, is)| *is && place.is_none()) {
-                *place = Some(child);
+            for (slot, _) in slots.into_iter().filter(|(slot, matches)| *matches && slot.is_none()) {
+                *slot = Some(child);
             }
         }
         known
@@ -156,7 +156,8 @@ impl Document {
         self.scalar(text, self.nodes.get(child?)?)
     }
 
-    /// Marks what is secret by its place. `governed` holds for the node at `from` and all below it.
+    /// Adds the values that are secret by their key or position. `governed` applies to the node at `from` and its
+    /// descendants.
     pub(crate) fn judge(&self, text: &str, from: usize, governed: Option<Secrecy>, spans: &mut Vec<SecretSpan>) {
         let end = self.nodes.get(from).map_or(0, |node| node.next);
         let mut rules = vec![Rule::Free; end.saturating_sub(from)];
@@ -197,7 +198,7 @@ impl Document {
                 (_, Some(own)) if given == Rule::Free || own == Rule::Free => own,
                 (given, _) => given,
             };
-            // What stands on the line of its name is a word's to find.
+            // The key-value finder finds a value in the line of its key.
             if node.kind != Kind::Line || given != Rule::Free {
                 self.mark_value(text, node, rule, spans);
             }
@@ -220,7 +221,7 @@ impl Document {
         }
     }
 
-    /// What the key of a node says, where `given` holds.
+    /// The rule that follows from the key of a node, within a node with the rule `given`.
     fn own_rule(&self, text: &str, node: &Node, given: Rule) -> Option<Rule> {
         let key = self.key(text, node);
         if key.is_empty() {
@@ -259,7 +260,7 @@ impl Document {
         }
     }
 
-    /// `{name: db, key: password}`: says where a secret is.
+    /// Whether a node only refers to a secret: `{name: db, key: password}`.
     fn is_selector(&self, text: &str, index: usize) -> bool {
         const KEYS: [&str; 6] = ["name", "key", "optional", "namespace", "version", "property"];
         let is_item = |index: usize| {
@@ -276,7 +277,7 @@ impl Document {
         }
     }
 
-    /// `db-credentials` in a list of `secrets`.
+    /// Whether a list item is the name of an object: `db-credentials` in a list of `secrets`.
     fn is_object_name(&self, text: &str, index: usize) -> bool {
         let value = self.nodes.get(index).and_then(|node| self.scalar(text, node)).unwrap_or_default();
         value.contains('-') && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
@@ -316,7 +317,7 @@ impl Document {
         found.extend(data.map(|data| (data, Rule::All)));
     }
 
-    /// A Secret whose end with its kind is cut off: all of its data is base64.
+    /// A Kubernetes Secret that is cut off before its kind: all of its data is base64.
     fn of_cut_secret(&self, text: &str, known: &KnownKeys, found: &mut Vec<(usize, Rule)>) {
         let Some(data) = known.data else { return };
         let versioned = self.said(text, known.version).is_some_and(|version| version == "v1");

@@ -1,13 +1,13 @@
-//! One layer of base64 and of URL encoding: decoded once, and masked when there is a secret in it.
+//! Decodes one layer of base64 and of URL encoding. Encoded text with a secret in it is masked.
 
-use crate::investigation::mask::bytes::{byte, part, skip};
+use crate::investigation::mask::bytes::{back, byte, part, skip};
 use crate::investigation::mask::decoded_view::{self, DecodedView};
 use crate::investigation::mask::spans::{SecretSpan, Span};
 
-/// Shorter runs hold nothing that is known by its shape.
-const SHORTEST: usize = 20;
+/// A shorter run cannot contain a token of a known format.
+const MIN_RUN: usize = 20;
 
-/// A run of base64.
+/// A run of base64, decoded.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) span: SecretSpan,
@@ -19,9 +19,9 @@ pub(crate) fn base64_runs(text: &str) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
-    // From one possible end to the next: most words are shorter, and are passed in one step.
-    while at + SHORTEST <= bytes.len() {
-        let window = bytes.get(at..at + SHORTEST).unwrap_or_default();
+    // Looks at every 20th byte first: most words are shorter and are skipped in one step.
+    while at + MIN_RUN <= bytes.len() {
+        let window = bytes.get(at..at + MIN_RUN).unwrap_or_default();
         if let Some(gap) = window.iter().rposition(|b| !is_base64(*b)) {
             at += gap + 1;
             continue;
@@ -83,11 +83,11 @@ fn encoded_run(text: &str, start: usize) -> EncodedRun {
 fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
     let raw = run.span.text(text);
     let decode = |from: usize| {
-        let tail = raw.get(from..).filter(|tail| tail.len() >= SHORTEST)?;
-        let head = text_of(&decode(tail.bytes().take(SHORTEST)))?;
+        let tail = raw.get(from..).filter(|tail| tail.len() >= MIN_RUN)?;
+        let head = text_of(&decode(tail.bytes().take(MIN_RUN)))?;
         if head.is_empty() { None } else { text_of(&decode(tail.bytes())) }
     };
-    // What stands before it may be of the same letters: `path/<base64>`.
+    // The text before the run may use the same characters: `path/<base64>`.
     let first = decode(0).or_else(|| {
         let joints = raw.bytes().enumerate().filter(|(_, b)| matches!(b, b'/' | b'-' | b'_')).take(4);
         joints.filter(|_| !run.is_wrapped).find_map(|(at, _)| decode(at + 1))
@@ -117,7 +117,7 @@ fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes as text, if they are one: UTF-8, or UTF-16 of ASCII.
+/// The bytes as text: UTF-8, or UTF-16 with ASCII only. `None` for binary data.
 fn text_of(bytes: &[u8]) -> Option<String> {
     let wide = bytes.len() > 4 && bytes.iter().skip(1).step_by(2).all(|b| *b == 0);
     let bytes: Vec<u8> = if wide { bytes.iter().copied().filter(|b| *b != 0).collect() } else { bytes.to_vec() };
@@ -136,7 +136,7 @@ fn text_of(bytes: &[u8]) -> Option<String> {
     readable.then_some(text)
 }
 
-/// Runs with URL encoding, decoded, each with where it stands: the whole and its values.
+/// URL-encoded runs, decoded, with their offsets: each run as a whole, and its values.
 pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
     let mut runs = Vec::new();
     let mut done = 0;
@@ -147,7 +147,7 @@ pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
             done = at + 1;
             continue;
         }
-        let start = crate::investigation::mask::bytes::back(text, done.max(at.saturating_sub(65_536)), at, in_run);
+        let start = back(text, done.max(at.saturating_sub(65_536)), at, in_run);
         let end = skip(text, at, in_run);
         let run = part(text, start, end);
         runs.extend(decoded_view::percent_decode(run).map(|view| (start, view)));

@@ -1,10 +1,11 @@
-//! JSON in a text: whole, in lines, within words, or cut off. Reads as far as it is JSON, and never anything twice.
+//! Finds JSON in a text: the whole text, lines, fragments within words, or JSON that is cut off. Linear: no byte is read
+//! twice.
 
 use super::document::{Document, Kind, Node};
 use crate::investigation::mask::bytes::{byte, skip};
 use crate::investigation::mask::spans::Span;
 
-/// JSON that was found, with its nodes.
+/// A piece of JSON in a text.
 #[derive(Debug)]
 pub(crate) struct JsonFragment {
     pub(crate) start: usize,
@@ -13,7 +14,7 @@ pub(crate) struct JsonFragment {
 }
 
 impl JsonFragment {
-    /// Whether the text is this JSON and nothing else.
+    /// Whether the whole text is this JSON.
     pub(crate) fn is_whole(&self, text: &str) -> bool {
         let closed = matches!(byte(text, self.end.saturating_sub(1)), b'}' | b']');
         let only = text.get(..self.start).is_some_and(|before| before.trim().is_empty())
@@ -118,7 +119,7 @@ impl JsonScanner<'_> {
         self.value(Some(key)) || self.fail(begun)
     }
 
-    /// Leaves what is no JSON to be read as text, from the key on whose value is none.
+    /// Ends the JSON before a member that is no JSON, which is then read as text.
     fn fail(&mut self, begun: usize) -> bool {
         if self.at < self.text.len() || byte(self.text, self.at.saturating_sub(1)) == b':' {
             self.at = begun;
@@ -140,7 +141,7 @@ impl JsonScanner<'_> {
                 let Some(JsonString { span, is_closed }) = self.string() else { return false };
                 self.push(key, Kind::String, span);
                 if !is_closed {
-                    // Cut off: what follows is text again.
+                    // Cut off: the rest is text.
                     let end = self.at;
                     self.open.drain(..).for_each(|container| self.doc.close(container.index));
                     self.at = end;

@@ -1,18 +1,16 @@
-//! Finds secrets word by word: names with a value after them, flags, authorization schemes.
+//! Finds key-value pairs in plain text (`password=…`, `"token": …`), command-line flags and authorization schemes.
 
 use super::commands::{self, Command};
 use super::named_values;
+use super::word::Word;
 use crate::investigation::mask::bytes::{
-    back, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
+    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
 };
 use crate::investigation::mask::names::{Secrecy, may_be_secret, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
-/// What else may stand between a name and its separator, and where a line may begin.
-const NEAR: usize = 96;
-
-/// Goes from word to word. Says how secret what follows the text is, when its last word names it.
+/// Reads word by word. Returns the secrecy of the value behind the text, if the last word is its key.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
     let mut command = CommandLine::default();
     let mut at = 0;
@@ -29,7 +27,7 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
         let start = at;
         at = skip(text, at, is_word);
         let word = Word { text, start, end: at };
-        if !word.may_tell() {
+        if !word.is_candidate() {
             continue;
         }
         let found = match word.assigned() {
@@ -48,28 +46,16 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
     open
 }
 
-/// The program that a line calls, and how far it was looked for.
+/// The program that a line calls, and the offset up to which it was searched.
 #[derive(Debug, Default)]
 struct CommandLine {
     command: Option<Command>,
     read: usize,
 }
 
-/// A word where it stands.
-#[derive(Clone, Copy)]
-pub(super) struct Word<'t> {
-    pub(super) text: &'t str,
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
-impl<'t> Word<'t> {
-    pub(super) fn name(self) -> &'t str {
-        part(self.text, self.start, self.end)
-    }
-
-    /// Whether any reading of the word can find something: most words are sorted out here.
-    fn may_tell(self) -> bool {
+impl Word<'_> {
+    /// Fast path: whether the word can belong to a secret at all. Most words cannot.
+    fn is_candidate(self) -> bool {
         let name = self.name();
         let after = byte(self.text, self.end);
         let flag = byte(self.text, self.start) == b'-';
@@ -85,16 +71,7 @@ impl<'t> Word<'t> {
         flag || query || fields || known || may_be_secret(name)
     }
 
-    /// What stands before the word on its line, as far as it matters.
-    pub(super) fn before(self) -> &'t str {
-        let mut from = back(self.text, self.start.saturating_sub(NEAR), self.start, |b| b != b'\n');
-        while !self.text.is_char_boundary(from) {
-            from += 1;
-        }
-        part(self.text, from, self.start)
-    }
-
-    /// Where the value begins after `key:`, `key=`, `"key" :`, `key=>`, `key ->` and the same in an escaped string.
+    /// The start of the value after `key:`, `key=`, `"key" :`, `key=>`, `key ->` and the same in an escaped string.
     fn assigned(self) -> Option<usize> {
         let text = self.text;
         let b = byte(text, self.end);
@@ -116,7 +93,7 @@ impl<'t> Word<'t> {
         Some(skip(text, after, is_blank))
     }
 
-    /// The secret value of this name.
+    /// The secret value of this key.
     fn pair(self, value: usize) -> Option<SecretSpan> {
         let name = self.name();
         if name == "--from-literal" {
@@ -173,14 +150,14 @@ impl<'t> Word<'t> {
         named && self.before().contains('{')
     }
 
-    /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a thing.
+    /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a resource.
     fn is_resource(self) -> bool {
         let joined = byte(self.text, self.end) == b':' && !is_blank(byte(self.text, self.end + 1));
         let before = byte(self.text, self.start.wrapping_sub(1));
         joined && (before == b'/' || before == b':' && self.before().contains("arn:"))
     }
 
-    /// How far a value without quotes goes: to the end of a line that the name begins.
+    /// The reach of a value without quotes: the whole line, if the key begins the line.
     fn reach(self) -> Reach {
         let before = self.before();
         let words = before.trim();
@@ -195,7 +172,7 @@ impl<'t> Word<'t> {
         if flows && byte(self.text, colon) == b':' { Reach::Flow } else { Reach::Word }
     }
 
-    /// The rest of a header: to the quote that it stands in, else to the end of the line.
+    /// The value of an HTTP header: up to the quote around the header, else to the end of the line.
     fn header(self, value: usize) -> Option<SecretSpan> {
         let text = self.text;
         let start = skip(text, value, |b| is_quote(b) || b == b'\\');
@@ -203,7 +180,7 @@ impl<'t> Word<'t> {
         let quote = if start > value { byte(text, start - 1) } else { around };
         let mut end = near_line_end(text, start, 8_192);
         if end - start >= 8_000 {
-            // Longer than any that plainly is no secret.
+            // No harmless value is that long.
             return Some(SecretSpan::new(start, line_end(text, start)));
         }
         if is_quote(quote) {
@@ -216,7 +193,7 @@ impl<'t> Word<'t> {
         (!is_harmless(part(text, start, end), Secrecy::Header)).then_some(SecretSpan::new(start, end))
     }
 
-    /// The secret at a flag of the program that the line calls.
+    /// The secret behind a flag of the program that the line calls.
     fn flag_of(self, line: &mut CommandLine) -> Option<SecretSpan> {
         if byte(self.text, self.start) != b'-' {
             return None;
@@ -228,7 +205,7 @@ impl<'t> Word<'t> {
         line.command?.secret(self.text, self.start, self.end)
     }
 
-    /// The secret that follows without a separator.
+    /// The secret that follows the word without a separator.
     fn alone(self) -> Option<SecretSpan> {
         let name = self.name();
         let first = name.as_bytes().first().copied().unwrap_or_default();

@@ -1,11 +1,12 @@
-//! The finders: each marks secrets of one form in a text, in linear time.
+//! The finders: each finds the secrets of one format in a text, in linear time, and adds their spans.
 
 pub(crate) mod document;
 pub(crate) mod json;
 pub(crate) mod yaml;
-pub(crate) mod key_values;
+mod word;
 mod commands;
 mod named_values;
+pub(crate) mod key_values;
 pub(crate) mod prose;
 pub(crate) mod tables;
 pub(crate) mod urls;

@@ -1,6 +1,6 @@
-//! Names with a value in other layouts than pairs: elements of XML, columns, calls, sentences.
+//! Secrets whose name and value have no separator between them: XML elements, name-value columns, calls, sentences.
 
-use super::key_values::Word;
+use super::word::Word;
 use crate::investigation::mask::bytes::{
     back, begins, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
 };
@@ -8,8 +8,8 @@ use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
-/// How far the value of a name may be from it.
-const NEAR: usize = 64;
+/// The largest distance between a name and its value, in bytes.
+const MAX_DISTANCE: usize = 64;
 
 /// The secret that belongs to a word without a separator after it.
 pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
@@ -37,7 +37,7 @@ fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     content(text, word.end + close + 1, named)
 }
 
-/// The text of an element.
+/// The text of an XML element.
 fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
     let start = skip(text, start, |b| b.is_ascii_whitespace());
     let (start, close) = if rest(text, start).starts_with("<![CDATA[") { (start + 9, "]]>") } else { (start, "<") };
@@ -49,7 +49,7 @@ fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
 /// `name=KEY value=…`, `<name>KEY</name><value>…`, `key="KEY" value="…"`.
 fn named_value(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
-    let gap = |at: usize| skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + NEAR);
+    let gap = |at: usize| skip(text, at, |b| !b.is_ascii_alphanumeric() && b != b'\n').min(at + MAX_DISTANCE);
     let mut at = skip(text, gap(word.end), |b| b == b'\n' || is_blank(b));
     for closing in ["name>", "key>"] {
         if begins(rest(text, at), closing) && byte(text, at.wrapping_sub(1)) == b'/' {
@@ -111,7 +111,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     (is_opaque(value, 20) && !value.contains(['=', ':', '/', '('])).then(|| SecretSpan::new(at, end))
 }
 
-/// Letters with digits or signs among them.
+/// Whether a value is likely a secret: letters mixed with digits or other characters.
 fn is_likely(value: &str) -> bool {
     let letters = value.bytes().any(|b| b.is_ascii_alphabetic());
     let others = value
@@ -120,9 +120,9 @@ fn is_likely(value: &str) -> bool {
     value.len() >= 6 && letters && others && !value.contains(['=', '(', '/', ':'])
 }
 
-/// Whether a login stands right before: a line of netrc, or the lines above it.
+/// Whether a login is directly before the word: in the same line of a netrc file, or in the lines above.
 fn follows_login(word: Word<'_>) -> bool {
-    let from = back(word.text, word.start.saturating_sub(NEAR * 2), word.start, |b| b.is_ascii() && b != b';');
+    let from = back(word.text, word.start.saturating_sub(MAX_DISTANCE * 2), word.start, |b| b.is_ascii() && b != b';');
     let before = part(word.text, from, word.start);
     before.contains("login ") || before.contains("machine ")
 }

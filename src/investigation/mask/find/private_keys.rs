@@ -1,12 +1,12 @@
-//! Private keys in their armour: PEM, PGP, `PuTTY`.
+//! Private keys in text form: PEM, PGP, `PuTTY`.
 
 use crate::investigation::mask::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest};
 use crate::investigation::mask::spans::SecretSpan;
 
-/// Marks private keys: up to the end of the text when the end is missing, from the first line of the same kind when the
-/// beginning is.
+/// Finds private keys. Without an end marker, the key extends to the end of the text; without a begin marker, it begins at
+/// the first preceding line that looks encoded.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
-    // By a letter that is rare: what follows takes long where there is nothing.
+    // Fast path: searches for a rare letter first.
     let says = |letter: char, tail: &str| text.match_indices(letter).any(|(at, _)| rest(text, at).starts_with(tail));
     if says('V', "VATE KEY") {
         armoured(text, spans);
@@ -42,7 +42,7 @@ fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Whether the label that begins here is one of a private key.
+/// Whether the PEM label that begins here is that of a private key.
 fn is_private(text: &str, label: usize) -> bool {
     let label = part(text, label, near_line_end(text, label, 80));
     label.split("-----").next().is_some_and(|label| label.contains("PRIVATE KEY"))
@@ -59,7 +59,7 @@ fn end_mark(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// The lines before an end mark that has no beginning.
+/// The lines before an end marker without a begin marker.
 fn tail(text: &str, end: usize) -> Option<SecretSpan> {
     let mut start = back(text, end.saturating_sub(256), end, is_blank);
     while let Some(before) = text.get(..start).and_then(|before| before.strip_suffix('\n')) {
@@ -73,5 +73,5 @@ fn tail(text: &str, end: usize) -> Option<SecretSpan> {
     (start < end).then_some(SecretSpan::new(start, end))
 }
 
-/// A line that is masked already.
+/// Begins a line that is already masked.
 const MASK_START: char = '[';

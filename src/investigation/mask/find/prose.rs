@@ -1,6 +1,6 @@
-//! Sentences about a secret, in place of one.
+//! Recognises prose in the place of a value: `password must be changed`.
 
-/// Whether words say something about the value: `must be changed`.
+/// Whether a value is prose, and so no secret: `must be changed`.
 pub(crate) fn is_prose(value: &str) -> bool {
     const FIRST: [&str; 36] = [
         "must",

@@ -1,26 +1,26 @@
-//! Tables: Markdown, psql, CSV.
+//! Secret columns of tables: Markdown, psql, CSV.
 
 use crate::investigation::mask::names::{Secrecy, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::is_harmless;
 
-/// The most columns that are looked at.
-const COLUMNS: usize = 64;
+/// Further columns are ignored.
+const MAX_COLUMNS: usize = 64;
 
-/// A header with secret columns.
-struct Header {
+/// The header line of a table with secret columns.
+struct TableHeader {
     separator: char,
     cells: usize,
     secret: Vec<(usize, Secrecy)>,
 }
 
-/// Marks cells in columns with a secret name, and cells beside one.
+/// Finds the cells of columns with a secret name, and the cells beside a secret name.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
     if !text.as_bytes().chunks(4_096).any(|bytes| bytes.iter().fold(false, separates)) {
         return;
     }
-    let mut header: Option<Header> = None;
+    let mut header: Option<TableHeader> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -58,11 +58,11 @@ fn is_rule(line: &str) -> bool {
     line.len() > 2 && line.bytes().all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'=')) && line.contains("--")
 }
 
-fn read_header(line: &str, separator: char) -> Option<Header> {
+fn read_header(line: &str, separator: char) -> Option<TableHeader> {
     if line.len() > 2_048 {
         return None;
     }
-    let cells: Vec<&str> = line.split(separator).take(COLUMNS).map(clean).collect();
+    let cells: Vec<&str> = line.split(separator).take(MAX_COLUMNS).map(clean).collect();
     let is_name = |cell: &&str| cell.len() < 48 && !cell.contains([' ', '=', ':', '"', '(', '{']);
     let named = separator == '|' || cells.iter().all(is_name);
     let of = |(index, cell): (usize, &&str)| match secrecy(cell) {
@@ -70,15 +70,15 @@ fn read_header(line: &str, separator: char) -> Option<Header> {
         found @ (Secrecy::Weak | Secrecy::Strong | Secrecy::Header) => Some((index, found)),
     };
     let secret: Vec<_> = cells.iter().enumerate().filter(|(_, cell)| is_name(cell)).filter_map(of).collect();
-    (named && !secret.is_empty() && cells.len() > 1).then_some(Header { separator, cells: cells.len(), secret })
+    (named && !secret.is_empty() && cells.len() > 1).then_some(TableHeader { separator, cells: cells.len(), secret })
 }
 
 fn clean(cell: &str) -> &str {
     cell.trim().trim_matches(['*', '`', '"', '\'', '_'])
 }
 
-/// Marks the cells of the secret columns; whether the line is a row of this header.
-fn column_cells(start: usize, line: &str, header: &Header, spans: &mut Vec<SecretSpan>) -> bool {
+/// Finds the cells of the secret columns; returns whether the line is a row of this table.
+fn column_cells(start: usize, line: &str, header: &TableHeader, spans: &mut Vec<SecretSpan>) -> bool {
     let cells = line.split(header.separator);
     if header.separator != '|' && cells.clone().count() != header.cells {
         return false;

@@ -1,4 +1,4 @@
-//! Tokens that are known by their shape. Shapes are facts that their issuers publish; the public rule sets of secret
+//! Tokens of known formats (AWS, GitHub, Slack, …). The issuers publish the formats; the public rule sets of secret
 //! scanners collect them.
 
 use std::sync::LazyLock;
@@ -9,23 +9,23 @@ use crate::investigation::mask::bytes::{CharCounts, back, byte, part, skip, skip
 use crate::investigation::mask::prefilter::Prefilter;
 use crate::investigation::mask::spans::SecretSpan;
 
-/// What a token is made of after its beginning.
+/// The characters of a token behind its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     /// Letters, digits, `_`, `-` and `.`.
     Word,
-    /// `Word`, and digits among them: the beginning alone says little.
+    /// Like `Word`, with digits among them: the prefix alone is not specific.
     Random,
     /// Capitals and digits.
     Upper,
-    /// Hexadecimal digits, exactly as many.
+    /// Hexadecimal digits, exactly of the given length.
     Hex,
     /// Base64 with `$`, `.`, `/`, `+`, `=`, `,`, as in hashes of passwords.
     Hash,
 }
 
-/// How tokens begin, and the shortest length of the rest.
-const SHAPES: [(&str, usize, Rest); 142] = [
+/// Prefixes of tokens, and the minimum length of the rest.
+const FORMATS: [(&str, usize, Rest); 142] = [
     ("AKIA", 16, Rest::Upper),
     ("ASIA", 16, Rest::Upper),
     ("ABIA", 16, Rest::Upper),
@@ -170,9 +170,9 @@ const SHAPES: [(&str, usize, Rest); 142] = [
     ("eyJ", 40, Rest::Word),
 ];
 
-/// What stands within a token, and what is before and after it.
+/// Infixes of tokens, and the minimum lengths before and after them.
 const INNER: [(&str, usize, usize); 3] = [(".atlasv1.", 10, 50), ("Q~", 4, 28), ("-us", 32, 1)];
-/// How hashes of passwords begin.
+/// Prefixes of password hashes.
 const HASHES: [&str; 17] = [
     "$1$",
     "$2a$",
@@ -192,23 +192,24 @@ const HASHES: [&str; 17] = [
     "{SSHA",
     "$P$",
 ];
-/// The beginnings of keys of NATS: a seed of a user, an account, an operator …
+/// Prefixes of NATS seeds: of a user, an account, an operator …
 const SEEDS: [&str; 7] = ["SUA", "SAA", "SOA", "SNA", "SCA", "SXA", "SWA"];
 
-/// How far a possible token is looked at before it counts as one.
-const NEAR: usize = 160;
+/// The bytes of a candidate that are read before it counts as a token.
+const MAX_LOOKAHEAD: usize = 160;
 
 static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).build(beginnings()).ok()
+    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).match_kind(MatchKind::Standard).build(patterns()).ok()
 });
-static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| Prefilter::new(beginnings(), 3, 16));
+static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| Prefilter::new(patterns(), 3, 16));
 
-fn beginnings() -> impl Iterator<Item = &'static str> {
-    let words = SHAPES.iter().map(|shape| shape.0).chain(INNER.iter().map(|inner| inner.0)).chain(HASHES).chain(SEEDS);
+fn patterns() -> impl Iterator<Item = &'static str> {
+    let words =
+        FORMATS.iter().map(|format| format.0).chain(INNER.iter().map(|inner| inner.0)).chain(HASHES).chain(SEEDS);
     words.chain([":AA", "pat"])
 }
 
-/// Marks every token of a known shape.
+/// Finds every token of a known format.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(finder) = FINDER.as_ref() else { return };
     let mut done = 0;
@@ -218,9 +219,9 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
             continue;
         }
         let index = found.pattern().as_usize();
-        let span = match SHAPES.get(index) {
+        let span = match FORMATS.get(index) {
             Some((_, shortest, rest)) => prefixed(text, found.start(), found.end(), *shortest, *rest),
-            None => other(text, index - SHAPES.len(), found.start(), found.end()),
+            None => other(text, index - FORMATS.len(), found.start(), found.end()),
         };
         if let Some(span) = span {
             done = span.end;
@@ -252,7 +253,7 @@ fn prefixed(text: &str, start: usize, end: usize, shortest: usize, rest: Rest) -
         Rest::Hash => is_hash(b),
     };
     let is_web_token = part(text, start, end) == "eyJ";
-    let last = skip_near(text, end, if is_web_token { 512 } else { NEAR }, made_of);
+    let last = skip_near(text, end, if is_web_token { 512 } else { MAX_LOOKAHEAD }, made_of);
     let tail = part(text, end, last);
     let kinds = CharCounts::of(tail);
     let random = kinds.digits > 0 && (kinds.upper > 1 || kinds.digits > 5);
@@ -269,7 +270,7 @@ fn prefixed(text: &str, start: usize, end: usize, shortest: usize, rest: Rest) -
     Some(SecretSpan::new(start, wrapped(text, start, last)))
 }
 
-/// A token that fills its line goes on in the next one when that is one word.
+/// The end of a token that may be wrapped: it continues in the next line if that is a single word.
 fn wrapped(text: &str, start: usize, end: usize) -> usize {
     let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
     if next == end || end - start < 36 {
@@ -290,7 +291,7 @@ fn other(text: &str, index: usize, start: usize, end: usize) -> Option<SecretSpa
     if let Some((_, before, after)) = INNER.get(index) {
         let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'~');
         let first = back(text, start.saturating_sub(100), start, inner);
-        let last = skip_near(text, end, NEAR, |b| inner(b) || b == b'.');
+        let last = skip_near(text, end, MAX_LOOKAHEAD, |b| inner(b) || b == b'.');
         let kinds = CharCounts::of(part(text, first, start));
         let fits = start - first >= *before && last - end >= *after && kinds.digits > 0 && begins_word(text, first);
         let of_mailchimp = part(text, start, end) != "-us"
@@ -308,11 +309,11 @@ fn other(text: &str, index: usize, start: usize, end: usize) -> Option<SecretSpa
     }
     let index = index - HASHES.len();
     if index < SEEDS.len() {
-        let last = skip_near(text, end, NEAR, |b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        let last = skip_near(text, end, MAX_LOOKAHEAD, |b| b.is_ascii_uppercase() || b.is_ascii_digit());
         let fits = (53..=60).contains(&(last - start)) && begins_word(text, start);
         return fits.then_some(SecretSpan::new(start, last));
     }
-    let last = skip_near(text, end, NEAR, is_token);
+    let last = skip_near(text, end, MAX_LOOKAHEAD, is_token);
     if index == SEEDS.len() {
         // A bot of Telegram: `<id>:AA…`.
         let first = back(text, start.saturating_sub(12), start, |b| b.is_ascii_digit());

@@ -1,10 +1,9 @@
-//! Credentials in addresses: user and password, tokens as user, webhooks, data source names.
+//! Credentials in URLs: user and password, tokens as user, webhook paths, data source names.
 
-use crate::investigation::mask::MASKED;
 use crate::investigation::mask::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
-use crate::investigation::mask::spans::{SecretSpan, Span};
+use crate::investigation::mask::spans::{MASKED, SecretSpan, Span};
 
-/// Hosts whose paths are the credential, and after what of the path it begins.
+/// Hosts whose path is a credential, and the part of the path before it.
 const WEBHOOKS: [(&str, &str); 24] = [
     ("hooks.slack.com", "/services/"),
     ("hooks.slack.com", "/workflows/"),
@@ -31,17 +30,17 @@ const WEBHOOKS: [(&str, &str); 24] = [
     ("api.opsgenie.com", "/integrations/"),
     ("hooks.newrelic.com", "/"),
 ];
-/// What a path says before a token of any host.
+/// Parts of a path before a token, for any host.
 const PATHS: [&str; 6] = ["/hooks/", "/hook/", "/webhook/", "/webhooks/", "/incoming/", "/triggers/"];
-/// The longest address that is looked at.
-const LONGEST: usize = 4_096;
+/// The longest URL that is read, in bytes.
+const MAX_BYTES: usize = 4_096;
 
-/// Marks the credentials of all addresses.
+/// Finds the credentials of all URLs.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let colons = text.match_indices(':').map(|(at, _)| at);
     let mut places = colons.filter(|at| byte(text, at + 1) == b'/' && byte(text, at + 2) == b'/').peekable();
     while let Some(at) = places.next() {
-        let limit = places.peek().copied().unwrap_or(text.len()).min(at + LONGEST);
+        let limit = places.peek().copied().unwrap_or(text.len()).min(at + MAX_BYTES);
         let scheme =
             back(text, at.saturating_sub(40), at, |b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'));
         let next = text.as_bytes().get(at + 3..limit).unwrap_or_default().iter().position(|b| !in_address(*b));
@@ -72,14 +71,14 @@ fn in_address(b: u8) -> bool {
     !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
 }
 
-/// The password of `user:password@host`, whatever it is made of, and a token as the user.
+/// The password of `user:password@host`, with any characters, and a token as the user.
 fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) {
     let (start, address) = (span.start, span.text(text));
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = part(address, 0, authority_end);
     let is_web = begins(scheme, "http") || begins(scheme, "ws");
     let user_end = match authority.rfind('@') {
-        // A password with `/`, `?` or `#`, which is not encoded as it has to be.
+        // A password with `/`, `?` or `#` that is not percent-encoded.
         Some(at) if is_web || !part(address, authority_end, address.len()).contains('@') => at,
         Some(_) | None => match if is_web { web_user_info(address) } else { any_user_info(address) } {
             Some(at) => at,
@@ -101,13 +100,13 @@ fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) 
     }
 }
 
-/// The same for HTTP and WebSocket: behind a host name with a dot there is no user info.
+/// The end of the user info in an HTTP or WebSocket URL whose authority has no `@`. A host name with a dot has none.
 fn web_user_info(address: &str) -> Option<usize> {
     let is_host = part(address, 0, address.find(':')?).contains('.');
     any_user_info(address).filter(|_| !is_host)
 }
 
-/// The end of the user info in an address whose authority has no `@`.
+/// The end of the user info in any other URL whose authority has no `@`.
 fn any_user_info(address: &str) -> Option<usize> {
     let at = address.rfind('@')?;
     let (_, password) = part(address, 0, at).split_once(':')?;
@@ -123,7 +122,7 @@ fn is_variable(password: &str) -> bool {
     starred || inner.is_some_and(|name| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// `user:password@tcp(host)` of Go, and `user:password@host:port`.
+/// A data source name: `user:password@tcp(host)` of Go, and `user:password@host:port`.
 fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let after = rest(text, at + 1);
     let called = ["tcp(", "unix(", "tcp4(", "tcp6(", "(", "//"].iter().any(|start| after.starts_with(start));

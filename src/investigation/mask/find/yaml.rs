@@ -1,23 +1,23 @@
-//! YAML and what looks like it: keys, lists and indentation, line by line, whatever stands between.
+//! Reads YAML and similar texts line by line: keys, lists and indentation, with any other lines between them.
 
 use super::document::{Document, Kind, Node};
 use super::json::JsonFragment;
 use crate::investigation::mask::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
 use crate::investigation::mask::spans::Span;
 
-/// The longest key.
-const KEY: usize = 96;
+/// The longest key, in bytes.
+const MAX_KEY: usize = 96;
 
 /// One line.
 struct YamlLine {
-    /// The columns of its dashes.
+    /// The columns of the dashes of list items.
     dashes: Vec<usize>,
     column: usize,
     key: Option<Span>,
     value: Span,
 }
 
-/// A container that is open.
+/// A container that is not closed yet.
 #[derive(Clone, Copy)]
 struct OpenContainer {
     index: usize,
@@ -25,7 +25,7 @@ struct OpenContainer {
     kind: Kind,
 }
 
-/// The structure of the lines outside of what is JSON.
+/// The structure of the lines outside of JSON fragments.
 pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
     let mut reader = YamlScanner::default();
     let mut fragments = fragments.iter().peekable();
@@ -49,11 +49,11 @@ pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
 struct YamlScanner {
     doc: Document,
     open: Vec<OpenContainer>,
-    /// The node that the next deeper line belongs to, with its column.
+    /// The node that a deeper line belongs to, with its column.
     last: Option<(usize, usize)>,
-    /// The blocks that are open, with the columns of their keys.
+    /// The open block scalars, with the columns of their keys.
     blocks: Vec<(usize, usize)>,
-    /// Where the last line ended.
+    /// End of the last line.
     before: usize,
 }
 
@@ -81,7 +81,7 @@ impl YamlScanner {
         self.before = end;
     }
 
-    /// Ends the blocks that a line at this column is not within; begins the one that it is the first line of.
+    /// Ends the block scalars that a line at this column is not part of; begins the one whose first line it is.
     fn end_blocks(&mut self, column: usize, content: usize) {
         let before = self.before;
         while self.blocks.last().is_some_and(|(_, key)| column <= *key) {
@@ -95,7 +95,7 @@ impl YamlScanner {
         }
     }
 
-    /// A line without a key or dash: goes on with the value before it, or is one of its own.
+    /// A line without a key or dash: continues the value before it, or is a value itself.
     fn words(&mut self, text: &str, line: &YamlLine) {
         let goes_on = self.last.filter(|(index, column)| line.column > *column || self.is_lone(text, *index, line));
         if let Some(node) = goes_on.and_then(|(index, _)| self.doc.nodes.get_mut(index))
@@ -114,7 +114,7 @@ impl YamlScanner {
         }
     }
 
-    /// A value at the column of its key: one word, right below.
+    /// Whether a line is a single word directly below its key, at the same column.
     fn is_lone(&self, text: &str, index: usize, line: &YamlLine) -> bool {
         let node = self.doc.nodes.get(index);
         let empty = node.is_some_and(|node| node.kind == Kind::Line && node.value.is_empty());
@@ -174,7 +174,7 @@ impl YamlScanner {
         self.doc.nodes.push(Node { key, kind, value, next });
     }
 
-    /// Closes what is deeper than the column.
+    /// Closes the containers that are deeper than the column.
     fn pop(&mut self, column: usize) {
         while self.open.last().is_some_and(|open| open.column > column) {
             self.close();
@@ -225,16 +225,16 @@ fn read_line(text: &str, start: usize, content: usize, end: usize) -> YamlLine {
     }
 }
 
-/// Start and end of the key that begins here, and where its value may begin.
+/// Start and end of the key that begins here, and the earliest start of its value.
 fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
     let quote = byte(text, at);
     let (from, to, after) = if matches!(quote, b'"' | b'\'') {
         let line = part(text, at + 1, end);
-        let length = line.bytes().take(KEY).position(|b| b == quote)?;
+        let length = line.bytes().take(MAX_KEY).position(|b| b == quote)?;
         (at + 1, at + 1 + length, at + 2 + length)
     } else {
         let in_key = |b: u8| is_word(b) || matches!(b, b'$' | b'/' | b'@' | b' ' | b'[' | b']');
-        let length = text.as_bytes().get(at..end)?.iter().take(KEY).position(|b| !in_key(*b))?;
+        let length = text.as_bytes().get(at..end)?.iter().take(MAX_KEY).position(|b| !in_key(*b))?;
         let name = part(text, at, at + length).trim_end();
         if name.is_empty() || name.matches(' ').count() > 3 {
             return None;
@@ -246,7 +246,7 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
     separated.then_some((from, to, colon + 1))
 }
 
-/// `|`, `>-`, `|2+`, with a remark or not.
+/// Whether a value begins a block scalar: `|`, `>-`, `|2+`, also with a comment.
 fn is_block(value: &str) -> bool {
     let indicator = value.split(" #").next().unwrap_or_default().trim_end();
     let indicators = indicator.strip_prefix(['|', '>']);

@@ -1,4 +1,4 @@
-//! What the name of a value says about the value, segment by segment.
+//! Classifies keys and names: how secret the value of a name is, decided by the segments of the name.
 
 mod lists;
 use self::lists::{ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES};
@@ -7,11 +7,11 @@ use self::lists::{ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SE
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrecy {
     None,
-    /// Secret when it looks drawn at random: `auth`, `sig`, keys of a kind that is unknown.
+    /// Secret if the value looks random: `auth`, `sig`, keys of an unknown kind.
     Weak,
-    /// Secret unless it plainly is none.
+    /// Secret unless the value obviously is none.
     Strong,
-    /// Like `Strong`, up to the end of the line: headers with credentials.
+    /// Like `Strong`, up to the end of the line: HTTP headers with credentials.
     Header,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     by_segments(&segments, case)
 }
 
-/// Whether any of the stems is in it: most names are sorted out here.
+/// Fast path: whether the name contains a stem of secret names. Most names do not.
 pub(super) fn may_be_secret(name: &str) -> bool {
     const STEMS: [&str; 12] =
         ["pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "cookie", "sig", "mnemonic", "jwt"];
@@ -61,9 +61,9 @@ pub(super) fn may_be_secret(name: &str) -> bool {
     })
 }
 
-/// The first letters of the stems, a bit for each.
+/// The first letters of the stems, one bit for each.
 const FIRSTS: [u8; 256] = letters(&[b"p", b"s", b"t", b"k", b"c", b"a", b"m", b"j"]);
-/// What follows them.
+/// The second letters.
 const SECONDS: [u8; 256] = letters(&[b"aw", b"ei", b"o", b"e", b"ro", b"u", b"n", b"w"]);
 
 #[expect(clippy::indexing_slicing, reason = "at compile time")]
@@ -153,7 +153,7 @@ fn is_secret_word(segment: &str) -> bool {
         || FUSED_KEYS.iter().any(|fused| segment.ends_with(fused))
 }
 
-/// Whether it names a password, by itself or fused with something: `pgpassword`.
+/// Whether a segment means a password, alone or with a prefix: `pgpassword`.
 pub(super) fn is_password(segment: &str) -> bool {
     const WORDS: [&str; 4] = ["pw", "pswd", "passwords", "passphrases"];
     const ENDS: [&str; 6] = ["password", "passwd", "passwort", "passphrase", "passcode", "pwd"];

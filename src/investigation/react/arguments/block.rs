@@ -1,23 +1,23 @@
-//! Lines of `key: value` and `key=value`, nested by indentation, with YAML's lists and blocks of text.
+//! Parses lines of `key: value` and `key=value`, nested by indentation, with the lists and block scalars of YAML.
 
 use serde_json::{Map, Value};
 
 use super::{flow, pairs, scalar};
 
-/// Deeper nesting is read as text: what calls itself has to end.
-const DEEPEST: usize = 32;
+/// Deeper nesting is read as text, because the parser is recursive.
+const MAX_DEPTH: usize = 32;
 
-/// What was understood of some lines, and those that were not.
+/// The value of some lines, and the lines that were not understood.
 #[derive(Debug, Default)]
 pub(super) struct Block<'a> {
     pub(super) value: Option<Value>,
     pub(super) left_out: Vec<&'a str>,
 }
 
-/// Reads lines. The value is a mapping or a list; `None` when no line is a pair or an item, or when most are neither.
+/// Parses lines. The value is a mapping or a list; `None` if no line is a pair or an item, or if most lines are neither.
 pub(super) fn read(text: &str) -> Block<'_> {
     let lines = lines(text);
-    let mut reader = Reader { text, lines: &lines, left_out: Vec::new(), braces: true };
+    let mut reader = BlockParser { text, lines: &lines, left_out: Vec::new(), braces: true };
     let value = reader.block(0, 0).filter(|_| reader.left_out.len() * 2 <= lines.len());
     Block { value, left_out: reader.left_out }
 }
@@ -26,18 +26,18 @@ pub(super) fn read(text: &str) -> Block<'_> {
 struct Line<'a> {
     indent: usize,
     text: &'a str,
-    /// Empty lines before it.
+    /// Number of empty lines before it.
     empty: usize,
 }
 
 impl<'a> Line<'a> {
-    /// What an item of a list holds.
+    /// The text of a list item.
     fn item(self) -> Option<&'a str> {
         if self.text == "-" { Some("") } else { self.text.strip_prefix("- ").map(str::trim_start) }
     }
 }
 
-/// The lines that say something.
+/// The lines that are not blank.
 fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut empty = 0;
@@ -56,16 +56,16 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-struct Reader<'a, 'l> {
-    /// The whole text, which holds all lines.
+struct BlockParser<'a, 'l> {
+    /// The whole text.
     text: &'a str,
     lines: &'l [Line<'a>],
     left_out: Vec<&'a str>,
-    /// Whether braces may go on in the lines below: looked for until there are some that nothing closes.
+    /// Whether braces may continue in the lines below; `false` after the first ones without an end.
     braces: bool,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> BlockParser<'a, '_> {
     fn next_if(&mut self, wanted: impl Fn(&Line<'a>) -> bool) -> Option<Line<'a>> {
         let (first, rest) = self.lines.split_first()?;
         wanted(first).then(|| {
@@ -101,12 +101,12 @@ impl<'a> Reader<'a, '_> {
         Some(Value::Array(items))
     }
 
-    /// An item; one that is a pair begins a mapping that the deeper lines go on with.
+    /// A list item. An item that is a pair begins a mapping, which the deeper lines continue.
     fn item(&mut self, line: Line<'a>, text: &'a str, depth: usize) -> Value {
         let has_more = self.peek().is_some_and(|next| next.indent > line.indent);
         let inner = Line { indent: line.indent + (line.text.len() - text.len()), text, empty: 0 };
         match pairs::of(text) {
-            _ if depth >= DEEPEST => scalar::value(text),
+            _ if depth >= MAX_DEPTH => scalar::value(text),
             Some(pairs) if pairs::is_mapping(text) => {
                 let mut map = Map::new();
                 self.put(&mut map, pairs, inner.indent, depth);
@@ -123,7 +123,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// `- - a`: a list that begins in an item.
+    /// `- - a`: a list that begins within an item.
     fn list_inside(&mut self, first: Line<'a>, depth: usize) -> Value {
         let mut items = vec![self.item(first, first.item().unwrap_or_default(), depth)];
         while let Some(line) = self.next_if(|line| line.indent >= first.indent && line.item().is_some()) {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a, '_> {
         (!map.is_empty()).then_some(Value::Object(map))
     }
 
-    /// Puts the pairs of one line; the last one may have its value in the lines below.
+    /// Inserts the pairs of one line; the value of the last one may be in the lines below.
     fn put(&mut self, map: &mut Map<String, Value>, pairs: Vec<(&'a str, &'a str)>, indent: usize, depth: usize) {
         for (key, text) in pairs {
             let value = match text {
@@ -160,10 +160,10 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// What stands below `key:`: deeper lines, or items of a list at the same depth.
+    /// The value below `key:`: deeper lines, or list items at the same depth.
     fn below(&mut self, indent: usize, depth: usize) -> Value {
         match self.peek() {
-            Some(line) if depth < DEEPEST && line.indent > indent => {
+            Some(line) if depth < MAX_DEPTH && line.indent > indent => {
                 if let Some(value) = self.braces(line.text) {
                     return value;
                 }
@@ -178,7 +178,7 @@ impl<'a> Reader<'a, '_> {
                     }
                 }
             }
-            Some(line) if depth < DEEPEST && line.indent == indent && line.item().is_some() => {
+            Some(line) if depth < MAX_DEPTH && line.indent == indent && line.item().is_some() => {
                 let mut items = Vec::new();
                 while let Some(line) = self.next_if(|line| line.indent == indent && line.item().is_some()) {
                     items.push(self.item(line, line.item().unwrap_or_default(), depth + 1));
@@ -208,7 +208,7 @@ impl<'a> Reader<'a, '_> {
         text
     }
 
-    /// A value that begins in a line.
+    /// A value that begins within a line.
     fn inline(&mut self, text: &'a str, indent: usize) -> Value {
         if let Some(value) = self.braces(text) {
             return value;
@@ -218,12 +218,12 @@ impl<'a> Reader<'a, '_> {
             return scalar::value(&whole);
         }
         let text = without_comment(text);
-        // What is left of JSON without its braces.
+        // A trailing comma, from JSON without its braces.
         let bare = text.strip_suffix(',').map(str::trim_end).filter(|bare| is_single(bare));
         scalar::value(bare.unwrap_or(text))
     }
 
-    /// Braces or brackets, which may close in a line below.
+    /// Braces or brackets; their end may be in a line below.
     fn braces(&mut self, text: &'a str) -> Option<Value> {
         if !text.starts_with(['{', '[']) {
             return None;
@@ -252,7 +252,7 @@ impl<'a> Reader<'a, '_> {
         self.peek().is_some_and(|line| std::ptr::eq(line.text, text))
     }
 
-    /// A value with the deeper lines that go on with it: those that are no pairs.
+    /// A value with the deeper lines that continue it: those that are no pairs.
     fn continued(&mut self, text: &'a str, indent: usize) -> String {
         let mut whole = text.to_owned();
         while let Some(line) =
@@ -265,18 +265,18 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Where a part of a text begins in it.
+/// Offset of a part of a text.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }
 
-/// A single word, or a text in quotes.
+/// Whether a text is a single word, or in quotes.
 fn is_single(text: &str) -> bool {
     let is_word = !text.starts_with(['"', '\'']) && !text.contains(|c: char| c.is_whitespace() || c == ',');
     is_word || scalar::quoted(text).is_some()
 }
 
-/// A single value without YAML's comment behind it. In a text of several words `#` is part of it.
+/// A single value without its YAML comment. In a text of several words, `#` is a part of the text.
 fn without_comment(text: &str) -> &str {
     let value = text.split_once(" #").map(|(value, _)| value.trim_end());
     value.filter(|value| is_single(value)).unwrap_or(text)

@@ -1,4 +1,4 @@
-//! Backticks around an input.
+//! Removes the Markdown fence or backticks around an input.
 
 /// The text inside of a fence, with or without the name of a language, or of single backticks.
 pub(super) fn inside(text: &str) -> &str {

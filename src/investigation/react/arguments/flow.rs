@@ -1,19 +1,19 @@
-//! Braces and brackets, read with patience: JSON with comments, trailing or missing commas, single quotes, line breaks
-//! in a text or bare words, Python's literals, YAML's flow style.
+//! A lenient parser of braces and brackets: JSON with comments, trailing or missing commas, single quotes, line breaks in
+//! strings or bare words, Python literals, YAML flow style.
 
 use serde_json::{Map, Value};
 
 use super::scalar;
 
-/// Deeper nesting is not read: what calls itself has to end.
-const DEEPEST: usize = 48;
+/// Deeper nesting is rejected, because the parser is recursive.
+const MAX_DEPTH: usize = 48;
 
-/// The mapping or list that a text is, from its first character to its last; `None` for any other.
+/// The mapping or list that the whole text consists of; `None` for any other text.
 pub(super) fn value(text: &str) -> Option<Value> {
     prefix(text.trim()).filter(|(_, behind)| behind.trim().is_empty()).map(|(value, _)| value)
 }
 
-/// The mapping or list that a text begins with, and what is behind it.
+/// The mapping or list at the beginning of a text, and the text behind it.
 pub(super) fn prefix(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with(['{', '[']) {
         return None;
@@ -21,20 +21,20 @@ pub(super) fn prefix(text: &str) -> Option<(Value, &str)> {
     if let Some(read) = super::strict(text) {
         return Some(read);
     }
-    let mut reader = Reader { rest: text };
+    let mut reader = FlowParser { rest: text };
     let value = reader.item(0)?;
     Some((value, reader.rest))
 }
 
-struct Reader<'a> {
+struct FlowParser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FlowParser<'a> {
     fn item(&mut self, depth: usize) -> Option<Value> {
         self.skip_space();
         match self.rest.chars().next()? {
-            _ if depth > DEEPEST => None,
+            _ if depth > MAX_DEPTH => None,
             '{' => self.map(depth),
             '[' => self.list(depth),
             '"' | '\'' => self.text().map(Value::String),
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         Some(Value::Array(list))
     }
 
-    /// A comma, the end of a line or a text in quotes without one, or the end that is then still to be read.
+    /// A separator: a comma, a line break, the quote of the next string, or the end of the container, which is not consumed.
     fn separator(&mut self, end: char) -> Option<()> {
         let before = self.rest;
         self.skip_space();
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         is_there.then_some(())
     }
 
-    /// A text in quotes; with more behind it, `"a" or "b"`, all of that as it stands.
+    /// A string in quotes. With more text behind it, `"a" or "b"`, the whole text unchanged.
     fn text(&mut self) -> Option<String> {
         let (quoted, rest) = split_quoted(self.rest)?;
         let next = rest.trim_start_matches([' ', '\t', '\r']);
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Up to one of `ends`, a line's end or a comment, outside of quotes and of brackets that open in the word.
+    /// A bare word, up to one of `ends`, a line break or a comment that is not within quotes or brackets of the word.
     fn word(&mut self, ends: &[char]) -> Option<&'a str> {
         let mut quote = None;
         let mut escaped = false;
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
                 (Some(open), _) if open == c => quote = None,
                 (Some(_), _) => {}
                 (None, '"') => quote = Some(c),
-                // An apostrophe inside of a word is one.
+                // A quote within a word is an apostrophe.
                 (None, '\'') if at == 0 => quote = Some(c),
                 (None, _) if is_end || last.is_whitespace() && self.is_comment(at) => {
                     let (word, rest) = self.rest.split_at_checked(at)?;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Comments as well.
+    /// Skips white space and comments.
     fn skip_space(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A text in quotes, one or three, with what is behind it.
+/// A text in single or triple quotes, and the text behind it.
 fn split_quoted(text: &str) -> Option<(&str, &str)> {
     if let Some(inside) = text.strip_prefix("\"\"\"") {
         let end = inside.find("\"\"\"")?;

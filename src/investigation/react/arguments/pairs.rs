@@ -1,6 +1,6 @@
-//! Keys and values in one line: `a: 1`, `a=1`, several of them behind commas; and no part of a query for one.
+//! Parses keys and values in one line: `a: 1`, `a=1`, also several behind commas. A part of a query is no pair.
 
-/// A key, its separator, and what is behind that.
+/// A key, its separator, and the text behind the separator.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     key: &'a str,
@@ -15,7 +15,7 @@ impl Pair<'_> {
     }
 }
 
-/// Where a pair is looked for.
+/// The position of a possible pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// At the beginning of a line.
@@ -43,7 +43,7 @@ pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
     Some(pairs)
 }
 
-/// `a = 1, b = 2`: nothing but words, all of them alike. Anything else in the line makes it part of a query.
+/// `a = 1, b = 2`: only words, all in the same form. A line with any other text is part of a query.
 fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
     if !line.contains(" = ") {
         return None;
@@ -57,7 +57,7 @@ fn assignments(line: &str) -> Option<Vec<(&str, &str)>> {
     line.split(',').map(assignment).collect()
 }
 
-/// Whether an item of a list is a mapping: its separator is a plain colon.
+/// Whether an item of a list is a mapping: a colon and white space follow its key.
 pub(super) fn is_mapping(item: &str) -> bool {
     pair(item, Position::Start).is_some_and(|pair| pair.is_colon && !pair.is_touched())
 }
@@ -99,7 +99,7 @@ fn next_pair(text: &str, position: Position) -> Option<(&str, Pair<'_>)> {
     None
 }
 
-/// A key, and what is behind its separator, whichever of `:` and `=` comes first. In the middle of a line the
+/// A key, and the text behind its separator, `:` or `=`. In the middle of a line the
 /// separator has to be a plain one, so that a comma in a query or an address divides nothing.
 fn pair(text: &str, position: Position) -> Option<Pair<'_>> {
     let (key, behind) = key(text)?;
@@ -132,7 +132,7 @@ fn key(text: &str) -> Option<(&str, &str)> {
     key.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some((key, behind))
 }
 
-/// Whether what touches a colon is a value, as in `host:db-3`: not the rest of an address (`http://x`), of a path, of
+/// Whether the text directly behind a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a path, of
 /// the name of a metric (`job:errors:rate5m`), of a query (`status:500 AND host:web`, `avg:cpu{host}`).
 fn is_value(rest: &str) -> bool {
     if rest.starts_with(['{', '[']) {

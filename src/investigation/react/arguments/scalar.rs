@@ -1,9 +1,9 @@
-//! A plain word as a value: quoted text, a flag, nothing, a number, else the text.
+//! Parses a scalar: a quoted string, a boolean, null, a number, else text.
 
 use serde_json::{Number, Value};
 
-/// The value of a word. No whole number becomes a fraction, and what JSON cannot hold (`nan`, `inf`, an integer of
-/// thirty digits) is text. So is an integer that begins with a zero, which is a name, and `~`, which is a folder.
+/// The value of a word. An integer stays an integer. A number that JSON cannot represent (`nan`, `inf`, an integer of
+/// thirty digits) is text. So is an integer with a leading zero, which is a name, and `~`, which is a folder.
 pub(super) fn value(word: &str) -> Value {
     let word = word.trim();
     if let Some(text) = quoted(word) {
@@ -19,20 +19,20 @@ pub(super) fn value(word: &str) -> Value {
     number(word).map_or_else(|| Value::String(word.to_owned()), Value::Number)
 }
 
-/// The text between quotes, if the word is nothing else.
+/// The text between quotes, if the quotes surround the whole word.
 pub(super) fn quoted(word: &str) -> Option<String> {
     if let Some(text) = word.strip_prefix("\"\"\"").and_then(|word| word.strip_suffix("\"\"\"")) {
         return Some(text.to_owned());
     }
     if let Some(inner) = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')) {
-        return serde_json::from_str(word).ok().or_else(|| patient(inner));
+        return serde_json::from_str(word).ok().or_else(|| lenient(inner));
     }
     single(word.strip_prefix('\'')?.strip_suffix('\'')?)
 }
 
-/// What JSON refuses between double quotes: line breaks as they are, and a backslash that escapes nothing, which
-/// models write in regular expressions. Such a backslash stays.
-fn patient(inner: &str) -> Option<String> {
+/// Decodes a string that JSON rejects: with line breaks, or with a backslash that escapes nothing, as models write it in
+/// regular expressions. Such a backslash is kept.
+fn lenient(inner: &str) -> Option<String> {
     let mut text = String::with_capacity(inner.len());
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
@@ -51,13 +51,13 @@ fn patient(inner: &str) -> Option<String> {
     Some(text)
 }
 
-/// YAML's doubled quote and Python's escaped one; any other backslash is one.
+/// Decodes a single-quoted string: the doubled quote of YAML and the escaped one of Python. Any other backslash is kept.
 fn single(inner: &str) -> Option<String> {
     let mut text = String::with_capacity(inner.len());
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
-            // A quote in the middle ends the text there.
+            // An unescaped quote within the text: it is not a single string.
             '\'' => text.push(chars.next().filter(|next| *next == '\'')?),
             '\\' => match chars.next() {
                 Some(escaped @ ('\'' | '"')) => text.push(escaped),

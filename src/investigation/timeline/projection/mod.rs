@@ -166,7 +166,7 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
 
 /// Adds the cited numbers that belong to no known result.
 fn cite(state: &State, analysis: &str, metadata: &mut Value) {
-    let unknown = cited_events::citable(state).map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
+    let unknown = state.citable().map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
     if let (false, Value::Object(metadata)) = (unknown.is_empty(), metadata) {
         metadata.insert("unknown_citations".to_owned(), unknown.into());
     }
