@@ -19,6 +19,8 @@
 //!
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.
 
+use serde::Serialize;
+
 use super::execution::entry::StopReason;
 use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
@@ -66,7 +68,8 @@ pub struct ExecutionRecord {
 }
 
 /// The status of a session, stage or execution, ordered from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Running,
     /// Ended with a result.

@@ -1,8 +1,8 @@
-//! A connection string with more in it: what a person wrote stays, and `options` of both are joined.
+//! Adds parameters to a connection string. Everything that the operator wrote is kept; the two `options` are joined.
 //!
-//! Knows the two forms of libpq, URLs and keywords, as far as that needs.
+//! Parses both forms of libpq, URLs and keywords, as far as this requires.
 
-/// Adds parameters, and command-line options of the server. Later ones win, so ours do.
+/// Adds parameters and command-line options of the server. Later values win, so these override the operator's.
 pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) -> String {
     let form = Form::of(address);
     let own = form.value("options").or_else(|| std::env::var("PGOPTIONS").ok().map(|own| form.written(&own)));
@@ -17,8 +17,8 @@ pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) 
     form.add(all, "options", &options)
 }
 
-/// Whether the address, or a variable or service that libpq reads, says what kind of server is wanted.
-pub(super) fn names_a_kind_of_server(address: &str) -> bool {
+/// Whether the address, or a variable or service file that libpq reads, may set `target_session_attrs`.
+pub(super) fn may_set_session_attributes(address: &str) -> bool {
     let form = Form::of(address);
     let is_set = |name: &str| std::env::var_os(name).is_some();
     form.value("target_session_attrs").is_some()
@@ -27,7 +27,7 @@ pub(super) fn names_a_kind_of_server(address: &str) -> bool {
         || is_set("PGSERVICE")
 }
 
-/// Whether there is more than one server to choose from.
+/// Whether the address lists more than one server.
 pub(super) fn names_several_servers(address: &str) -> bool {
     match Form::of(address) {
         Form::Url { servers, .. } => servers.contains(','),
@@ -36,7 +36,7 @@ pub(super) fn names_several_servers(address: &str) -> bool {
 }
 
 enum Form<'a> {
-    /// `query` without its `?`; `None` where there is none.
+    /// `query` is without its `?`.
     Url { servers: &'a str, query: Option<&'a str> },
     /// Keywords with their values, without quotes.
     Words(Vec<(String, String)>),
@@ -45,7 +45,7 @@ enum Form<'a> {
 impl<'a> Form<'a> {
     fn of(address: &'a str) -> Self {
         let Some((_, rest)) = address.split_once("://") else { return Self::Words(words(address)) };
-        // A password may hold a question mark, a query may hold an @.
+        // A password may contain a question mark, a query may contain an @.
         let servers = match rest.split_once('@') {
             Some((user, servers)) if !user.contains('/') => servers,
             Some(_) | None => rest,
@@ -56,7 +56,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// As it would be written again.
+    /// The value of a parameter, escaped as this form writes it.
     fn value(&self, key: &str) -> Option<String> {
         match self {
             Self::Url { query, .. } => {
@@ -67,7 +67,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// A value as this form writes it; of keywords without the quotes around it.
+    /// Escapes a value as this form writes it; keyword values are without their quotes.
     fn written(&self, value: &str) -> String {
         match self {
             Self::Url { .. } => value.bytes().fold(String::new(), |mut out, byte| {
@@ -97,7 +97,7 @@ fn has_query(address: &str) -> bool {
     matches!(Form::of(address), Form::Url { query: Some(_), .. })
 }
 
-/// `key = value` pairs, values perhaps in quotes. What cannot be understood is left to libpq, which says why.
+/// Parses `key = value` pairs, with or without quotes. It stops at a syntax error, which libpq reports.
 fn words(text: &str) -> Vec<(String, String)> {
     let mut chars = text.chars().peekable();
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_added_to_every_form_of_address_and_options_are_joined() {
+    fn parameters_are_added_to_both_forms_of_address_and_options_are_joined() {
         let made = |address: &str| with(address, &[("a", "b c'".to_owned())], "-c x=1");
         let cases = [
             ("postgres://h/db", "postgres://h/db?a=b%20c%27&options=-c%20x%3D1"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_address_says_of_its_servers_is_found() {
+    fn session_attributes_and_several_servers_are_found_in_an_address() {
         for (address, kind, several) in [
             ("postgres://h/db", false, false),
             ("postgres://u:a,b@h/db", false, false),
@@ -161,7 +161,11 @@ mod tests {
             ("host=h target_session_attrs=primary", true, false),
             ("service=tarsy", true, false),
         ] {
-            assert_eq!((names_a_kind_of_server(address), names_several_servers(address)), (kind, several), "{address}");
+            assert_eq!(
+                (may_set_session_attributes(address), names_several_servers(address)),
+                (kind, several),
+                "{address}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Whether this program may use the database: by its schema, by the rights of its role, and by what lies between.
+//! Checks whether this program may use the database: its schema, the rights of the role, and poolers in between.
 //!
-//! Only reads: a worker may have no right to create anything. Asks about rights instead of reading what a refused
-//! statement says, because the server says it in its own language.
+//! The checks only read, because a worker may lack the right to create anything. They query rights instead of parsing
+//! the error of a refused statement, because the server reports errors in its own language.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::connect::ConnectOptions;
 use super::error::Error;
 use super::migrate::{MIGRATIONS, with_connection};
 
-/// What a worker does with each table; when it prunes, it also deletes.
+/// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
 const RIGHTS: [(&str, &str); 14] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
@@ -36,16 +36,16 @@ const RIGHTS: [(&str, &str); 14] = [
 
 const MIGRATIONS_TABLE: &str = "__diesel_schema_migrations";
 
-/// What a schema that this program may use is to it.
+/// The relation of a usable schema to this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schema {
-    /// The one of this program.
+    /// The schema of this program.
     Current,
-    /// A newer one, which says that this program may use it; with its last migration.
+    /// A newer schema, which allows this program; with its last migration.
     Newer(String),
 }
 
-/// Whether this program may use the schema.
+/// Checks whether this program may use the schema.
 ///
 /// # Errors
 /// [`Error::SchemaBehind`], [`Error::SchemaTooNew`], [`Error::NotAllowed`], or when the database cannot be reached.
@@ -60,8 +60,8 @@ pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
     .await
 }
 
-/// Whether a worker can use the database: its schema, the rights of its role, and whether a connection keeps what is
-/// set on it. What a worker asks before it starts.
+/// Checks before a worker starts whether it can use the database: the schema, the rights of its role, and whether a
+/// connection keeps its settings.
 ///
 /// # Errors
 /// As [`check_schema`]; [`Error::NotAllowed`] for a right that is missing, [`Error::SettingsLost`].
@@ -96,7 +96,7 @@ fn versions(migrations: &EmbeddedMigrations) -> Result<Vec<String>, Error> {
     if versions.is_empty() { Err(Error::NoMigrations) } else { Ok(versions) }
 }
 
-/// The versions that the database has.
+/// The versions that were applied to the database.
 pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>, Error> {
     let is_hidden: bool =
         diesel::select(diesel::dsl::sql::<Bool>("current_schema() IS NULL")).get_result(connection)?;
@@ -123,7 +123,7 @@ struct Word {
     word: String,
 }
 
-/// A schema with migrations that this program does not know says itself whether the program may use it.
+/// Compares the schema with this program. A newer schema has a row that names the oldest program that may use it.
 pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> Result<Schema, Error> {
     let known = known()?;
     let Some(unknown) = applied.iter().rfind(|version| !known.contains(version)) else {
@@ -145,8 +145,8 @@ pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> 
     }
 }
 
-/// What is set when a connection begins has to be there afterwards. A pooler that leaves it out also gives the
-/// statements of one connection to several servers, and prepared statements go with it.
+/// Checks that a connection has the settings of its connection string. A pooler that drops them also spreads the
+/// statements of one connection over several server connections, and prepared statements then break.
 fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) -> Result<(), Error> {
     let timeout: i64 = diesel::select(diesel::dsl::sql::<BigInt>(
         "(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')",
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_without_migrations_says_so_instead_of_finding_every_schema_right() {
+    fn a_program_without_migrations_is_an_error() {
         let nothing = EmbeddedMigrations::new(&[]);
         let error = versions(&nothing).unwrap_err();
         assert_eq!(error.to_string(), "this program was built without migrations");

@@ -1,4 +1,4 @@
-//! Connections: how they are made and what is set on each of them.
+//! Connection pools: their options, and the settings of each connection.
 
 use std::time::Duration;
 
@@ -9,35 +9,35 @@ use super::address;
 use super::error::Error;
 use crate::investigation::mask::Mask;
 
-/// What every connection begins with. A confirmed commit outlives a crash of the server, whatever its default is. A server
-/// without lz4 keeps its own compression: large texts are then stored at half the rate.
+/// Sent on every new connection. A confirmed commit has to survive a crash of the server, whatever the server's default
+/// is. A server without lz4 keeps its own compression and then stores large texts at half the rate.
 const SETTINGS: &str = "SELECT set_config('synchronous_commit', 'on', false) \
                         WHERE current_setting('synchronous_commit') = 'off'; \
                         SELECT set_config(name, 'lz4', false) FROM pg_settings \
                         WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
-/// Rows that probes write to.
+/// Rows of `store_probes`: each process writes to one of them.
 const PROBE_SLOTS: i16 = 64;
 
-/// How to reach the database and how long to wait for it. Its `Debug` form leaves the address out, which may hold a
-/// password.
+/// The address of the database and the time limits of connections and statements. The `Debug` form leaves the address
+/// out, because it may contain a password.
 #[derive(Clone)]
 pub struct ConnectOptions {
     /// A libpq connection string, as a URL or as keywords.
     pub url: String,
     /// Shown in `pg_stat_activity`.
     pub application_name: String,
-    /// Connections for everything but renewals, which have one of their own.
+    /// The number of connections. Renewals have one more of their own.
     pub pool_size: usize,
-    /// Until the server gives up a statement. The client waits 10 s longer.
+    /// The server cancels a statement after this time. The client waits 10 s longer.
     pub statement_timeout: Duration,
-    /// Until the server gives up waiting for a row.
+    /// The server cancels a statement that has waited for a row for this time.
     pub lock_timeout: Duration,
-    /// Until a new or a free connection is had, and until the kernel gives up unanswered bytes.
+    /// How long a call waits for a connection, and how long the kernel waits for an acknowledgement of sent bytes.
     pub connect_timeout: Duration,
-    /// How long a call whose outcome is unknown is sent again.
+    /// For how long a call whose outcome is unknown is sent again.
     pub retry_for: Duration,
-    /// A server that takes no writes will do, unless the address names several. Else a connection to one is refused
-    /// (`target_session_attrs=read-write`), unless the address says otherwise.
+    /// Accepts a read-only server, unless the address lists several servers. When `false`, libpq refuses a read-only
+    /// server (`target_session_attrs=read-write`), unless the address sets another value.
     pub may_be_read_only: bool,
 }
 
@@ -65,8 +65,8 @@ impl ConnectOptions {
         }
     }
 
-    /// The connection string with everything that holds from the first moment of a connection. A pooler that shares
-    /// connections refuses `options`, where it would lose what SET says or hand it on to others.
+    /// The connection string with all settings that apply from the first statement on. A pooler that shares connections
+    /// refuses `options`, whereas it would lose the effect of SET or pass it on to other clients.
     pub(super) fn connection_string(&self) -> String {
         let mut parameters = vec![
             ("connect_timeout", self.connect_timeout.as_secs().max(2).to_string()),
@@ -78,7 +78,7 @@ impl ConnectOptions {
             ("application_name", self.application_name.clone()),
         ];
         let needs_primary = !self.may_be_read_only || address::names_several_servers(&self.url);
-        if needs_primary && !address::names_a_kind_of_server(&self.url) {
+        if needs_primary && !address::may_set_session_attributes(&self.url) {
             parameters.push(("target_session_attrs", "read-write".to_owned()));
         }
         let settings = format!(
@@ -111,43 +111,44 @@ impl ConnectOptions {
     }
 }
 
-/// The database, as the engine's ports see it. Cheap to clone.
+/// The database: implements the store ports of the engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     pub(super) pool: Pool,
     pub(super) renewals: Pool,
-    pub(super) bound: Duration,
+    /// How long one try of a call may take; the outcome of a longer one is unknown.
+    pub(super) call_timeout: Duration,
     pub(super) retry_for: Duration,
-    /// Where this process writes to see that the database takes writes.
+    /// The row that the probe of this process writes to.
     pub(super) probe_slot: i16,
     pub(super) mask: Mask,
 }
 
 impl Store {
-    /// Sets the pools up. Connects to nothing yet: a worker starts while the database is unavailable.
+    /// Builds the pools without connecting: a worker can start while the database is unavailable.
     ///
     /// # Errors
-    /// When the options make no pool.
+    /// When a pool cannot be built from the options.
     pub fn new(options: &ConnectOptions) -> Result<Self, Error> {
         Ok(Self {
             pool: options.pool(options.pool_size)?,
             renewals: options.pool(1)?,
-            bound: options.statement_timeout + Duration::from_secs(10),
+            call_timeout: options.statement_timeout + Duration::from_secs(10),
             retry_for: options.retry_for,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
             mask: Mask::default(),
         })
     }
 
-    /// The same store with this mask over what is kept of a message: its headers and its subject once it is settled, and
-    /// why it was given up.
+    /// The same store with this mask. It is applied to the headers and subject of a settled message, and to the reason
+    /// of a dead letter.
     #[must_use]
     pub fn masking(self, mask: Mask) -> Self {
         Self { mask, ..self }
     }
 }
 
-/// How busy the pool is that sessions share.
+/// The load of the pool that sessions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolUse {
     /// Connections that run a statement.
@@ -157,7 +158,7 @@ pub struct PoolUse {
 }
 
 impl Store {
-    /// How busy the pool is now.
+    /// The present load of the pool that sessions share.
     pub fn pool_use(&self) -> PoolUse {
         let status = self.pool.status();
         PoolUse { in_use: status.size.saturating_sub(status.available), waiting: status.waiting }
@@ -174,7 +175,7 @@ impl std::fmt::Debug for Store {
 mod tests {
     use super::*;
 
-    const REST: [&str; 7] = [
+    const TIMEOUTS: [&str; 7] = [
         "connect_timeout=5",
         "tcp_user_timeout=5000",
         "keepalives=1",
@@ -192,17 +193,17 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_added_to_the_connection_string_and_a_server_that_takes_writes_is_asked_for() {
-        let rest = REST.join("&");
+    fn the_connection_string_has_the_timeouts_and_requires_a_writable_server() {
+        let timeouts = TIMEOUTS.join("&");
         let made = |url: &str, may_be_read_only| {
             ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.connection_string()
         };
         let primary = "target_session_attrs=read-write";
-        assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{rest}&{primary}&{OPTIONS}"));
-        assert_eq!(made("postgres://h/db", true), format!("postgres://h/db?{rest}&{OPTIONS}"));
-        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{rest}&{primary}&{OPTIONS}"));
+        assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}"));
+        assert_eq!(made("postgres://h/db", true), format!("postgres://h/db?{timeouts}&{OPTIONS}"));
+        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{timeouts}&{primary}&{OPTIONS}"));
         let url = "postgres://h,i/db?target_session_attrs=any";
-        assert_eq!(made(url, false), format!("{url}&{rest}&{OPTIONS}"));
+        assert_eq!(made(url, false), format!("{url}&{timeouts}&{OPTIONS}"));
         let words = made("host=h dbname=db", false);
         assert!(
             words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),

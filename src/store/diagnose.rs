@@ -1,4 +1,4 @@
-//! What `tarsy doctor` asks a database: who it is, how safe its commits are, and which schema it has.
+//! The database diagnosis of `tarsy doctor`: version, safety of commits, clock, schema and rights.
 
 use std::time::{Duration, Instant};
 
@@ -12,29 +12,28 @@ use super::connect::ConnectOptions;
 use super::error::Error;
 use super::migrate::with_connection;
 
-/// What a database says of itself.
+/// The state of a database, for `tarsy doctor`.
 #[derive(Debug)]
 pub struct DatabaseReport {
     /// `15.18`
     pub version: String,
-    /// A standby follows, and no commit waits for any: a failover may lose the last ones, and tarsy's promises with them.
+    /// The server has a standby, and no commit waits for it: a failover may lose the last confirmed commits.
     pub loses_commits_at_failover: bool,
-    /// How far its clock is ahead of this machine's, in milliseconds; as exact as half of the round trip.
+    /// Milliseconds by which its clock is ahead of this machine's; accurate to half of the round trip.
     pub clock_ahead_ms: i64,
-    /// One round trip.
     pub round_trip: Duration,
-    /// The last migration that it has.
+    /// The last applied migration.
     pub schema: Option<String>,
-    /// What the schema is to this program, or what is wrong with it.
+    /// Whether this program may use the schema.
     pub fit: Result<Schema, Error>,
-    /// Why this role cannot be a worker's, although the schema fits.
+    /// Why a worker could not use this role, although the schema fits.
     pub lacks: Option<Error>,
-    /// It takes no writes: a standby, or set so.
+    /// The server is a standby, or is configured to be read-only.
     pub is_read_only: bool,
 }
 
 #[derive(QueryableByName)]
-struct Said {
+struct ServerRow {
     #[diesel(sql_type = Text)]
     version: String,
     #[diesel(sql_type = Bool)]
@@ -45,21 +44,21 @@ struct Said {
     is_read_only: bool,
 }
 
-/// Asks the database that `options` name. Writes nothing.
+/// Examines the database. Writes nothing.
 ///
 /// # Errors
-/// When it cannot be reached.
+/// When the database cannot be reached.
 pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error> {
-    let (said, sent, round_trip) = with_connection(options, |connection| {
+    let (row, sent, round_trip) = with_connection(options, |connection| {
         let (sent, begun) = (Utc::now(), Instant::now());
-        let said: Said = diesel::sql_query(
+        let row: ServerRow = diesel::sql_query(
             "SELECT current_setting('server_version') AS version, \
              current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) AS asynchronous, \
              clock_timestamp() AS now, \
              pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
         )
         .get_result(connection)?;
-        Ok((said, sent, begun.elapsed()))
+        Ok((row, sent, begun.elapsed()))
     })
     .await?;
     let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
@@ -72,14 +71,14 @@ pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error>
         Err(_) => None,
     };
     Ok(DatabaseReport {
-        // Distributions add their own words: 15.18 (Debian 15.18-0+deb12u1).
-        version: said.version.split_whitespace().next().unwrap_or_default().to_owned(),
-        loses_commits_at_failover: said.asynchronous,
-        clock_ahead_ms: (said.now - (sent + half)).num_milliseconds(),
+        // Distributions add a suffix: 15.18 (Debian 15.18-0+deb12u1).
+        version: row.version.split_whitespace().next().unwrap_or_default().to_owned(),
+        loses_commits_at_failover: row.asynchronous,
+        clock_ahead_ms: (row.now - (sent + half)).num_milliseconds(),
         round_trip,
         schema: schema_version(options).await?,
         fit,
         lacks,
-        is_read_only: said.is_read_only,
+        is_read_only: row.is_read_only,
     })
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the database, and what that means for a write.
+//! Errors of the database, and what each means for a write.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::engine::ports::StoreError;
 /// Why a call to the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be understood: waiting does not help. Says what is wrong, without the address, which may hold
-    /// a password.
+    /// The address is invalid: waiting does not help. The text says what is wrong without the address, which may
+    /// contain a password.
     #[error("database address (DATABASE_URL): {0}")]
     BadUrl(&'static str),
-    /// No connection could be had in time.
+    /// The pool gave no connection in time.
     #[error("no database connection: {0}")]
     Pool(PoolError),
     /// The pool could not be set up.
     #[error("database pool: {0}")]
     Build(#[from] deadpool_diesel::postgres::BuildError),
-    /// The server, or a pooler before it, refuses this address: user, password, database or a setting. It goes on to do
-    /// so until something is configured. Says what to do.
-    #[error("database refuses the connection: {reason}: {said}")]
+    /// The server, or a pooler before it, refuses this address because of its user, password, database or settings. It
+    /// does so until the configuration changes.
+    #[error("database refuses the connection: {reason}: {message}")]
     Refused {
-        /// What is wrong.
+        /// The cause and what to do about it.
         reason: &'static str,
-        /// What the server said.
-        said: String,
+        /// The text of the server.
+        message: String,
     },
     /// The role lacks these rights.
     #[error("database role lacks {0}: GRANT that to it, or use another role")]
     NotAllowed(String),
-    /// A connection does not have what was set when it began.
+    /// A connection does not have the settings of its connection string.
     #[error(
-        "database connection does not keep its settings: there is a pooler (such as PgBouncer) between that shares \
-         connections; use the address of Postgres itself, or a pool of sessions that passes `options` on"
+        "database connection does not keep its settings: a pooler (such as PgBouncer) shares connections; use the address \
+         of Postgres itself, or a pool of sessions that passes `options` on"
     )]
     SettingsLost,
     /// The server could not be reached.
@@ -44,54 +44,52 @@ pub enum Error {
     Connect(ConnectionError),
     /// The statement failed.
     #[error("database statement: {0}")]
-    Statement(#[from] diesel::result::Error),
-    /// No answer within the outer bound: the statement may still take effect.
+    Statement(#[source] diesel::result::Error),
+    /// The call took longer than its time limit: the statement may still take effect.
     #[error("database gave no answer within {} s", .0.as_secs())]
     NoAnswer(Duration),
-    /// The thread that held the connection ended early.
+    /// The thread of the connection ended before the call did.
     #[error("database call broke off: {0}")]
     Broken(String),
     /// A migration failed.
     #[error("migration: {0}")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A migration did not get its locks in time. Nothing of it was applied.
+    /// A migration did not get its locks in time. No part of it was applied.
     #[error(
         "migration {migration} found its tables in use for {} s: end what uses them (pg_stat_activity shows it) and \
          run tarsy migrate again", .timeout.as_secs()
     )]
     MigrationBlocked {
-        /// Its name.
         migration: String,
-        /// How long it was tried.
         timeout: Duration,
-        /// Of the last try.
+        /// The error of the last try.
         source: Box<Error>,
     },
-    /// Another migrator was at work all the time.
+    /// Another migrator held the lock the whole time.
     #[error("another tarsy migrate has worked on this database for {} s", .0.as_secs())]
     MigrationBusy(Duration),
-    /// No schema can be right for this program.
+    /// The program has no migrations, so no schema can fit it.
     #[error("this program was built without migrations")]
     NoMigrations,
-    /// The schema is older than this program, or there is none.
+    /// The schema is older than this program, or the database has none.
     #[error("database schema lacks migration {0}: run tarsy migrate")]
     SchemaBehind(String),
-    /// The schema is newer than this program.
+    /// The schema is newer than this program and does not allow it.
     #[error(
         "database schema has migration {0}, which this version does not know and may not be used with: run a newer tarsy"
     )]
     SchemaTooNew(String),
-    /// A row that this version does not understand.
-    #[error("{0}")]
+    /// A row that this version cannot read, such as one with an unknown word.
+    #[error("unreadable row: {0}")]
     Unreadable(String),
 }
 
 impl Error {
-    /// Whether the statement may have taken effect or may do so when it is sent again. Not so when the server refused
-    /// what it says: the same bytes would be refused again.
-    pub(super) fn is_worth_another_try(&self) -> bool {
+    /// Whether the statement may have taken effect, or may do so when it is sent again. False when the server refused
+    /// its values: it would refuse the same bytes again.
+    pub(super) fn may_succeed_later(&self) -> bool {
         match self {
-            // A password that was changed is a new one for the next start; until then this is as good as unavailable.
+            // A changed password takes effect at the next start; until then the database counts as unavailable.
             Self::Pool(_) | Self::Connect(_) | Self::Refused { .. } | Self::NoAnswer(_) | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
             Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
@@ -111,10 +109,10 @@ impl Error {
 }
 
 impl Error {
-    /// Whether the server refused what a statement says, so that it would refuse it again: a constraint (SQLSTATE class
-    /// 23), a value that it cannot take (22), more than it can hold (54).
+    /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
+    /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {
-        let Self::Statement(diesel::result::Error::DatabaseError(kind, said)) = self else { return false };
+        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else { return false };
         match kind {
             DatabaseErrorKind::UniqueViolation
             | DatabaseErrorKind::ForeignKeyViolation
@@ -122,8 +120,8 @@ impl Error {
             | DatabaseErrorKind::CheckViolation
             | DatabaseErrorKind::ExclusionViolation
             | DatabaseErrorKind::RestrictViolation => true,
-            // Diesel knows no more codes than these, and passes none on: what is left has to be read.
-            DatabaseErrorKind::Unknown => REFUSED_VALUES.iter().any(|words| said.message().contains(words)),
+            // Diesel has no kinds for other codes and does not pass the code on, so the text has to be matched.
+            DatabaseErrorKind::Unknown => REFUSED_VALUES.iter().any(|words| text.message().contains(words)),
             DatabaseErrorKind::UnableToSendCommand
             | DatabaseErrorKind::SerializationFailure
             | DatabaseErrorKind::ReadOnlyTransaction
@@ -133,8 +131,8 @@ impl Error {
     }
 }
 
-/// What Postgres says of values that it cannot take or hold, whatever is tried: SQLSTATE classes 22 and 54. Words in
-/// another language than English are taken for an outage, which ends at the session's deadline.
+/// Texts of Postgres for values that it cannot store: SQLSTATE classes 22 and 54. A text in another language than
+/// English counts as an outage, which ends at the session's deadline.
 const REFUSED_VALUES: [&str; 12] = [
     "value too long for type",
     "invalid byte sequence for encoding",
@@ -150,8 +148,8 @@ const REFUSED_VALUES: [&str; 12] = [
     "invalid memory alloc request size",
 ];
 
-/// What libpq says of an address that it cannot understand, and what we say of it. libpq quotes the address, and a
-/// password with a `%` in it is the commonest reason.
+/// Texts of libpq for an invalid address, each with the text that tarsy shows instead, because libpq quotes the
+/// address. A password with a `%` is the most frequent cause.
 const BAD_ADDRESSES: [(&str, &str); 14] = [
     ("invalid percent-encoded token", "a % that begins no character code: write %25 for the % of a password"),
     ("in percent-encoded value", "%00 is no character"),
@@ -173,22 +171,22 @@ fn bad_address(error: &ConnectionError) -> Option<&'static str> {
     if matches!(error, ConnectionError::InvalidCString(_)) {
         return Some("a NUL byte");
     }
-    let ConnectionError::BadConnection(said) = error else { return None };
-    if said.starts_with("connection to server") {
-        // What a server says may hold any words.
+    let ConnectionError::BadConnection(text) = error else { return None };
+    if text.starts_with("connection to server") {
+        // The text of a server may contain any words.
         return None;
     }
-    BAD_ADDRESSES.iter().find(|(libpq, _)| said.contains(libpq)).map(|(_, reason)| *reason)
+    BAD_ADDRESSES.iter().find(|(libpq, _)| text.contains(libpq)).map(|(_, reason)| *reason)
 }
 
-/// What a server says of a connection that it will not take until something is configured, and what we say of it. The
-/// server uses its own language; words in another one than English are waited for, as an outage is.
+/// Texts of a server that refuses a connection until the configuration changes, each with the text that tarsy shows. A
+/// text in another language than English counts as an outage.
 const REFUSALS: [(&str, &str); 9] = [
     ("unsupported startup parameter", "a pooler (such as PgBouncer) does not pass settings on: use Postgres itself"),
     ("password authentication failed", "user or password is wrong"),
     ("no password supplied", "a password is missing"),
-    ("authentication failed for user", "this user is not let in"),
-    ("no pg_hba.conf entry", "the server lets this user or machine not in"),
+    ("authentication failed for user", "the server does not admit this user"),
+    ("no pg_hba.conf entry", "the server does not admit this user or machine"),
     ("is not permitted to log in", "this role may not log in"),
     ("permission denied for database", "this role may not connect to the database"),
     ("role \"", "there is no such role"),
@@ -196,19 +194,30 @@ const REFUSALS: [(&str, &str); 9] = [
 ];
 
 fn refusal(error: &ConnectionError) -> Option<Error> {
-    let ConnectionError::BadConnection(said) = error else { return None };
+    let ConnectionError::BadConnection(text) = error else { return None };
     let is_named = |words: &str| match words {
-        "role \"" | "database \"" => said.contains(&format!("FATAL:  {words}")) && said.contains("does not exist"),
-        words => said.contains(words),
+        "role \"" | "database \"" => text.contains(&format!("FATAL:  {words}")) && text.contains("does not exist"),
+        words => text.contains(words),
     };
     let (_, reason) = REFUSALS.iter().find(|(words, _)| is_named(words))?;
-    Some(Error::Refused { reason, said: said.split_whitespace().collect::<Vec<_>>().join(" ") })
+    Some(Error::Refused { reason, message: text.split_whitespace().collect::<Vec<_>>().join(" ") })
 }
 
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
         let bad = bad_address(&error).map(Self::BadUrl);
         bad.or_else(|| refusal(&error)).unwrap_or(Self::Connect(error))
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        if let diesel::result::Error::DeserializationError(cause) = error {
+            let causes = std::iter::successors(Some(&*cause as &dyn std::error::Error), |cause| cause.source());
+            Self::Unreadable(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+        } else {
+            Self::Statement(error)
+        }
     }
 }
 
@@ -225,11 +234,11 @@ impl From<PoolError> for Error {
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         // libpq wraps its messages.
-        let told = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        match (error.is_worth_another_try(), error.is_refusal()) {
-            (true, _) => Self::Unavailable(told),
-            (false, true) => Self::Refused(told),
-            (false, false) => Self::Conflict(told),
+        let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        match (error.may_succeed_later(), error.is_refusal()) {
+            (true, _) => Self::Unavailable(text),
+            (false, true) => Self::Refused(text),
+            (false, false) => Self::Conflict(text),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Why a fenced write wrote nothing: read in a statement of its own, because the refused one had an older snapshot.
+//! Reads why a fenced write wrote nothing. The read is a statement of its own: the refused write had an older snapshot.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{Lease, StoreError};
+use crate::engine::ports::{Lease, RunStatus, StoreError};
 
 use super::rows::number;
 use super::statement::statement;
@@ -20,13 +20,11 @@ statement!(ReadFence, "fence.sql", (Text, Integer, SqlUuid, Integer, Bool, Nulla
     SqlUuid: session_id,
 ]);
 
-type FenceRow = (String, i32, Uuid, i32, bool, Option<i32>, Option<Uuid>);
-
-/// Where a session and one of its executions are.
-#[derive(Debug)]
+/// How far a session and one of its executions have come.
+#[derive(Debug, Queryable)]
 pub(super) struct Fence {
-    pub(super) running: bool,
-    pub(super) epoch: u32,
+    status: RunStatus,
+    epoch: i32,
     pub(super) token: Uuid,
     pub(super) step: i32,
     pub(super) ownerless: bool,
@@ -41,41 +39,35 @@ impl Fence {
         execution: Option<Uuid>,
     ) -> QueryResult<Option<Self>> {
         let read = ReadFence { execution_id: execution, session_id: session };
-        let row: Option<FenceRow> = (&read).get_result(connection).optional()?;
-        Ok(row.map(|(status, epoch, token, step, ownerless, checkpoint, checkpoint_id)| Self {
-            running: status == "running",
-            epoch: number::from_int(epoch),
-            token,
-            step,
-            ownerless,
-            checkpoint,
-            checkpoint_id,
-        }))
+        (&read).get_result(connection).optional()
     }
 
-    pub(super) fn is_of(&self, lease: &Lease) -> bool {
-        self.epoch == lease.epoch && self.token == lease.token
+    pub(super) fn epoch(&self) -> u32 {
+        number::from_int(self.epoch)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.status == RunStatus::Running
+    }
+
+    fn is_held_by(&self, lease: &Lease) -> bool {
+        self.epoch() == lease.epoch && self.token == lease.token
     }
 }
 
 /// What the store shows of a write that wrote nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It was done before.
+    /// An earlier attempt committed it.
     Done,
-    /// What has to stand before it, and was confirmed to this run, is missing.
+    /// A write before it, which was confirmed to this run, is missing.
     Behind,
     /// Neither.
     Refused,
 }
 
 impl Progress {
-    /// Of a write that is done or not.
-    pub(super) fn done_if(done: bool) -> Self {
-        if done { Self::Done } else { Self::Refused }
-    }
-
-    /// Of write number `number`, where the store has reached `reached`.
+    /// The progress of write number `number`, where the store has reached `reached`.
     pub(super) fn of(number: i32, reached: i32) -> Self {
         if reached < number - 1 { Self::Behind } else { Self::Refused }
     }
@@ -90,17 +82,18 @@ pub(super) fn verdict(
     let Some(fence) = fence else {
         return Err(StoreError::Behind(format!("session {} is gone", lease.session_id)));
     };
-    if fence.epoch < lease.epoch {
-        return Err(StoreError::Behind(format!("it has lease epoch {}, this run has {}", fence.epoch, lease.epoch)));
+    let current = fence.epoch();
+    if current < lease.epoch {
+        return Err(StoreError::Behind(format!("it has lease epoch {current}, this run has {}", lease.epoch)));
     }
-    if !fence.is_of(lease) {
-        return Err(StoreError::LeaseLost { held: lease.epoch, current: fence.epoch });
+    if !fence.is_held_by(lease) {
+        return Err(StoreError::LeaseLost { held: lease.epoch, current });
     }
     let progress = progress(&fence);
     if progress == Progress::Done {
         return Ok(());
     }
-    if !fence.running {
+    if !fence.is_running() {
         return Err(StoreError::Ended);
     }
     if progress == Progress::Behind {
@@ -119,12 +112,12 @@ pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, StoreError>
             | StoreError::Behind(_)
             | StoreError::Conflict(_)
             | StoreError::Refused(_),
-        ) => count(statement),
+        ) => count_refused(statement),
     }
     verdict
 }
 
-/// One more refused write.
-pub(super) fn count(statement: &'static str) {
+/// Counts one refused write of this statement.
+pub(super) fn count_refused(statement: &'static str) {
     metrics::counter!("tarsy_writes_refused_total", "statement" => statement).increment(1);
 }

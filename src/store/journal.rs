@@ -1,4 +1,4 @@
-//! The port [`Journal`]: reads of a resume, and the three fenced writes of an owner.
+//! Implements the port [`Journal`]: the reads of a resumed run and the three fenced writes of a lease holder.
 
 use diesel::pg::PgConnection;
 use uuid::Uuid;
@@ -13,18 +13,18 @@ use super::fence::counted;
 use super::reads::record;
 use super::writes::checkpoint::Append;
 use super::writes::finish::Finish;
-use super::writes::recover::{self, Memory};
+use super::writes::recover::{self, Loss};
 use super::writes::step::Step;
 
 impl Journal for Store {
     async fn load(&self, session: SessionId) -> Result<SessionRecord, StoreError> {
         let stored = self.run(move |connection| record::session(connection, session.0)).await?;
-        stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.understood()
+        stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.decoded()
     }
 
     async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
         let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
-        record::understood(rows)
+        record::decoded(rows)
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
@@ -45,7 +45,7 @@ impl Journal for Store {
     async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
         let id = Uuid::new_v4();
         let write = move |connection: &mut PgConnection| {
-            recover::remember(connection, session, &Memory { id, kept: None, restored: 0, calls: &calls })
+            recover::remember(connection, session, &Loss { id, kept: None, restored: 0, calls: &calls })
         };
         Ok(self.run(write).await?)
     }

@@ -1,7 +1,7 @@
-//! The schema: versioned migrations, embedded in the program, are the only way to one.
+//! Applies the versioned migrations that are embedded in the program. They are the only way to a schema.
 //!
-//! A migration that waits for a table makes every statement on that table wait behind it. So each try waits for two
-//! seconds at most, and pauses before the next one: leases are renewed in between.
+//! While a migration waits for a table, every statement on that table waits behind it. So each try waits for two
+//! seconds at most, and pauses before the next try: leases are renewed in between.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,28 +24,29 @@ pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 /// How long a migration waits for tables that others use, and for other migrators.
 pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Diesel does not lock: of four that start at once, three crash. Any number that nobody else uses.
-const LOCK: i64 = 7_463_517_902_114;
-/// Of one try. Renewals wait for so long at most, a tenth of a lease.
+/// The key of the advisory lock: any number that no other program uses. Diesel takes no lock: of four migrators that
+/// start at once, three crash.
+const LOCK_KEY: i64 = 7_463_517_902_114;
+/// The lock time-out of one try. Renewals wait no longer than this, a tenth of a lease.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// A try that failed sooner did not fail because of a lock: a deadlock is found after a second.
-const SOONEST: Duration = Duration::from_millis(900);
-/// Between two tries, so that everything that waited behind this one has its turn.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Between two looks at another migrator.
-const LOOK: Duration = Duration::from_millis(200);
+/// A try that failed sooner did not fail because of a lock: Postgres detects a deadlock after a second.
+const MIN_LOCK_WAIT: Duration = Duration::from_millis(900);
+/// The pause between two tries: the statements that waited behind the failed one run in it.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// The time between two tries to get the advisory lock.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What a migration has done.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// Names of the migrations that were applied now.
+    /// The names of the migrations that were applied now.
     pub applied: Vec<String>,
-    /// What the schema was to this program before.
+    /// The relation of the schema to this program before the migration.
     pub schema: Schema,
 }
 
-/// Brings the schema up to this program. Safe to run in many places at once. A newer schema that this program may use
-/// is left as it is.
+/// Applies the migrations that the schema lacks. Several migrators may run at once. A newer schema that this program
+/// may use is not changed.
 ///
 /// # Errors
 /// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
@@ -56,8 +57,8 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
     let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
     migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;
     migrator.lock().await?;
-    let migrated = migrator.bring_up().await;
-    // Explicitly: a connection that a pooler keeps would keep the lock, too.
+    let migrated = migrator.apply_pending().await;
+    // Unlocks explicitly: a pooler that keeps the connection would keep its lock, too.
     let unlock = move |connection: &mut PgConnection| Ok(advisory(connection, "pg_advisory_unlock")?);
     let unlocked = migrator.run(unlock).await;
     let migrated = migrated?;
@@ -65,7 +66,7 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
     Ok(migrated)
 }
 
-/// A connection that is lent to one thread after another.
+/// A connection that blocking tasks borrow one after another.
 struct Migrator {
     connection: Option<PgConnection>,
     until: Instant,
@@ -88,19 +89,19 @@ impl Migrator {
         result
     }
 
-    /// Asks again and again: a migrator that waited inside of a statement would keep CREATE INDEX CONCURRENTLY of another
-    /// one waiting for it.
+    /// Polls for the lock: CREATE INDEX CONCURRENTLY of one migrator would wait for another migrator that waits inside
+    /// of a statement.
     async fn lock(&mut self) -> Result<(), Error> {
         while !self.run(|connection| Ok(advisory(connection, "pg_try_advisory_lock")?)).await? {
             if Instant::now() >= self.until {
                 return Err(Error::MigrationBusy(self.timeout));
             }
-            sleep(LOOK).await; // pacing of looks
+            sleep(LOCK_POLL_INTERVAL).await; // pacing of tries
         }
         Ok(())
     }
 
-    async fn bring_up(&mut self) -> Result<Migrated, Error> {
+    async fn apply_pending(&mut self) -> Result<Migrated, Error> {
         let (schema, pending) = self
             .run(|connection| {
                 let applied = applied(connection)?;
@@ -118,32 +119,32 @@ impl Migrator {
         Ok(Migrated { applied: pending, schema })
     }
 
-    /// Tries until the migration gets its locks. What a try that fails has done is undone.
+    /// Tries until the migration gets its locks. A failed try is rolled back.
     async fn apply(&mut self, name: &str) -> Result<(), Error> {
         loop {
             let (wanted, began, left) = (name.to_owned(), Instant::now(), self.until - Instant::now());
             let Err(error) = self.run(move |connection| try_one(connection, &wanted, left)).await else {
                 return Ok(());
             };
-            if began.elapsed() < SOONEST {
+            if began.elapsed() < MIN_LOCK_WAIT {
                 return Err(error);
             }
-            if Instant::now() + PAUSE >= self.until {
+            if Instant::now() + RETRY_DELAY >= self.until {
                 return Err(Error::MigrationBlocked {
                     migration: name.to_owned(),
                     timeout: self.timeout,
                     source: Box::new(error),
                 });
             }
-            tracing::info!(migration = name, "migration waits for its turn: {error}");
-            sleep(PAUSE).await; // pacing of tries
+            tracing::info!(migration = name, "migration blocked by other statements: {error}");
+            sleep(RETRY_DELAY).await; // pacing of tries
         }
     }
 }
 
-type Found = diesel::migration::Result<Vec<Box<dyn Migration<Pg>>>>;
+type PendingMigrations = diesel::migration::Result<Vec<Box<dyn Migration<Pg>>>>;
 
-fn pending(applied: &BTreeSet<String>) -> Found {
+fn pending(applied: &BTreeSet<String>) -> PendingMigrations {
     let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations()?;
     all.retain(|migration| !applied.contains(&migration.name().version().to_string()));
     all.sort_unstable_by_key(|migration| migration.name().version().as_owned());
@@ -156,7 +157,7 @@ fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<
         return Err(Error::NoMigrations);
     };
     let is_concurrent = !migration.metadata().run_in_transaction();
-    // What runs outside of a transaction builds or drops an index and keeps nobody waiting while it waits itself.
+    // A migration outside of a transaction builds or drops an index, and no statement waits behind it.
     let timeout = if is_concurrent { left.max(LOCK_TIMEOUT) } else { LOCK_TIMEOUT };
     connection.batch_execute(&format!("SET lock_timeout = {}", timeout.as_millis()))?;
     if is_concurrent {
@@ -166,8 +167,8 @@ fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<
     Ok(())
 }
 
-/// An index that was being built when its migrator died is there and serves nobody, and IF NOT EXISTS would keep it. The
-/// name of such a migration ends with the name of its index.
+/// Drops the index that a dead migrator left half built: no query uses it, and IF NOT EXISTS would keep it. The name of
+/// such a migration ends with the name of its index.
 fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(), Error> {
     let index = migration.split_once('_').map_or("", |(_, index)| index);
     let is_half_built: bool = diesel::select(
@@ -183,7 +184,7 @@ fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(),
 }
 
 fn advisory(connection: &mut PgConnection, function: &'static str) -> diesel::QueryResult<bool> {
-    diesel::select(diesel::dsl::sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK).sql(")"))
+    diesel::select(diesel::dsl::sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK_KEY).sql(")"))
         .get_result(connection)
 }
 

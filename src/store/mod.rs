@@ -1,25 +1,25 @@
-//! Postgres through Diesel: implements the store's ports.
+//! Postgres through Diesel: implements the ports of the store.
 //!
 //! Owns the schema, every SQL statement and the rules of writing: a write is one statement in autocommit, fenced by
-//! epoch and token, sent again with the same bytes while its outcome is unknown. Knows no broker and no model; the
-//! engine calls it through [`crate::engine::ports`].
+//! epoch and token, and is sent again with the same bytes while its outcome is unknown. The store knows neither the
+//! broker nor the models; the engine calls it through [`crate::engine::ports`].
 
 mod address;
-mod call;
-mod compatibility;
 mod connect;
-pub(crate) mod diagnose;
-mod error;
-mod fence;
-mod journal;
 mod migrate;
-pub mod reads;
-pub mod rows;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
 mod schema;
-mod sessions;
+mod compatibility;
+pub(crate) mod diagnose;
+mod error;
+mod call;
 mod statement;
+pub mod rows;
+mod fence;
+mod sessions;
+mod journal;
 pub mod writes;
+pub mod reads;
 
 pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
@@ -32,4 +32,5 @@ pub use reads::report::{
     ToolCallReport,
 };
 pub use reads::resolve::IdMatch;
+pub use rows::words::DispositionKind;
 pub use writes::cancel::CancelAnswer;

@@ -1,4 +1,4 @@
-//! The port [`Sessions`]: alerts and leases.
+//! Implements the port [`Sessions`]: alerts, leases and settlement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,25 @@ use crate::investigation::ids::SessionId;
 
 use super::call::once;
 use super::connect::Store;
-use super::fence::count;
-use super::rows::clean;
+use super::fence::count_refused;
+use super::rows::nul;
 use super::rows::number;
+use super::rows::words::DispositionKind;
 use super::statement::statement;
+use super::writes::cancel::CancelAnswer;
 use super::writes::claim::TakeOver;
 use super::writes::open::Open;
-use super::writes::receive::{self, GiveUp, Receive, ReceivedRow, RefundAttempt, Requeued, Waited};
+use super::writes::receive::{GiveUp, Receive, ReceivedRow, RefundAttempt, Requeued, Waited};
 use super::writes::recover;
 use super::writes::renew::{Release, Renew, RenewOne};
-use super::writes::settle::{self, ReadSettlementStatus, Settle, StandingRow};
-use super::writes::sweep::{self, FindForgotten, ForgottenRow};
+use super::writes::settle::{ReadSettlementStatus, Settle, SettlementRow};
+use super::writes::sweep::{FindOrphaned, OrphanRow};
 
-/// Less than the time between two renewals: a stuck one is given up before the next is due.
-const RENEWAL_BOUND: Duration = Duration::from_secs(8);
-const PROBE_BOUND: Duration = Duration::from_secs(5);
+/// Less than the renewal interval: a stuck renewal is given up before the next one is due.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(8);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sees whether the database takes writes.
+/// A small write that shows whether the database accepts writes.
 pub(super) struct Probe {
     slot: i16,
 }
@@ -43,7 +45,7 @@ impl Sessions for Store {
     async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         let write = Receive::from(received);
         let row: ReceivedRow = self.run(move |connection| (&write).get_result(connection)).await?;
-        receive::place(row)
+        row.disposition()
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
@@ -52,7 +54,7 @@ impl Sessions for Store {
     }
 
     async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
-        let write = Open::asking(request);
+        let write = Open::join_only(request);
         Ok(self.run(move |connection| write.join(connection)).await?)
     }
 
@@ -64,13 +66,14 @@ impl Sessions for Store {
     }
 
     async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
-        // Whoever gives an alert up may cite it: this is the one place that all of them pass.
-        let detail = clean::text(self.mask.apply(&refusal.detail).into_owned());
+        // The detail may quote the alert. Every refusal passes this method, so it is masked here.
+        let detail = nul::replace(self.mask.apply(&refusal.detail).into_owned());
         let write = GiveUp { reason: refusal.reason.as_str(), detail, alert_id: alert.0 };
-        let place: Option<String> = self.run(move |connection| (&write).get_result(connection).optional()).await?;
-        match place.as_deref() {
-            Some("dead") => Ok(()),
-            Some(place) => Err(StoreError::Conflict(format!("alert {alert} cannot be buried: it is {place}"))),
+        let disposition: Option<DispositionKind> =
+            self.run(move |connection| (&write).get_result(connection).optional()).await?;
+        match disposition {
+            Some(DispositionKind::Dead) => Ok(()),
+            Some(other) => Err(StoreError::Conflict(format!("alert {alert} cannot be given up: it is {other}"))),
             None => Err(StoreError::Conflict(format!("no alert {alert}"))),
         }
     }
@@ -80,17 +83,17 @@ impl Sessions for Store {
         Ok(self.run(move |connection| write.take(connection)).await?)
     }
 
-    /// Not sent again: the next renewal is due anyway, and a late one must not wait behind this one.
+    /// Sent once: the next renewal is due soon, and must not wait behind this one.
     async fn renew(&self, leases: Vec<Lease>, period: Duration) -> Result<Vec<Renewal>, StoreError> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
         let write = Renew::new(&leases, period);
         let renewals =
-            once(&self.renewals, RENEWAL_BOUND, Arc::new(move |connection: &mut _| write.write(connection))).await?;
+            once(&self.renewals, RENEWAL_TIMEOUT, Arc::new(move |connection: &mut _| write.write(connection))).await?;
         for renewal in &renewals {
             match renewal {
-                Renewal::Lost => count("renew"),
+                Renewal::Lost => count_refused("renew"),
                 Renewal::Renewed { .. } | Renewal::Locked | Renewal::Ended => {}
             }
         }
@@ -98,25 +101,27 @@ impl Sessions for Store {
     }
 
     async fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        let write = Release::new(lease, 1);
+        let write = Release::refunding(lease);
         self.run(move |connection| write.write(connection)).await?
     }
 
     async fn release_counted(&self, lease: Lease) -> Result<(), StoreError> {
-        let write = Release::new(lease, 0);
+        let write = Release::counted(lease);
         self.run(move |connection| write.write(connection)).await?
     }
 
-    /// Not sent again, as any renewal. Not on the connection of the others, which must not wait for a row.
+    /// Sent once, as [`Sessions::renew`] is, but not on its connection: this statement waits for a locked row, and the
+    /// renewal of all leases must not wait behind it.
     async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, StoreError> {
         let write = RenewOne::new(lease, period);
-        Ok(once(&self.pool, self.bound, Arc::new(move |connection: &mut _| write.write(connection))).await?)
+        Ok(once(&self.pool, self.call_timeout, Arc::new(move |connection: &mut _| write.write(connection))).await?)
     }
 
     async fn standing(&self, session: SessionId) -> Result<SettlementStatus, StoreError> {
         let read = ReadSettlementStatus { alert_id: session.0 };
-        let row: Option<StandingRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
-        settle::standing(session, row.ok_or_else(|| StoreError::Conflict(format!("no alert {session}")))?)
+        let row: Option<SettlementRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
+        let row = row.ok_or_else(|| StoreError::Conflict(format!("no alert {session}")))?;
+        Ok(row.status_of(session))
     }
 
     async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
@@ -127,7 +132,7 @@ impl Sessions for Store {
         let mask = self.mask.clone();
         let settle = move |connection: &mut _| (&Settle::masked(connection, session, &mask)?).get_result(connection);
         let settled: bool = self.run(settle).await?;
-        if settled { Ok(()) } else { Err(StoreError::Conflict(format!("{session} is not over"))) }
+        if settled { Ok(()) } else { Err(StoreError::Conflict(format!("session {session} has not ended"))) }
     }
 
     async fn refund_attempt(&self, alert: SessionId) -> Result<(), StoreError> {
@@ -137,15 +142,16 @@ impl Sessions for Store {
     }
 
     async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
-        Ok(self.request_cancel(session).await? == super::writes::cancel::CancelAnswer::Requested)
+        Ok(self.request_cancel(session).await? == CancelAnswer::Requested)
     }
 
-    /// Not sent again: the next sweep is due anyway.
+    /// Sent once: the next sweep is due soon.
     async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
-        let write = FindForgotten::new(sweep);
-        let rows: Vec<ForgottenRow> =
-            once(&self.pool, self.bound, Arc::new(move |connection: &mut _| (&write).get_results(connection))).await?;
-        rows.into_iter().map(sweep::swept).collect()
+        let write = FindOrphaned::new(sweep);
+        let rows: Vec<OrphanRow> =
+            once(&self.pool, self.call_timeout, Arc::new(move |connection: &mut _| (&write).get_results(connection)))
+                .await?;
+        Ok(rows.into_iter().map(Swept::from).collect())
     }
 
     async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
@@ -162,6 +168,6 @@ impl Sessions for Store {
 
     async fn reachable(&self) -> bool {
         let probe = Probe { slot: self.probe_slot };
-        once(&self.pool, PROBE_BOUND, Arc::new(move |connection: &mut _| (&probe).execute(connection))).await.is_ok()
+        once(&self.pool, PROBE_TIMEOUT, Arc::new(move |connection: &mut _| (&probe).execute(connection))).await.is_ok()
     }
 }

@@ -1,8 +1,8 @@
-//! Statements from `.sql` files that Diesel prepares once per connection.
+//! Statements in `.sql` files, which Diesel prepares once per connection.
 //!
-//! `sql_query` and batch inserts are parsed again on every call; a type with a static query id is not. So each file
-//! has one type, and that type one text: the cache key is the type. A file uses `$1`, `$2`, … first in that order;
-//! later uses of the same number stay text and refer back.
+//! The server parses `sql_query` and batch inserts on every call, but a type with a static query id only once. So each
+//! file has one type, and the type is the cache key. The first uses of `$1`, `$2`, … in a file are in that order; a
+//! later use of the same number stays text and refers back.
 
 use diesel::pg::Pg;
 use diesel::query_builder::AstPass;
@@ -14,7 +14,7 @@ use diesel::sql_types::HasSqlType;
 pub(super) trait Statement {
     /// The text of the file.
     const SQL: &'static str;
-    /// How many parameters it has.
+    /// The number of its parameters.
     #[cfg(test)]
     const BINDS: usize;
 
@@ -30,7 +30,7 @@ pub(super) trait Statement {
     }
 }
 
-/// The way of one statement into Diesel: text up to the next parameter, the parameter, and so on.
+/// Emits one statement into Diesel: the text up to the next parameter, the parameter, and so on.
 pub(super) struct Binds<'r, 'b> {
     out: AstPass<'r, 'b, Pg>,
     rest: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Binds<'r, 'b> {
 }
 
 impl<'b> Binds<'_, 'b> {
-    /// Binds the next parameter. The SQL type is named because `Vec<u8>` could be two of them.
+    /// Binds the next parameter. The SQL type is explicit because `Vec<u8>` could be two of them.
     pub(super) fn push<ST, T>(&mut self, value: &'b T) -> QueryResult<()>
     where
         Pg: HasSqlType<ST>,
@@ -48,7 +48,7 @@ impl<'b> Binds<'_, 'b> {
         let (before, after) = split_at_parameter(self.rest, self.count)
             .ok_or_else(|| QueryBuilderError(format!("no ${} left in the statement", self.count).into()))?;
         self.out.push_sql(before);
-        // Writes the `$n` itself.
+        // Diesel writes the `$n`.
         self.out.push_bind_param::<ST, T>(value)?;
         self.rest = after;
         Ok(())
@@ -65,7 +65,7 @@ fn split_at_parameter(sql: &'static str, number: usize) -> Option<(&'static str,
     })
 }
 
-/// Makes a type the statement of a file: `statement!(Type, "file.sql", RowTypes, [SqlType: field, …])`.
+/// Implements the statement of a file for a type: `statement!(Type, "file.sql", RowTypes, [SqlType: field, …])`.
 macro_rules! statement {
     ($type:ty, $file:literal, $row:ty, [$($sql:ty: $($field:ident).+),+ $(,)?]) => {
         impl $crate::store::statement::Statement for $type {
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// The numbers in the text in the order of their first use.
+    /// The parameter numbers in the text, in the order of their first use.
     fn numbers(sql: &str) -> Vec<usize> {
         let mut seen = Vec::new();
         for part in sql.split('$').skip(1) {
@@ -126,42 +126,42 @@ mod tests {
         seen
     }
 
-    fn agrees<S: Statement>() -> &'static str {
+    fn checked_sql<S: Statement>() -> &'static str {
         assert_eq!(numbers(S::SQL), (1..=S::BINDS).collect::<Vec<_>>(), "in {}", S::SQL);
         S::SQL
     }
 
     #[test]
-    fn every_statement_file_uses_its_binds_in_order_and_no_more() {
+    fn every_statement_file_uses_exactly_its_parameters_in_order() {
         let checked = BTreeSet::from([
-            agrees::<crate::store::writes::cancel::RequestCancel>(),
-            agrees::<crate::store::writes::checkpoint::Append>(),
-            agrees::<crate::store::writes::claim::TakeOver>(),
-            agrees::<crate::store::fence::ReadFence>(),
-            agrees::<crate::store::writes::finish::Finish>(),
-            agrees::<crate::store::reads::history::History>(),
-            agrees::<crate::store::writes::open::Open>(),
-            agrees::<crate::store::writes::open::ReadPlace>(),
-            agrees::<crate::store::writes::prune::PreviewPrune>(),
-            agrees::<crate::store::writes::prune::PruneAlerts>(),
-            agrees::<crate::store::writes::prune::PruneSessions>(),
-            agrees::<crate::store::writes::receive::GiveUp>(),
-            agrees::<crate::store::writes::receive::Receive>(),
-            agrees::<crate::store::writes::receive::Requeued>(),
-            agrees::<crate::store::writes::receive::RefundAttempt>(),
-            agrees::<crate::store::writes::receive::Waited>(),
-            agrees::<crate::store::writes::renew::Release>(),
-            agrees::<crate::store::writes::renew::Renew>(),
-            agrees::<crate::store::writes::renew::RenewOne>(),
-            agrees::<crate::store::reads::resolve::Resolve>(),
-            agrees::<crate::store::sessions::Probe>(),
-            agrees::<crate::store::writes::settle::ReadSettlementStatus>(),
-            agrees::<crate::store::writes::settle::Settle>(),
-            agrees::<crate::store::writes::step::Step>(),
-            agrees::<crate::store::writes::sweep::FindForgotten>(),
-            agrees::<crate::store::reads::thread::ReadAsked>(),
-            agrees::<crate::store::reads::thread::ReadCalls>(),
-            agrees::<crate::store::reads::thread::ReadThread>(),
+            checked_sql::<crate::store::writes::cancel::RequestCancel>(),
+            checked_sql::<crate::store::writes::checkpoint::Append>(),
+            checked_sql::<crate::store::writes::claim::TakeOver>(),
+            checked_sql::<crate::store::fence::ReadFence>(),
+            checked_sql::<crate::store::writes::finish::Finish>(),
+            checked_sql::<crate::store::reads::history::History>(),
+            checked_sql::<crate::store::writes::open::Open>(),
+            checked_sql::<crate::store::writes::open::ReadDisposition>(),
+            checked_sql::<crate::store::writes::prune::PreviewPrune>(),
+            checked_sql::<crate::store::writes::prune::PruneAlerts>(),
+            checked_sql::<crate::store::writes::prune::PruneSessions>(),
+            checked_sql::<crate::store::writes::receive::GiveUp>(),
+            checked_sql::<crate::store::writes::receive::Receive>(),
+            checked_sql::<crate::store::writes::receive::Requeued>(),
+            checked_sql::<crate::store::writes::receive::RefundAttempt>(),
+            checked_sql::<crate::store::writes::receive::Waited>(),
+            checked_sql::<crate::store::writes::renew::Release>(),
+            checked_sql::<crate::store::writes::renew::Renew>(),
+            checked_sql::<crate::store::writes::renew::RenewOne>(),
+            checked_sql::<crate::store::reads::resolve::Resolve>(),
+            checked_sql::<crate::store::sessions::Probe>(),
+            checked_sql::<crate::store::writes::settle::ReadSettlementStatus>(),
+            checked_sql::<crate::store::writes::settle::Settle>(),
+            checked_sql::<crate::store::writes::step::Step>(),
+            checked_sql::<crate::store::writes::sweep::FindOrphaned>(),
+            checked_sql::<crate::store::reads::thread::ReadAsked>(),
+            checked_sql::<crate::store::reads::thread::ReadCalls>(),
+            checked_sql::<crate::store::reads::thread::ReadThread>(),
         ]);
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql");
         let files: BTreeSet<String> = std::fs::read_dir(directory)

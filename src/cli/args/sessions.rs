@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::duration;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
+use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
 
 /// A list shows at most so many rows.
@@ -84,15 +85,14 @@ pub enum Status {
     TimedOut,
 }
 
-impl Status {
-    /// The word in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
+impl From<Status> for RunStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Running => Self::Running,
+            Status::Completed => Self::Completed,
+            Status::Failed => Self::Failed,
+            Status::Cancelled => Self::Cancelled,
+            Status::TimedOut => Self::TimedOut,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::investigation::follow_up::MAX_QUESTION_BYTES;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, IntakeError};
-use crate::store::AlertReport;
+use crate::store::{AlertReport, DispositionKind};
 
 /// The last token of the subject; operators see it in the queue.
 const SUFFIX: &str = "question";
@@ -62,10 +62,13 @@ fn may_ask(report: &AlertReport) -> anyhow::Result<SessionId> {
         bail!("alert {short} joined session {joined}: tarsy ask {joined} asks about that one");
     }
     ensure!(
-        report.place != "dead",
+        report.disposition != DispositionKind::Dead,
         "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
     );
-    ensure!(report.place != "ended", "alert {short} was not investigated: it was resolved before one began");
+    ensure!(
+        report.disposition != DispositionKind::Ended,
+        "alert {short} was not investigated: it was resolved before one began"
+    );
     if let Some(root) = report.parent_id {
         return Ok(root);
     }

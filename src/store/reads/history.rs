@@ -1,4 +1,4 @@
-//! The timeline, as the publisher and watchers read it.
+//! Implements the port [`Outbox`]: reads timeline events for the publisher and for watchers.
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -44,7 +44,7 @@ statement!(
 #[derive(Queryable)]
 struct Row {
     session_seq: i32,
-    execution_id: Option<Uuid>,
+    execution_id: Option<ExecutionId>,
     sequence_number: Option<i32>,
     stage: Option<String>,
     agent: Option<String>,
@@ -62,7 +62,7 @@ impl Row {
         TimelineEvent {
             session_id: session,
             session_seq: number::from_int(self.session_seq),
-            execution_id: self.execution_id.map(ExecutionId),
+            execution_id: self.execution_id,
             sequence_number: self.sequence_number.map(number::from_int),
             stage: self.stage,
             agent: self.agent,

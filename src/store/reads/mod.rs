@@ -1,4 +1,4 @@
-//! Reads: what a resumed run needs, what the publisher sends, what people look at.
+//! Reads for a resumed run, for the publisher, for follow-up questions and for the commands.
 
 pub(crate) mod record;
 pub(crate) mod history;

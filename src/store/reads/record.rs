@@ -1,4 +1,4 @@
-//! What a resume reads: the frozen plan, how far the session has come, the entries of an execution.
+//! The reads of a resumed run: the frozen plan, the progress of the session, the entries of an execution.
 
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
@@ -20,26 +20,33 @@ use crate::store::schema::{agent_executions, alert_sessions, entries, session_pl
 #[diesel(table_name = stages, check_for_backend(diesel::pg::Pg))]
 struct StageRow {
     stage_no: i32,
-    status: String,
+    status: RunStatus,
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
 struct ExecutionRow {
-    execution_id: Uuid,
+    execution_id: ExecutionId,
     stage_no: i32,
     agent_no: i32,
-    status: String,
+    status: RunStatus,
     checkpoint: i32,
     analysis: Option<String>,
     error: Option<String>,
+}
+
+#[derive(Queryable)]
+struct HeadRow {
+    step: i32,
+    plan: Value,
+    recoveries: Option<Value>,
 }
 
 /// The calls of each recovery; null for a session without any, which is nearly every one.
 const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM session_recoveries r \
     WHERE r.session_id = alert_sessions.session_id)";
 
-/// The rows of a session.
+/// A session as it is stored.
 pub(crate) struct StoredSession {
     plan: Value,
     step: i32,
@@ -48,17 +55,15 @@ pub(crate) struct StoredSession {
     executions: Vec<ExecutionRow>,
 }
 
-/// Reads a session; `None` if there is none. Only its owner writes to these rows, so the reads agree.
+/// Reads a session; `None` if there is none. Only the lease holder writes to these rows, so the reads agree.
 pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<StoredSession>> {
-    let head: Option<(i32, Value, Option<Value>)> = alert_sessions::table
+    let head: Option<HeadRow> = alert_sessions::table
         .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
         .filter(alert_sessions::session_id.eq(session))
         .select((alert_sessions::step, session_plans::plan, sql::<Nullable<Jsonb>>(RECOVERIES)))
         .first(connection)
         .optional()?;
-    let Some((step, plan, recoveries)) = head else {
-        return Ok(None);
-    };
+    let Some(HeadRow { step, plan, recoveries }) = head else { return Ok(None) };
     let stages = stages::table
         .filter(stages::session_id.eq(session))
         .order(stages::stage_no)
@@ -72,33 +77,30 @@ pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
     Ok(Some(StoredSession { plan, step, recoveries, stages, executions }))
 }
 
-/// An entry and the number of its event.
-pub(super) type StoredRow = (StoredEntry, Option<i32>);
-
 /// Reads the entries of an execution, in order.
-pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredRow>> {
+pub(crate) fn journal(connection: &mut PgConnection, session: Uuid, execution: Uuid) -> QueryResult<Vec<StoredEntry>> {
     entries::table
         .filter(entries::session_id.eq(session).and(entries::execution_id.eq(execution)))
         .order(entries::entry_no)
-        .select(((entries::kind, entries::content, entries::body, entries::provider_data), entries::event_seq))
+        .select(StoredEntry::as_select())
         .load(connection)
 }
 
 impl StoredSession {
-    pub(crate) fn understood(self) -> Result<SessionRecord, StoreError> {
+    pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
         let plan =
             serde_json::from_value(self.plan).map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
         let mut stages = Vec::with_capacity(self.stages.len());
         for stage in self.stages {
             stages.push(StageRecord {
                 stage_no: number::from_int(stage.stage_no),
-                status: status(&stage.status)?,
+                status: stage.status,
                 executions: self
                     .executions
                     .iter()
                     .filter(|execution| execution.stage_no == stage.stage_no)
                     .map(execution)
-                    .collect::<Result<_, _>>()?,
+                    .collect(),
             });
         }
         let recoveries = recoveries(self.recoveries)?;
@@ -106,7 +108,7 @@ impl StoredSession {
     }
 }
 
-/// The losses of commits that were noticed, in order of their numbers.
+/// The recoveries of the session, in order of their numbers.
 fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
     let calls: Vec<Vec<LostCall>> = match calls {
         Some(calls) => serde_json::from_value(calls)
@@ -116,26 +118,26 @@ fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
     Ok((1..).zip(calls).map(|(number, calls)| Recovery { number, calls }).collect())
 }
 
-/// The entries of the rows; a conflict for one that this version does not know.
-pub(crate) fn understood(rows: Vec<StoredRow>) -> Result<Vec<RecordedEntry>, StoreError> {
-    let recorded = |(row, event): StoredRow| {
+/// The entries of the rows.
+///
+/// # Errors
+/// [`StoreError::Conflict`] for an entry that this version does not know.
+pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, StoreError> {
+    let recorded = |row: StoredEntry| {
+        let event = row.event_seq.map(number::from_int);
         let entry = decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
-        Ok(RecordedEntry { entry, event: event.map(number::from_int) })
+        Ok(RecordedEntry { entry, event })
     };
     rows.into_iter().map(recorded).collect()
 }
 
-fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, StoreError> {
-    Ok(ExecutionRecord {
-        execution_id: ExecutionId(row.execution_id),
+fn execution(row: &ExecutionRow) -> ExecutionRecord {
+    ExecutionRecord {
+        execution_id: row.execution_id,
         agent_no: number::from_int(row.agent_no),
-        status: status(&row.status)?,
+        status: row.status,
         checkpoint: number::from_int(row.checkpoint),
         analysis: row.analysis.clone(),
         error: row.error.clone(),
-    })
-}
-
-fn status(word: &str) -> Result<RunStatus, StoreError> {
-    RunStatus::parse(word).ok_or_else(|| StoreError::Conflict(format!("unknown status {word:?}")))
+    }
 }

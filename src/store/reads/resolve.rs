@@ -1,4 +1,4 @@
-//! From a part of an id to what has it.
+//! Finds alerts and sessions by either end of an id.
 
 use diesel::prelude::*;
 use diesel::sql_types::{Text, Uuid as SqlUuid};
@@ -10,23 +10,21 @@ use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::statement::statement;
 
-/// Shorter parts of an id say too little.
-const MIN_PART: usize = 6;
-/// Digits of an id.
-const DIGITS: usize = 32;
-/// Of these, at the end, that are in an index, last digit first.
-const INDEXED: usize = 12;
+/// Shorter parts would match too many ids.
+const MIN_DIGITS: usize = 6;
+/// Hexadecimal digits of a whole id.
+const ID_DIGITS: usize = 32;
+/// The last digits of an id, which an index holds in reverse order.
+const INDEXED_DIGITS: usize = 12;
 
-/// What a part of an id belongs to.
+/// The ids that a part of an id matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdMatch {
-    /// This one.
     One(SessionId),
-    /// Nothing.
     None,
-    /// More than one; at most ten of them.
+    /// More than one id; at most ten of them.
     Many(Vec<SessionId>),
-    /// The part is shorter than six characters, or holds others than hexadecimal digits.
+    /// The part has fewer than six characters, or a character that is no hexadecimal digit.
     Invalid,
 }
 
@@ -47,13 +45,13 @@ statement!(Resolve, "resolve.sql", SqlUuid, [
 ]);
 
 impl Resolve {
-    /// Of hexadecimal digits; `None` for more of them than an id has.
+    /// `None` when there are more digits than an id has.
     fn new(digits: &str) -> Option<Self> {
         let padded = |with: &str| {
-            let rest = DIGITS.checked_sub(digits.len())?;
+            let rest = ID_DIGITS.checked_sub(digits.len())?;
             Uuid::parse_str(&format!("{digits}{}", with.repeat(rest))).ok()
         };
-        let end_from: String = digits.chars().rev().take(INDEXED).collect();
+        let end_from: String = digits.chars().rev().take(INDEXED_DIGITS).collect();
         Some(Self {
             // No digit is greater than f.
             end_before: format!("{end_from}g"),
@@ -72,12 +70,11 @@ impl Store {
     /// When the database is unavailable.
     pub async fn resolve(&self, part: &str) -> Result<IdMatch, Error> {
         let digits = part.trim().replace('-', "").to_ascii_lowercase();
-        if digits.len() < MIN_PART || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        if digits.len() < MIN_DIGITS || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
             return Ok(IdMatch::Invalid);
         }
         let Some(read) = Resolve::new(&digits) else { return Ok(IdMatch::None) };
-        let ids: Vec<Uuid> = self.run(move |connection| (&read).get_results(connection)).await?;
-        let ids: Vec<SessionId> = ids.into_iter().map(SessionId).collect();
+        let ids: Vec<SessionId> = self.run(move |connection| (&read).get_results(connection)).await?;
         Ok(match ids.as_slice() {
             [] => IdMatch::None,
             [only] => IdMatch::One(*only),

@@ -1,12 +1,12 @@
-//! An investigation with the questions about it.
+//! An investigation with the follow-up questions about it.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{StoreError, Threads};
-use crate::investigation::alert::{Alert, AlertStatus};
+use crate::engine::ports::{RunStatus, StoreError, Threads};
+use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::follow_up::{Exchange, PastCall, Thread};
 use crate::investigation::ids::SessionId;
 
@@ -16,10 +16,10 @@ use crate::store::rows::number;
 use crate::store::schema::alert_sessions;
 use crate::store::statement::statement;
 
-/// More calls than this are not read: a prompt shows fewer.
-const CALLS: i64 = 2_000;
-/// More answers than this are not read: a prompt shows fewer.
-const ANSWERS: i64 = 50;
+/// A prompt shows fewer calls than this.
+const MAX_CALLS: i64 = 2_000;
+/// A prompt shows fewer answers than this.
+const MAX_ANSWERS: i64 = 50;
 
 pub(crate) struct ReadThread {
     session_id: Uuid,
@@ -28,11 +28,24 @@ pub(crate) struct ReadThread {
 statement!(
     ReadThread,
     "thread.sql",
-    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Text, Text, Text),
+    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text),
     [SqlUuid: session_id]
 );
 
-type ThreadRow = (Uuid, String, String, Option<String>, Option<String>, String, String, String, String, String);
+/// The investigation, and the alert that it is about.
+#[derive(Queryable)]
+struct ThreadRow {
+    session_id: SessionId,
+    status: RunStatus,
+    chain: String,
+    analysis: Option<String>,
+    error: Option<String>,
+    alert_type: String,
+    title: String,
+    severity: Option<Severity>,
+    source: String,
+    text: String,
+}
 
 pub(crate) struct ReadCalls {
     session_id: Uuid,
@@ -41,12 +54,28 @@ pub(crate) struct ReadCalls {
 
 statement!(ReadCalls, "thread_calls.sql", (Integer, Text, Text, Bool), [SqlUuid: session_id, BigInt: limit]);
 
+#[derive(Queryable)]
+struct CallRow {
+    session_seq: i32,
+    tool: String,
+    arguments: String,
+    is_error: bool,
+}
+
 pub(crate) struct ReadAsked {
     session_id: Uuid,
     limit: i64,
 }
 
 statement!(ReadAsked, "thread_asked.sql", (Text, Text, BigInt), [SqlUuid: session_id, BigInt: limit]);
+
+#[derive(Queryable)]
+struct AnswerRow {
+    question: String,
+    answer: String,
+    /// How many answers there are, the ones that are not read included.
+    total: i64,
+}
 
 impl Threads for Store {
     async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
@@ -55,8 +84,8 @@ impl Threads for Store {
 }
 
 impl Store {
-    /// The investigation that `session` is or asks about, and the questions about it that were taken up, in their
-    /// order; empty when there is no such session.
+    /// The investigation that `session` is or asks about, followed by the questions about it that have a session, in
+    /// their order; empty when there is no such session.
     ///
     /// # Errors
     /// When the database is unavailable.
@@ -84,41 +113,37 @@ impl Store {
 
 fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thread>> {
     let row: Option<ThreadRow> = (&ReadThread { session_id: session }).get_result(connection).optional()?;
-    let Some((root, status, chain, analysis, error, alert_type, title, severity, source, text)) = row else {
-        return Ok(None);
-    };
-    let calls: Vec<(i32, String, String, bool)> =
-        (&ReadCalls { session_id: root, limit: CALLS }).get_results(connection)?;
-    let asked: Vec<(String, String, i64)> =
-        (&ReadAsked { session_id: root, limit: ANSWERS }).get_results(connection)?;
-    let all = asked.first().map_or(0, |(.., all)| *all);
-    let alert = Alert {
-        source,
-        alert_type,
-        title,
-        severity: severity.parse().unwrap_or_default(),
-        status: AlertStatus::Firing,
-        fingerprint: String::new(),
-        members: Vec::new(),
-        runbook_url: None,
-        text,
-    };
-    let call = |(session_seq, tool, arguments, is_error)| PastCall {
-        session_seq: number::from_int(session_seq),
-        tool,
-        arguments,
-        is_error,
+    let Some(row) = row else { return Ok(None) };
+    let session_id = row.session_id.0;
+    let calls: Vec<CallRow> = (&ReadCalls { session_id, limit: MAX_CALLS }).get_results(connection)?;
+    let answers: Vec<AnswerRow> = (&ReadAsked { session_id, limit: MAX_ANSWERS }).get_results(connection)?;
+    let total = answers.first().map_or(0, |answer| answer.total);
+    let call = |call: CallRow| PastCall {
+        session_seq: number::from_int(call.session_seq),
+        tool: call.tool,
+        arguments: call.arguments,
+        is_error: call.is_error,
     };
     Ok(Some(Thread {
-        root: SessionId(root),
-        over: status != "running",
-        chain,
-        alert,
-        outcome: status,
-        analysis,
-        error,
+        root: row.session_id,
+        over: row.status != RunStatus::Running,
+        chain: row.chain,
+        alert: Alert {
+            source: row.source,
+            alert_type: row.alert_type,
+            title: row.title,
+            severity: row.severity.unwrap_or_default(),
+            status: AlertStatus::Firing,
+            fingerprint: String::new(),
+            members: Vec::new(),
+            runbook_url: None,
+            text: row.text,
+        },
+        outcome: row.status.as_str().to_owned(),
+        analysis: row.analysis,
+        error: row.error,
         calls: calls.into_iter().map(call).collect(),
-        older: u32::try_from(all.saturating_sub(ANSWERS)).unwrap_or_default(),
-        asked: asked.into_iter().rev().map(|(question, answer, _)| Exchange { question, answer }).collect(),
+        older: u32::try_from(total.saturating_sub(MAX_ANSWERS)).unwrap_or_default(),
+        asked: answers.into_iter().rev().map(|row| Exchange { question: row.question, answer: row.answer }).collect(),
     }))
 }

@@ -1,14 +1,15 @@
-//! Rows turned into columns: what `unnest` takes. Each group is built from one list, so its columns have one length.
+//! Rows turned into columns, as `unnest` takes them. Each group is built from one list, so its columns have one length.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::ports::{ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
+use crate::investigation::plan::ProviderPlan;
 use crate::investigation::timeline::EventDraft;
 
 use super::entry::encode;
-use super::{clean, number};
+use super::{nul, number};
 
 #[derive(Default)]
 pub(crate) struct Events {
@@ -24,8 +25,8 @@ impl Events {
         for draft in drafts {
             all.event_type.push(draft.event_type.into());
             all.status.push(draft.status.into());
-            all.content.push(clean::text(draft.content));
-            all.metadata.push(clean::nullable(draft.metadata));
+            all.content.push(nul::replace(draft.content));
+            all.metadata.push(nul::json_or_null(draft.metadata));
         }
         all
     }
@@ -40,14 +41,14 @@ pub(crate) struct Entries {
     pub(crate) tool_name: Vec<Option<String>>,
     pub(crate) body: Vec<Value>,
     pub(crate) provider_data: Vec<Option<Vec<u8>>>,
-    /// Which of the checkpoint's events tells it, from 1.
-    pub(crate) told_by: Vec<Option<i32>>,
+    /// The event that shows the entry, as its number within the checkpoint, from 1.
+    pub(crate) event_no: Vec<Option<i32>>,
 }
 
 impl Entries {
-    pub(crate) fn new(entries: Vec<Entry>, told_by: &[Option<u32>]) -> Result<Self, StoreError> {
-        let told_by = told_by.iter().map(|event| event.map(number::int)).collect();
-        let mut all = Self { told_by, ..Self::default() };
+    pub(crate) fn new(entries: Vec<Entry>, event_no: &[Option<u32>]) -> Result<Self, StoreError> {
+        let event_no = event_no.iter().map(|event| event.map(number::int)).collect();
+        let mut all = Self { event_no, ..Self::default() };
         for entry in entries {
             let row = encode(entry).map_err(|error| StoreError::Conflict(format!("entry: {error}")))?;
             all.kind.push(row.kind);
@@ -82,6 +83,8 @@ impl ModelCalls {
     pub(crate) fn new(calls: Vec<ModelCallRecord>) -> Self {
         let mut all = Self::default();
         for call in calls {
+            let response = call.answer.as_ref().map(|answer| response(answer, &call.provider));
+            all.response.push(response.map(nul::replace_json));
             let usage = call.answer.as_ref().map(|answer| answer.usage);
             let tokens = |of: fn(Usage) -> u64| usage.map(|usage| number::big(of(usage)));
             all.entries_upto.push(number::int(call.entries_upto));
@@ -91,21 +94,19 @@ impl ModelCalls {
             all.output.push(tokens(|usage| usage.output_tokens));
             all.thinking.push(tokens(|usage| usage.thinking_tokens));
             all.purpose.push(call.purpose.as_str());
-            all.provider.push(clean::text(call.provider.name));
-            all.backend.push(clean::text(call.provider.backend));
-            all.model.push(clean::text(call.provider.model));
-            all.error.push(clean::optional(call.error));
-            let widget = call.provider.keep_search_widget;
-            all.response.push(call.answer.as_ref().map(|answer| response(answer, widget)).map(clean::json));
+            all.provider.push(nul::replace(call.provider.name));
+            all.backend.push(nul::replace(call.provider.backend));
+            all.model.push(nul::replace(call.provider.model));
+            all.error.push(nul::replace_optional(call.error));
         }
         all
     }
 }
 
-/// What an answer was like. Its text and calls are the journal's entry behind `entries_upto`, as the request is all up
-/// to it; the provider's HTML is kept here and nowhere else; `text_length` counts bytes of UTF-8, `tool_calls_count` the calls that the provider brought, also those that
-/// came to nothing.
-fn response(answer: &Answer, keeps_widget: bool) -> Value {
+/// A summary of an answer. Its text and calls are in the journal, in the entry after `entries_upto`. `text_length`
+/// counts bytes of UTF-8; `tool_calls_count` counts the provider's calls, including those that were not run. The
+/// provider's HTML is stored here and nowhere else.
+fn response(answer: &Answer, provider: &ProviderPlan) -> Value {
     let code = answer.code_executions.iter().map(|part| json!({"code": part.code, "result": part.result}));
     let mut response = json!({
         "text_length": answer.text.len(),
@@ -116,7 +117,7 @@ fn response(answer: &Answer, keeps_widget: bool) -> Value {
         "finish_reason": answer.finish,
     });
     let widgets = answer.groundings.iter().map(|grounding| grounding.search_widget.as_str());
-    let widgets: Vec<&str> = widgets.filter(|widget| keeps_widget && !widget.is_empty()).collect();
+    let widgets: Vec<&str> = widgets.filter(|widget| provider.keep_search_widget && !widget.is_empty()).collect();
     if let (false, Value::Object(response)) = (widgets.is_empty(), &mut response) {
         response.insert("search_widget".to_owned(), widgets.join("\n").into());
     }
@@ -142,11 +143,11 @@ impl ToolCalls {
             all.duration_ms.push(number::millis(record.duration));
             all.read_only.push(record.call.read_only);
             all.state.push(record.state.as_str());
-            all.call_id.push(clean::text(record.call.id));
-            all.tool.push(clean::text(record.call.tool));
-            all.arguments.push(clean::text(record.call.arguments));
-            all.result.push(clean::optional(record.result));
-            all.error.push(clean::optional(record.error));
+            all.call_id.push(nul::replace(record.call.id));
+            all.tool.push(nul::replace(record.call.tool));
+            all.arguments.push(nul::replace(record.call.arguments));
+            all.result.push(nul::replace_optional(record.result));
+            all.error.push(nul::replace_optional(record.error));
         }
         all
     }
@@ -192,22 +193,22 @@ impl Changes {
             StageChange::Begin(begin) => {
                 let stage_no = number::int(begin.stage_no);
                 stages.stage_no.push(stage_no);
-                stages.name.push(clean::text(begin.name));
+                stages.name.push(nul::replace(begin.name));
                 stages.policy.push(begin.success_policy.as_str());
                 for execution in begin.executions {
                     executions.execution_id.push(execution.execution_id.0);
                     executions.stage_no.push(stage_no);
                     executions.agent_no.push(number::int(execution.agent_no));
-                    executions.agent.push(clean::text(execution.agent));
+                    executions.agent.push(nul::replace(execution.agent));
                     executions.strategy.push(execution.strategy.as_str());
-                    executions.backend.push(clean::text(execution.backend));
-                    executions.model.push(clean::text(execution.model));
+                    executions.backend.push(nul::replace(execution.backend));
+                    executions.model.push(nul::replace(execution.model));
                 }
             }
             StageChange::End(end) => {
                 ended.stage_no.push(number::int(end.stage_no));
                 ended.status.push(end.status.as_str());
-                ended.error.push(clean::optional(end.error));
+                ended.error.push(nul::replace_optional(end.error));
             }
         }
         Self { stages, executions, ended }

@@ -1,10 +1,12 @@
-//! Entries as rows: the text in a column of its own, the provider's bytes in another, the rest as JSON.
+//! Entries of a journal as rows: the text and the provider's bytes have columns of their own, the rest is JSON.
 
+use diesel::prelude::*;
 use serde_json::Value;
 
 use crate::investigation::execution::entry::{Entry, Role, ToolResult};
 
-use super::clean;
+use super::nul;
+use crate::store::schema::entries;
 
 /// A row of `entries` without its numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,10 +20,17 @@ pub(super) struct EntryRow {
     pub(super) provider_data: Option<Vec<u8>>,
 }
 
-/// What a row says about its entry, as it is read back.
-pub(crate) type StoredEntry = (String, Option<String>, Value, Option<Vec<u8>>);
+/// A row of `entries`, as it is read back.
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = entries, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct StoredEntry {
+    kind: String,
+    content: Option<String>,
+    body: Value,
+    provider_data: Option<Vec<u8>>,
+    pub(crate) event_seq: Option<i32>,
+}
 
-/// The row of an entry.
 pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
     let provider_data = take_payload(&mut entry);
     let (tool_call_id, tool_name) = match &entry {
@@ -40,7 +49,7 @@ pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
         | Entry::Stopped { .. }
         | Entry::Ended { .. } => (None, None),
     };
-    let mut body = clean::json(serde_json::to_value(&entry)?);
+    let mut body = nul::replace_json(serde_json::to_value(&entry)?);
     let mut content = None;
     if let Value::Object(fields) = &mut body {
         fields.remove("kind");
@@ -52,15 +61,19 @@ pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
         kind: entry.kind(),
         role: entry.role().map(Role::as_str),
         content,
-        tool_call_id: clean::optional(tool_call_id),
-        tool_name: clean::optional(tool_name),
+        tool_call_id: nul::replace_optional(tool_call_id),
+        tool_name: nul::replace_optional(tool_name),
         body,
         provider_data,
     })
 }
 
-/// The entry of a row; an error for a kind or shape that this version does not know.
-pub(crate) fn decode((kind, content, mut body, provider_data): StoredEntry) -> Result<Entry, serde_json::Error> {
+/// The entry of a row.
+///
+/// # Errors
+/// When this version does not know the kind or the shape of the entry.
+pub(crate) fn decode(row: StoredEntry) -> Result<Entry, serde_json::Error> {
+    let StoredEntry { kind, content, mut body, provider_data, .. } = row;
     if let Value::Object(fields) = &mut body {
         if let Some(content) = content {
             fields.insert(content_field(&kind).to_owned(), Value::String(content));
@@ -95,7 +108,7 @@ fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
     }
 }
 
-/// The field that goes into the column `content`.
+/// The field that is stored in the column `content`.
 fn content_field(kind: &str) -> &'static str {
     if kind == "answer" { "text" } else { "content" }
 }
@@ -190,15 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_comes_back_as_it_went() {
+    fn every_entry_is_read_as_it_was_written() {
         for entry in one_of_each() {
-            let row = encode(entry.clone()).unwrap();
-            assert_eq!(decode((row.kind.into(), row.content, row.body, row.provider_data)).unwrap(), entry);
+            let EntryRow { kind, content, body, provider_data, .. } = encode(entry.clone()).unwrap();
+            let stored = StoredEntry { kind: kind.into(), content, body, provider_data, event_seq: None };
+            assert_eq!(decode(stored).unwrap(), entry);
         }
     }
 
     #[test]
-    fn the_text_and_the_bytes_of_the_provider_are_not_in_the_json() {
+    fn text_and_provider_bytes_are_left_out_of_the_json() {
         let row = encode(answer()).unwrap();
         assert_eq!((row.kind, row.role, row.content.as_deref()), ("answer", Some("assistant"), Some("looking")));
         assert_eq!(row.provider_data, Some((0..=255).collect()));
@@ -209,6 +223,9 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_an_error() {
-        assert!(decode(("dreamt".into(), None, serde_json::json!({}), None)).is_err());
+        let kind = "dreamt".to_owned();
+        let body = serde_json::json!({});
+        let row = StoredEntry { kind, content: None, body, provider_data: None, event_seq: None };
+        assert!(decode(row).is_err());
     }
 }

@@ -1,6 +1,7 @@
-//! Between the types of the core and the columns of the tables.
+//! Conversions between the types of the core and the columns of the tables.
 
-pub(crate) mod columns;
-pub(crate) mod entry;
+pub(crate) mod nul;
 pub(crate) mod number;
-pub(crate) mod clean;
+pub mod words;
+pub(crate) mod entry;
+pub(crate) mod columns;

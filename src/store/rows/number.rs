@@ -1,5 +1,5 @@
-//! Numbers on their way in and out. The database has signed types only; counters begin at 0 or 1 and never come near
-//! the ends, so a value out of range is clamped, and a clamped one is refused by the comparison it takes part in.
+//! Conversions of numbers. The database has signed types only. Counters begin at 0 or 1 and never come near the limits;
+//! a number out of range is clamped, and the comparison that a clamped number takes part in refuses the write.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// From seconds as the database counts them.
+/// From seconds in a `float8` column.
 pub(crate) fn from_seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
--- The order is everything: compare (lock the execution), fence (lock the session, draw the numbers), swap, insert. The
--- locks are taken in that order by every statement. Either all of it happens or nothing, so no number is lost.
+-- Writes one checkpoint: all of it or nothing, so no event number is lost. The order matters: `turn` compares the
+-- number of the checkpoint and locks the execution, `fence` locks the session and draws the event numbers, `swap` moves
+-- the execution on, the others insert. Every statement takes the two locks in this order.
 WITH turn AS (
   SELECT 1 FROM agent_executions e
   WHERE e.session_id = $1 AND e.execution_id = $2 AND e.checkpoint = $3::integer - 1 AND e.status = 'running'
@@ -31,11 +32,11 @@ WITH turn AS (
   INSERT INTO entries (session_id, execution_id, created_at, entry_no, checkpoint, iteration, kind, role, content,
                        tool_call_id, tool_name, body, provider_data, event_seq)
   SELECT $1, $2, $12, w.last_entry + u.n, $3, $8, u.kind, u.role, u.content, u.tool_call_id, u.tool_name, u.body,
-         u.provider_data, f.last_seq + u.told_by
+         u.provider_data, f.last_seq + u.event_no
   FROM fence f, swap w,
        unnest($13, $18::text[], $19::text[], $20::text[], $21::text[], $22::jsonb[], $23::bytea[], $24::integer[])
-       WITH ORDINALITY AS u(kind, role, content, tool_call_id, tool_name, body, provider_data, told_by, n)
-), asked AS (
+       WITH ORDINALITY AS u(kind, role, content, tool_call_id, tool_name, body, provider_data, event_no, n)
+), model_calls AS (
   INSERT INTO llm_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, entries_upto,
                                 duration_ms, input_tokens, cached_tokens, output_tokens, thinking_tokens, purpose,
                                 provider, backend, model, error, response)
@@ -45,7 +46,7 @@ WITH turn AS (
                     $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::jsonb[])
        WITH ORDINALITY AS u(entries_upto, duration_ms, input, cached, output, thinking, purpose, provider, backend,
                             model, error, response, n)
-), called AS (
+), tool_calls AS (
   INSERT INTO tool_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, duration_ms,
                                  read_only, state, call_id, tool, arguments, result, error)
   SELECT $1, $2, $12, $3, u.n, $8, u.duration_ms, u.read_only, u.state, u.call_id, u.tool, u.arguments, u.result, u.error

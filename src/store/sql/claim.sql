@@ -1,12 +1,14 @@
-WITH before AS (
+-- Gives the lease of a session to a worker when the lease has expired. `earlier` is the row before this statement: it
+-- says why a claim failed, and recognises a claim that was committed although its reply was lost.
+WITH earlier AS (
   SELECT s.status, s.settled_at, s.lease_token, s.lease_epoch, s.lease_expires_at, s.deadline_at, s.attempts,
          s.cancel_requested_at, p.format_version
   FROM alert_sessions s JOIN session_plans p ON p.session_id = s.session_id WHERE s.session_id = $1
 ), free AS (
   SELECT s.session_id, s.lease_owner, s.worker_name,
-         -- Nobody could renew it then: as if its owner had handed it back.
+         -- The lease could not be renewed while the database was unavailable, so its expiry counts as a release.
          s.lease_owner IS NOT NULL AND s.lease_expires_at > clock_timestamp() - make_interval(secs => $2) AS excused
-  FROM alert_sessions s, before b
+  FROM alert_sessions s, earlier b
   WHERE s.session_id = $1 AND b.format_version <= $3 AND s.status = 'running' AND s.lease_expires_at <= clock_timestamp()
   FOR NO KEY UPDATE OF s
 ), taken AS (
@@ -18,10 +20,10 @@ WITH before AS (
   WHERE s.session_id = f.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.deadline_at, s.attempts, s.cancel_requested_at,
             f.worker_name AS previous_worker, f.lease_owner IS NULL AS released, f.excused
-), delivered AS (
+), redelivered AS (
   UPDATE alerts a SET stream_sequence = $8::bigint
   FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $8
-), told AS (
+), event AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT t.session_id, clock_timestamp(), t.event_seq, t.lease_epoch, 'session_resumed', 'completed',
          CASE WHEN t.released THEN 'released by ' || t.previous_worker
@@ -37,9 +39,9 @@ SELECT 'taken' AS outcome, t.lease_epoch, greatest(extract(epoch FROM t.deadline
 FROM taken t
 UNION ALL
 SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
-            WHEN b.status <> 'running' THEN 'over'
-            WHEN b.format_version > $3 THEN 'too_new'
-            -- This very claim was committed before, its reply was lost.
+            WHEN b.status <> 'running' THEN 'ended'
+            WHEN b.format_version > $3 THEN 'incompatible'
+            -- This claim was committed before, and its reply was lost.
             WHEN b.lease_token = $6 AND b.lease_expires_at > clock_timestamp() THEN 'taken'
             WHEN b.lease_expires_at > clock_timestamp() THEN 'busy'
             ELSE 'raced' END,
@@ -48,5 +50,5 @@ SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
             THEN extract(epoch FROM b.lease_expires_at - clock_timestamp())
             ELSE greatest(extract(epoch FROM b.deadline_at - clock_timestamp()), 0) END::float8,
        b.attempts, b.cancel_requested_at IS NOT NULL
-FROM before b
+FROM earlier b
 WHERE NOT EXISTS (SELECT FROM taken)

@@ -1,13 +1,13 @@
--- The one event of a buried alert, so that whoever watches it sees an end.
-WITH buried AS (
+-- Makes an undecided alert a dead letter. It gets one event, so that its watchers see an end.
+WITH given_up AS (
   UPDATE alerts a SET place = 'dead', dead_reason = $1, dead_detail = $2
   WHERE a.alert_id = $3 AND a.place = 'undecided'
   RETURNING a.alert_id
-), told AS (
+), event AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT alert_id, clock_timestamp(), 1, 0, 'session_failed', 'failed', $2, jsonb_build_object('dead_letter', $1)
-  FROM buried
+  FROM given_up
 )
-SELECT 'dead' AS place FROM buried
+SELECT 'dead' AS place FROM given_up
 UNION ALL
-SELECT a.place FROM alerts a WHERE a.alert_id = $3 AND NOT EXISTS (SELECT FROM buried)
+SELECT a.place FROM alerts a WHERE a.alert_id = $3 AND NOT EXISTS (SELECT FROM given_up)

@@ -1,3 +1,4 @@
+-- Reads events of a session in order, with the names of their stages and agents.
 SELECT t.session_seq, t.execution_id, t.sequence_number, g.name AS stage, e.agent, t.iteration, t.attempt, t.event_type,
        t.status, t.content, t.metadata, t.created_at
 FROM timeline_events t

@@ -1,30 +1,32 @@
--- The alert's row is locked first and has to be undecided under the lock: rival deliveries of one alert end here. A
--- question has no fingerprint: nothing is equal to null, so it finds no session to join and none that answers for it.
+-- Decides where an alert goes. Its row is locked first and has to be undecided under the lock, so rival deliveries of
+-- one alert end here. A question has no fingerprint, and nothing equals null: it joins no session and no session covers
+-- it.
 WITH alert AS (
   SELECT a.alert_id FROM alerts a WHERE a.alert_id = $1 AND a.place = 'undecided' FOR NO KEY UPDATE
 ), seen AS (
   SELECT 1 FROM alert_sessions s WHERE s.fingerprint = $2 AND s.status = 'running'
 ), target AS (
-  -- The open session as it is once its row is ours. Seen and not here: it ended while we waited, and what it ended as
-  -- is not in this statement's snapshot. Then nothing is written and the caller begins again.
-  SELECT s.session_id, s.cancel_requested_at IS NOT NULL AS closing
+  -- The open session once this statement has locked its row. A session that is in `seen` and not here ended while this
+  -- statement waited, and its end is not in the snapshot. Then nothing is written and the caller begins again.
+  SELECT s.session_id, s.cancel_requested_at IS NOT NULL AS cancelling
   FROM alert, alert_sessions s
   WHERE s.fingerprint = $2 AND s.status = 'running'
   FOR NO KEY UPDATE OF s
 ), joined AS (
-  -- Each is counted. The first nine have an event, then those with the numbers 10, 20, 50, 100, 200, 500 and so on: an
-  -- alert without one takes no number. The row is locked, so that no two have the same count.
+  -- Every joining alert is counted. The first nine have an event, then those with the counts 10, 20, 50, 100, 200, 500
+  -- and so on; an alert without an event takes no event number. The row is locked, so no two alerts have the same
+  -- count.
   UPDATE alert_sessions s
   SET joined_alerts = s.joined_alerts + $3::integer, resolved_alerts = s.resolved_alerts + (NOT $3)::integer,
       event_seq = s.event_seq
         + ((CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text SIMILAR TO '[1-9]|[125]0+')::integer
   FROM target t
-  WHERE s.session_id = t.session_id AND NOT t.closing
+  WHERE s.session_id = t.session_id AND NOT t.cancelling
   RETURNING s.session_id, s.event_seq, s.lease_epoch,
             CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
-), cooling AS (
-  -- The newest of those that had all members of this alert: a group that has grown is another one, and so is an alert
-  -- that only claims the fingerprint.
+), covering AS (
+  -- The newest completed session whose alert had all members of this one. A group that has grown needs an investigation
+  -- of its own, and so does an alert that only claims the fingerprint.
   SELECT newest.session_id, newest.finished_at
   FROM alert, (
     SELECT s.session_id, s.finished_at, o.severity
@@ -32,13 +34,13 @@ WITH alert AS (
     WHERE $3::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
       AND s.finished_at > statement_timestamp() - make_interval(secs => $4)
       AND o.members @> $5::uuid[]
-      -- Without some of its tools it found what it could: that is no answer to anything else.
+      -- A session that ran without some of its tools covers no other alert.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
     ORDER BY s.finished_at DESC LIMIT 1
   ) newest
   WHERE NOT EXISTS (SELECT FROM seen)
-    -- An unknown word has no place in the list, and nothing is compared with it: the alert is investigated.
+    -- An unknown severity has no position in the list, the comparison is null, and the alert is investigated.
     AND array_position(ARRAY['low', 'normal', 'high', 'critical'], newest.severity)
         >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $6::text)
 ), opened AS (
@@ -47,27 +49,28 @@ WITH alert AS (
   SELECT alert_id, clock_timestamp() + make_interval(secs => $7), clock_timestamp() + make_interval(secs => $8),
          make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer
   FROM alert
-  -- No time for a session: it is only asked who takes the alert along or answers for it.
-  WHERE $7 IS NOT NULL AND $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM cooling)
-  -- Another alert of the fingerprint opened at the same time: no row, the caller begins again and joins it.
+  -- Without a timeout no session may be opened: the alert can only join, be covered or end.
+  WHERE $7 IS NOT NULL AND $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
+  -- Another alert of the fingerprint opened a session at the same time: there is no row, and the caller begins again.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
   INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $15, $16 FROM opened
 ), decided AS (
-  SELECT 'opened' AS place, session_id AS target FROM opened
+  SELECT 'opened' AS outcome, session_id AS target FROM opened
   UNION ALL
   SELECT 'joined', session_id FROM joined
   UNION ALL
-  SELECT 'cooling', session_id FROM cooling
+  SELECT 'covered_by_cooldown', session_id FROM covering
   UNION ALL
   SELECT 'ended', alert_id FROM alert WHERE NOT $3 AND NOT EXISTS (SELECT FROM joined)
-), placed AS (
+), updated AS (
   UPDATE alerts a
-  SET place = CASE d.place WHEN 'cooling' THEN 'joined' ELSE d.place END, joined_session_id = nullif(d.target, $1),
+  SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
+      joined_session_id = nullif(d.target, $1),
       fingerprint = $2, members = $5, alert_type = $17, title = $18, severity = $6, source = $19, body = $20
   FROM decided d WHERE a.alert_id = $1
-), told AS (
+), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT session_id, clock_timestamp(), 1, 1, $21, $22, $23, $24::jsonb FROM opened
   UNION ALL
@@ -84,20 +87,20 @@ WITH alert AS (
          jsonb_build_object('joined_session_id', session_id, 'fingerprint', $2)
   FROM joined
   UNION ALL
-  -- The session that answers gets no event: its end stays its last one.
+  -- The covering session gets no event: its end stays its last event.
   SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed',
          format('the same was investigated %s min ago: see session %s',
                 floor(extract(epoch FROM clock_timestamp() - finished_at) / 60), right(session_id::text, 8)),
          jsonb_build_object('joined_session_id', session_id, 'reason', 'cooldown', 'finished_at',
                             to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
                             'fingerprint', $2, 'members', cardinality($5))
-  FROM cooling
+  FROM covering
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
          jsonb_build_object('stop_reason', 'not_investigated', 'title', $18, 'severity', $6)
-  FROM decided WHERE place = 'ended'
+  FROM decided WHERE outcome = 'ended'
 )
-SELECT d.place, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8
+SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8
 FROM decided d LEFT JOIN opened o ON true
 UNION ALL
-SELECT 'closing', session_id, NULL FROM target WHERE closing AND $3
+SELECT 'target_cancelling', session_id, NULL FROM target WHERE cancelling AND $3

@@ -1,4 +1,5 @@
--- Alerts that opened no session, each with its own events, oldest first. What a statement holds is left for the next time.
+-- Deletes alerts that opened no session, each with its events, the oldest first. Locked rows are left for the next
+-- time.
 WITH old AS (
   SELECT a.alert_id FROM alerts a
   WHERE a.settled_at < now() - make_interval(secs => $1) AND a.place <> 'opened'

@@ -1,4 +1,5 @@
--- What the statements that delete would come to when they are run until nothing is left for them. An age of null keeps.
+-- Counts the rows that the deleting statements would delete if they were repeated until nothing is left. An age of null
+-- keeps all rows.
 WITH cutoff AS (
   SELECT coalesce(now() - make_interval(secs => $1::float8), '-infinity') AS sessions,
          coalesce(now() - make_interval(secs => $2::float8), '-infinity') AS alerts,

@@ -1,6 +1,6 @@
--- A session goes in one statement with everything that belongs to it, or stays. It stays while it is not settled (so it is
--- over, published, and its dead letter stored), while a question about it is there, and while an alert is that joined it.
--- `few` bounds the rows: a session has about as many of each kind as it has events.
+-- Deletes sessions, each with everything that belongs to it. A session is kept until it is settled (it has then ended,
+-- its events are published and its dead letter is stored), while a question about it exists, and while an alert that
+-- joined it exists. `few` limits the rows: a session has about as many rows of each kind as it has events.
 WITH old AS (
   SELECT s.session_id, s.event_seq FROM alert_sessions s
   WHERE s.settled_at < now() - make_interval(secs => $1)

@@ -1,3 +1,5 @@
+-- Inserts an alert or counts one more delivery of it. A delivery with another body changes nothing, and neither does
+-- the same statement when it is sent again. Only a delivery of an undecided alert counts as an attempt.
 INSERT INTO alerts AS a (alert_id, last_delivery, stream_sequence, body_sha256, subject, headers, raw)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT ON CONSTRAINT alerts_pkey DO UPDATE

@@ -1,4 +1,5 @@
--- The token stays: a release that is sent again after a lost reply finds its own and the next epoch.
+-- Releases a lease. The token stays: a release that is sent again after a lost reply finds its own token and the next
+-- epoch.
 UPDATE alert_sessions s
 SET lease_owner = NULL, lease_epoch = s.lease_epoch + 1, lease_expires_at = clock_timestamp(),
     attempts = greatest(s.attempts - $1, 0)

@@ -1,5 +1,5 @@
--- SKIP LOCKED: one stalled checkpoint must not let all leases of a worker run out. NOT IN is deliberate (hashed); an
--- outer join on `renewed` is planned as a nested loop.
+-- Renews the leases of a worker. SKIP LOCKED: one stalled checkpoint must not let all leases of a worker expire. NOT IN
+-- is deliberate, because it is hashed; an outer join on `renewed` would be planned as a nested loop.
 WITH asked AS (
   SELECT * FROM unnest($1::uuid[], $2::integer[], $3::uuid[]) AS a(session_id, lease_epoch, lease_token)
 ), free AS (

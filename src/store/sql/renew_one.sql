@@ -1,5 +1,5 @@
--- Waits for the row, in line with those who wait already: whoever only takes what is free may never get a row that many
--- write to.
+-- Renews one lease and waits for its row behind the statements that wait already. A statement that skips locked rows
+-- may never get a row that many statements write to.
 UPDATE alert_sessions s
 SET lease_expires_at = greatest(s.lease_expires_at, clock_timestamp() + make_interval(secs => $1)),
     lease_period = make_interval(secs => $1)

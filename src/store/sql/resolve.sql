@@ -1,5 +1,5 @@
--- Both ends of an id by an index. The end is looked for by itself (MATERIALIZED): the order and the limit around it would
--- have the planner walk along all ids until it has found ten.
+-- Finds ids by either end, each by an index. The search by the end is MATERIALIZED: otherwise the outer order and limit
+-- would make the planner scan all ids until it has found ten.
 WITH by_end AS MATERIALIZED (
   SELECT a.alert_id FROM alerts a
   WHERE reverse(right(a.alert_id::text, 12)) COLLATE "C" >= $1 AND reverse(right(a.alert_id::text, 12)) COLLATE "C" < $2

@@ -1,5 +1,6 @@
--- SKIP LOCKED: whoever holds a row takes care of it, and two sweeps at once share the rows. The order gives each row its
--- turn when there are more than the limit. A session's mark is on the alert that opened it: the hot row stays narrow.
+-- Finds orphaned alerts and sessions and marks them as swept. SKIP LOCKED: the statement that holds a row takes care of
+-- it, and two sweeps at once share the rows. The order gives each row its turn when there are more than the limit. The
+-- mark of a session is on the alert that opened it, so that the hot row of the session stays narrow.
 WITH clock AS (
   SELECT clock_timestamp() AS now
 ), overdue AS (
@@ -11,7 +12,7 @@ WITH clock AS (
   ORDER BY a.swept_at NULLS FIRST LIMIT $2::bigint
   FOR NO KEY UPDATE SKIP LOCKED
 ), ownerless AS (
-  -- A lease that ran out a moment ago is left to the broker, which delivers the job again.
+  -- A lease that has just expired is left to the broker, which delivers the job again.
   SELECT a.alert_id, a.swept_at
   FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
   WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock) - make_interval(secs => $1)
@@ -35,7 +36,7 @@ WITH clock AS (
     AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
   ORDER BY a.swept_at NULLS FIRST LIMIT $2
   FOR NO KEY UPDATE SKIP LOCKED
-), placed AS (
+), decided AS (
   SELECT a.alert_id, a.swept_at
   FROM alerts a
   WHERE a.settled_at IS NULL AND a.place IN ('joined', 'ended', 'dead')
@@ -48,7 +49,7 @@ WITH clock AS (
   UNION ALL
   (SELECT 'idle', alert_id FROM (TABLE undecided UNION ALL TABLE ownerless) i ORDER BY swept_at NULLS FIRST LIMIT $2)
   UNION ALL
-  (SELECT 'unsettled', alert_id FROM (TABLE placed UNION ALL TABLE finished) u ORDER BY swept_at NULLS FIRST LIMIT $2)
+  (SELECT 'unsettled', alert_id FROM (TABLE decided UNION ALL TABLE finished) u ORDER BY swept_at NULLS FIRST LIMIT $2)
 )
 UPDATE alerts a SET swept_at = clock_timestamp()
 FROM found f WHERE a.alert_id = f.alert_id

@@ -1,4 +1,5 @@
--- A result is cited by the number of its event; what was asked for stands in the event of the call.
+-- Reads the tool calls of an investigation. A result is cited by the number of its event; its arguments are in the
+-- event of the call.
 SELECT r.session_seq, coalesce(r.metadata ->> 'tool_name', ''), coalesce(left(c.content, 2000), ''),
        coalesce(r.metadata ->> 'is_error', '') = 'true'
 FROM timeline_events r

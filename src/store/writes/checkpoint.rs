@@ -1,4 +1,4 @@
-//! The checkpoint: everything that one turn of an execution writes, in one statement.
+//! The checkpoint: one statement writes everything that one turn of an execution has produced.
 
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
@@ -12,7 +12,7 @@ use crate::investigation::execution::event_refs::event_of_each_entry;
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
-use crate::store::rows::{clean, number};
+use crate::store::rows::{nul, number};
 use crate::store::schema::entries;
 use crate::store::statement::statement;
 
@@ -60,7 +60,7 @@ statement!(Append, "checkpoint.sql", Integer, [
     Array<Nullable<Text>>: entries.tool_name,
     Array<Jsonb>: entries.body,
     Array<Nullable<Binary>>: entries.provider_data,
-    Array<Nullable<Integer>>: entries.told_by,
+    Array<Nullable<Integer>>: entries.event_no,
     Array<Integer>: models.entries_upto,
     Array<BigInt>: models.duration_ms,
     Array<Nullable<BigInt>>: models.input,
@@ -85,7 +85,7 @@ statement!(Append, "checkpoint.sql", Integer, [
 
 impl Append {
     pub(crate) fn new(lease: Lease, checkpoint: Checkpoint) -> Result<Self, StoreError> {
-        let told_by = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
+        let event_no = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
         Ok(Self {
             lease,
             session_id: lease.session_id.0,
@@ -96,23 +96,23 @@ impl Append {
             id: checkpoint.id,
             iteration: number::int(checkpoint.iteration),
             status: checkpoint.status.as_str(),
-            error: clean::optional(checkpoint.error),
-            analysis: clean::optional(analysis(&checkpoint.entries)),
+            error: nul::replace_optional(checkpoint.error),
+            analysis: nul::replace_optional(analysis(&checkpoint.entries)),
             at: checkpoint.at,
             attempt: number::int(checkpoint.attempt),
             events: Events::new(checkpoint.events),
-            entries: Entries::new(checkpoint.entries, &told_by)?,
+            entries: Entries::new(checkpoint.entries, &event_no)?,
             models: ModelCalls::new(checkpoint.model_calls),
             tools: ToolCalls::new(checkpoint.tool_calls),
         })
     }
 
-    /// The number of the event that tells it for each entry.
+    /// Returns for each entry the number of the event that shows it.
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, StoreError>> {
         let first_seq: Option<i32> = self.get_result(connection).optional()?;
         if let Some(first) = first_seq {
             let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
-            return Ok(Ok(self.entries.told_by.iter().map(number).collect()));
+            return Ok(Ok(self.entries.event_no.iter().map(number).collect()));
         }
         let fence = Fence::read(connection, self.session_id, Some(self.execution_id))?;
         let written = verdict(fence, &self.lease, |fence| {
@@ -128,7 +128,7 @@ impl Append {
         }
     }
 
-    /// The numbers that a first try has drawn, whose reply was lost.
+    /// Reads the event numbers that an earlier try has drawn, whose reply was lost.
     fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Vec<Option<u32>>> {
         let of_this = entries::session_id.eq(self.session_id).and(entries::execution_id.eq(self.execution_id));
         let numbers: Vec<Option<i32>> = entries::table
@@ -140,7 +140,7 @@ impl Append {
     }
 }
 
-/// What the execution found, if this is its end.
+/// The analysis of the execution, if this checkpoint completes it.
 fn analysis(entries: &[Entry]) -> Option<String> {
     entries.iter().rev().find_map(|entry| {
         if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {

@@ -1,4 +1,4 @@
-//! A worker takes a session whose lease has run out.
+//! A worker claims a session whose lease has expired.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -9,11 +9,12 @@ use crate::engine::ports::{Claim, ClaimRequest, Claimed, Lease};
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::FORMAT_VERSION;
 
-use crate::store::rows::{clean, number};
+use crate::store::rows::words::sql_enum;
+use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
-/// A rival can be faster between two looks; then its lease is seen by the next one.
-const TRIES: usize = 10;
+/// A rival can be faster between two tries; the next try then sees the rival's lease.
+const MAX_TRIES: usize = 10;
 
 pub(crate) struct TakeOver {
     session_id: Uuid,
@@ -37,7 +38,26 @@ statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool), [
     Nullable<BigInt>: stream_sequence,
 ]);
 
-type ClaimRow = (String, i32, f64, i32, bool);
+sql_enum! {
+    ClaimOutcome {
+        Taken = "taken",
+        Settled = "settled",
+        Ended = "ended",
+        Incompatible = "incompatible",
+        Busy = "busy",
+        Raced = "raced",
+    }
+}
+
+#[derive(Queryable)]
+struct ClaimRow {
+    outcome: ClaimOutcome,
+    epoch: i32,
+    /// Seconds until the deadline, or until the lease of another worker expires.
+    remaining: f64,
+    attempts: i32,
+    cancel_requested: bool,
+}
 
 impl TakeOver {
     pub(crate) fn new(session: SessionId, request: ClaimRequest) -> Self {
@@ -45,7 +65,7 @@ impl TakeOver {
             session_id: session.0,
             format_version: number::int(FORMAT_VERSION),
             worker: request.worker.0,
-            worker_name: clean::text(request.worker_name),
+            worker_name: nul::replace(request.worker_name),
             token: request.token,
             lease: request.lease.as_secs_f64(),
             stream_sequence: request.stream_sequence.map(number::big),
@@ -54,32 +74,31 @@ impl TakeOver {
     }
 
     pub(crate) fn take(&self, connection: &mut PgConnection) -> QueryResult<Claim> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let row: Option<ClaimRow> = self.get_result(connection).optional()?;
-            let Some((outcome, epoch, remaining, attempts, cancel_requested)) = row else {
-                return Ok(Claim::Unknown);
-            };
-            let remaining = number::from_seconds(remaining);
-            match outcome.as_str() {
-                "taken" => {
-                    return Ok(Claim::Taken(Claimed {
-                        lease: Lease {
-                            session_id: SessionId(self.session_id),
-                            epoch: number::from_int(epoch),
-                            token: self.token,
-                        },
-                        remaining,
-                        attempts: number::from_int(attempts - 1),
-                        cancel_requested,
-                    }));
-                }
-                "settled" => return Ok(Claim::Ended { settled: true }),
-                "over" => return Ok(Claim::Ended { settled: false }),
-                "too_new" => return Ok(Claim::Incompatible),
-                "busy" => return Ok(Claim::Busy(remaining)),
-                _ => {}
+            let Some(row) = row else { return Ok(Claim::Unknown) };
+            match row.outcome {
+                ClaimOutcome::Taken => return Ok(Claim::Taken(self.claimed(&row))),
+                ClaimOutcome::Settled => return Ok(Claim::Ended { settled: true }),
+                ClaimOutcome::Ended => return Ok(Claim::Ended { settled: false }),
+                ClaimOutcome::Incompatible => return Ok(Claim::Incompatible),
+                ClaimOutcome::Busy => return Ok(Claim::Busy(number::from_seconds(row.remaining))),
+                ClaimOutcome::Raced => {}
             }
         }
         Ok(Claim::Busy(number::from_seconds(self.lease)))
+    }
+
+    fn claimed(&self, row: &ClaimRow) -> Claimed {
+        Claimed {
+            lease: Lease {
+                session_id: SessionId(self.session_id),
+                epoch: number::from_int(row.epoch),
+                token: self.token,
+            },
+            remaining: number::from_seconds(row.remaining),
+            attempts: number::from_int(row.attempts - 1),
+            cancel_requested: row.cancel_requested,
+        }
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StoreError};
 
 use crate::store::fence::{Fence, Progress, verdict};
-use crate::store::rows::{clean, number};
+use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
 pub(crate) struct Finish {
@@ -24,7 +24,7 @@ pub(crate) struct Finish {
     dead_letter: Option<&'static str>,
     epoch: i32,
     token: Uuid,
-    rest: &'static str,
+    open_status: &'static str,
     at: DateTime<Utc>,
     event_type: String,
     event_status: String,
@@ -42,7 +42,7 @@ statement!(Finish, "finish.sql", Integer, [
     Nullable<Text>: dead_letter,
     Integer: epoch,
     SqlUuid: token,
-    Text: rest,
+    Text: open_status,
     Timestamptz: at,
     Text: event_type,
     Text: event_status,
@@ -57,18 +57,18 @@ impl Finish {
             session_id: lease.session_id.0,
             status: end.status.as_str(),
             stop_reason: end.reason.as_str(),
-            final_analysis: clean::optional(end.final_analysis),
-            executive_summary: clean::optional(end.executive_summary),
-            error: clean::optional(end.error),
+            final_analysis: nul::replace_optional(end.final_analysis),
+            executive_summary: nul::replace_optional(end.executive_summary),
+            error: nul::replace_optional(end.error),
             dead_letter: end.dead_letter.map(DeadReason::as_str),
             epoch: number::int(lease.epoch),
             token: lease.token,
-            rest: rest(end.status).as_str(),
+            open_status: open_status(end.status).as_str(),
             at: end.at,
             event_type: end.event.event_type.into(),
             event_status: end.event.status.into(),
-            event_content: clean::text(end.event.content),
-            event_metadata: clean::json(with_reason(end.event.metadata, end.reason.as_str())),
+            event_content: nul::replace(end.event.content),
+            event_metadata: nul::replace_json(with_reason(end.event.metadata, end.reason.as_str())),
         }
     }
 
@@ -78,12 +78,12 @@ impl Finish {
             return Ok(Ok(()));
         }
         let fence = Fence::read(connection, self.session_id, None)?;
-        Ok(verdict(fence, &self.lease, |fence| Progress::done_if(!fence.running)))
+        Ok(verdict(fence, &self.lease, |fence| if fence.is_running() { Progress::Refused } else { Progress::Done }))
     }
 }
 
-/// What becomes of executions and stages that still run when the session ends.
-fn rest(status: RunStatus) -> RunStatus {
+/// The status of executions and stages that still run when the session ends.
+fn open_status(status: RunStatus) -> RunStatus {
     match status {
         RunStatus::Completed | RunStatus::Running => RunStatus::Cancelled,
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => status,

@@ -1,4 +1,4 @@
-//! The statements that change a session, in the order of its life.
+//! The statements that change an alert or a session, in the order of their life cycle.
 
 pub(crate) mod receive;
 pub(crate) mod open;

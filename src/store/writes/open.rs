@@ -1,5 +1,5 @@
-//! An alert opens a session, joins the open one of its fingerprint, is answered by the last one, or ends: decided in one
-//! statement.
+//! Decides in one statement where an alert goes: it opens a session, joins the open one of its fingerprint, is covered
+//! by the cooldown of the last one, or ends.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -11,11 +11,12 @@ use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, Sto
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
 
-use crate::store::rows::{clean, number};
+use crate::store::rows::words::sql_enum;
+use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
-/// Each rival can be in the way once; two tries were enough for 64 of them.
-const TRIES: usize = 10;
+/// Each rival can make one try fail; with 64 rivals, two tries were enough.
+const MAX_TRIES: usize = 10;
 
 pub(crate) struct Open {
     alert_id: Uuid,
@@ -24,7 +25,7 @@ pub(crate) struct Open {
     cooldown: f64,
     members: Vec<Uuid>,
     severity: &'static str,
-    /// `None`: nothing is opened, it is only asked who takes the alert along.
+    /// Seconds until the session's deadline; `None` where no session may be opened.
     timeout: Option<f64>,
     lease: f64,
     token: Uuid,
@@ -72,49 +73,77 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     Nullable<Jsonb>: event_metadata,
 ]);
 
-pub(crate) struct ReadPlace {
+/// Reads where an alert went.
+pub(crate) struct ReadDisposition {
     token: Uuid,
     alert_id: Uuid,
 }
 
-statement!(ReadPlace, "placed.sql", (Text, Nullable<SqlUuid>, Nullable<Bool>, Nullable<Double>), [
+statement!(ReadDisposition, "disposition.sql", (Text, Nullable<SqlUuid>, Nullable<Bool>, Nullable<Double>), [
     SqlUuid: token,
     SqlUuid: alert_id,
 ]);
 
-type PlaceRow = (String, Option<Uuid>, Option<bool>, Option<f64>);
+sql_enum! {
+    OpenOutcome {
+        Undecided = "undecided",
+        Opened = "opened",
+        Joined = "joined",
+        CoveredByCooldown = "covered_by_cooldown",
+        TargetCancelling = "target_cancelling",
+        Ended = "ended",
+        Dead = "dead",
+    }
+}
+
+/// What this statement has decided.
+#[derive(Queryable)]
+struct DecidedRow {
+    outcome: OpenOutcome,
+    session: SessionId,
+    remaining: Option<f64>,
+}
+
+/// What was decided before, by an earlier try of this statement or by a rival.
+#[derive(Queryable)]
+struct DispositionRow {
+    outcome: OpenOutcome,
+    session: Option<SessionId>,
+    is_mine: Option<bool>,
+    remaining: Option<f64>,
+}
 
 impl Open {
     pub(crate) fn new(request: OpenRequest) -> Result<Self, StoreError> {
         let OpenRequest { alert_id, alert, plan, started, cooldown, force, parent, .. } = request;
         let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
-        let asking = Self::asking(JoinRequest { alert_id, alert, cooldown, force });
+        let join = Self::join_only(JoinRequest { alert_id, alert, cooldown, force });
         Ok(Self {
-            fingerprint: asking.fingerprint.filter(|_| parent.is_none()),
+            fingerprint: join.fingerprint.filter(|_| parent.is_none()),
             timeout: Some(request.session_timeout.as_secs_f64()),
             lease: request.lease.as_secs_f64(),
             token: request.token,
             worker: request.worker.0,
-            worker_name: clean::text(request.worker_name),
-            chain: clean::text(plan.chain),
+            worker_name: nul::replace(request.worker_name),
+            chain: nul::replace(plan.chain),
             retry_of: request.retry_of.map(|session| session.0),
             parent: parent.map(|session| session.0),
             format_version: number::int(plan.version),
-            plan: clean::json(stored),
+            plan: nul::replace_json(stored),
             event_type: started.event_type.into(),
             event_status: started.status.into(),
-            event_content: clean::text(started.content),
-            event_metadata: clean::nullable(started.metadata),
-            ..asking
+            event_content: nul::replace(started.content),
+            event_metadata: nul::json_or_null(started.metadata),
+            ..join
         })
     }
 
-    /// Opens nothing: joins or ends the alert if there is a reason to.
-    pub(crate) fn asking(request: JoinRequest) -> Self {
+    /// Opens nothing: the alert joins a session, is covered by one, ends, or stays undecided.
+    pub(crate) fn join_only(request: JoinRequest) -> Self {
         let JoinRequest { alert_id, alert, cooldown, force } = request;
         Self {
             alert_id: alert_id.0,
-            fingerprint: Some(clean::text(alert.fingerprint)),
+            fingerprint: Some(nul::replace(alert.fingerprint)),
             firing: match alert.status {
                 AlertStatus::Firing => true,
                 AlertStatus::Resolved => false,
@@ -132,10 +161,10 @@ impl Open {
             parent: None,
             format_version: 0,
             plan: Value::Null,
-            alert_type: clean::text(alert.alert_type),
-            title: clean::text(alert.title),
-            source: clean::text(alert.source),
-            body: clean::text(alert.text),
+            alert_type: nul::replace(alert.alert_type),
+            title: nul::replace(alert.title),
+            source: nul::replace(alert.source),
+            body: nul::replace(alert.text),
             event_type: String::new(),
             event_status: String::new(),
             event_content: String::new(),
@@ -143,54 +172,63 @@ impl Open {
         }
     }
 
-    /// Who takes the alert along or answers for it; `None` when it is still undecided.
+    /// Where the alert goes without a session of its own; `None` when it is still undecided.
     pub(crate) fn join(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
-        let decided: Option<(String, Uuid, Option<f64>)> = self.get_result(connection).optional()?;
-        if let Some((place, target, remaining)) = decided {
-            return Ok(Some(self.opened(&place, Some(target), remaining)));
+        if let Some(opened) = self.write(connection)? {
+            return Ok(Some(opened));
         }
-        let read = ReadPlace { token: self.token, alert_id: self.alert_id };
-        let placed: Option<PlaceRow> = (&read).get_result(connection).optional()?;
-        Ok(match placed {
-            Some((place, ..)) if place == "undecided" => None,
-            // By this very statement, whose reply was lost, or by a rival: it is the same.
-            Some((place, joined, ..)) if place != "opened" => Some(self.opened(&place, joined, None)),
-            Some(_) | None => Some(Opened::Raced),
+        Ok(match self.read_disposition(connection)? {
+            Some(DispositionRow { outcome: OpenOutcome::Undecided, .. }) => None,
+            Some(DispositionRow { outcome: OpenOutcome::Opened, .. }) | None => Some(Opened::Raced),
+            // Decided by this statement, whose reply was lost, or by a rival: both mean the same.
+            Some(row) => Some(self.opened(row.outcome, row.session, None)),
         })
     }
 
-    /// Decides where the alert goes. Sent again after a lost reply it finds what it did.
+    /// Decides where the alert goes. Sent again after a lost reply, it finds what it has decided.
     pub(crate) fn decide(&self, connection: &mut PgConnection) -> QueryResult<Opened> {
-        for _ in 0..TRIES {
-            let decided: Option<(String, Uuid, Option<f64>)> = self.get_result(connection).optional()?;
-            if let Some((place, target, remaining)) = decided {
-                return Ok(self.opened(&place, Some(target), remaining));
+        for _ in 0..MAX_TRIES {
+            if let Some(opened) = self.write(connection)? {
+                return Ok(opened);
             }
-            let read = ReadPlace { token: self.token, alert_id: self.alert_id };
-            let placed: Option<PlaceRow> = (&read).get_result(connection).optional()?;
-            match placed {
-                Some((place, ..)) if place == "undecided" => {}
-                Some((place, _, mine, _)) if place == "opened" && mine != Some(true) => return Ok(Opened::Raced),
-                Some((place, joined, _, remaining)) => return Ok(self.opened(&place, joined, remaining)),
-                None => return Ok(Opened::Raced),
+            let Some(row) = self.read_disposition(connection)? else { return Ok(Opened::Raced) };
+            if row.outcome == OpenOutcome::Opened && row.is_mine != Some(true) {
+                return Ok(Opened::Raced);
+            }
+            if row.outcome != OpenOutcome::Undecided {
+                return Ok(self.opened(row.outcome, row.session, row.remaining));
             }
         }
         Ok(Opened::Raced)
     }
 
-    fn opened(&self, place: &str, target: Option<Uuid>, remaining: Option<f64>) -> Opened {
-        match (place, target) {
-            ("opened", _) => Opened::Session(Claimed {
+    /// `None` when the statement decided nothing.
+    fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
+        let row: Option<DecidedRow> = self.get_result(connection).optional()?;
+        Ok(row.map(|row| self.opened(row.outcome, Some(row.session), row.remaining)))
+    }
+
+    fn read_disposition(&self, connection: &mut PgConnection) -> QueryResult<Option<DispositionRow>> {
+        let read = ReadDisposition { token: self.token, alert_id: self.alert_id };
+        (&read).get_result(connection).optional()
+    }
+
+    fn opened(&self, outcome: OpenOutcome, session: Option<SessionId>, remaining: Option<f64>) -> Opened {
+        match (outcome, session) {
+            (OpenOutcome::Opened, _) => Opened::Session(Claimed {
                 lease: Lease { session_id: SessionId(self.alert_id), epoch: 1, token: self.token },
                 remaining: number::from_seconds(remaining.unwrap_or_default()),
                 attempts: 0,
                 cancel_requested: false,
             }),
-            ("joined", Some(session)) => Opened::Joined(SessionId(session)),
-            ("cooling", Some(session)) => Opened::CoveredByCooldown(SessionId(session)),
-            ("closing", Some(session)) => Opened::TargetCancelling(SessionId(session)),
-            ("ended", _) => Opened::NotInvestigated,
-            _ => Opened::Raced,
+            (OpenOutcome::Joined, Some(session)) => Opened::Joined(session),
+            (OpenOutcome::CoveredByCooldown, Some(session)) => Opened::CoveredByCooldown(session),
+            (OpenOutcome::TargetCancelling, Some(session)) => Opened::TargetCancelling(session),
+            (OpenOutcome::Ended, _) => Opened::NotInvestigated,
+            (OpenOutcome::Undecided | OpenOutcome::Dead, _)
+            | (OpenOutcome::Joined | OpenOutcome::CoveredByCooldown | OpenOutcome::TargetCancelling, None) => {
+                Opened::Raced
+            }
         }
     }
 }

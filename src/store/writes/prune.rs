@@ -1,4 +1,4 @@
-//! Deletes what is older than the configuration keeps, in short statements that hold no row for which anybody waits.
+//! Deletes rows that are older than the configured retention, in short statements that skip locked rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::engine::ports::{PRUNED_TABLES, Pruned};
 
 use crate::store::connect::Store;
 use crate::store::error::Error;
+use crate::store::rows::number;
 use crate::store::statement::statement;
 
 pub(crate) struct PruneAlerts {
@@ -44,18 +45,23 @@ statement!(PreviewPrune, "prune_preview.sql", (Text, BigInt), [
     Nullable<Double>: tool_interactions,
 ]);
 
+#[derive(Queryable)]
+struct DeletedRow {
+    table: String,
+    count: i64,
+}
+
 impl Store {
-    /// Deletes at most about `limit` rows of each kind; nothing is left to delete when the answer is empty.
+    /// Deletes at most about `limit` rows of each kind. When it returns no counts, no row is left to delete.
     ///
     /// # Errors
     /// When the database is unavailable, or the role may not delete.
     pub async fn prune_some(&self, retention: Retention, limit: u32) -> Result<Pruned, Error> {
         let limit = i64::from(limit);
-        let counted = self.run(move |connection| prune(connection, retention, limit)).await?;
-        Ok(pruned(counted))
+        pruned(self.run(move |connection| prune(connection, retention, limit)).await?)
     }
 
-    /// What [`Store::prune_some`] would delete altogether. Deletes nothing.
+    /// Counts the rows that [`Store::prune_some`], called until nothing is left, would delete. Deletes nothing.
     ///
     /// # Errors
     /// When the database is unavailable.
@@ -68,13 +74,12 @@ impl Store {
             llm_interactions: seconds(retention.llm_interactions),
             tool_interactions: seconds(retention.tool_interactions),
         };
-        let counted = self.run(move |connection| (&preview).get_results(connection)).await?;
-        Ok(pruned(counted))
+        pruned(self.run(move |connection| (&preview).get_results(connection)).await?)
     }
 }
 
-/// Details first, then what a session waits for, then sessions.
-fn prune(connection: &mut PgConnection, retention: Retention, limit: i64) -> QueryResult<Vec<(String, i64)>> {
+/// Deletes details first, then the alerts that keep a session, then sessions.
+fn prune(connection: &mut PgConnection, retention: Retention, limit: i64) -> QueryResult<Vec<DeletedRow>> {
     let mut counted = Vec::new();
     let details = [
         ("tool_interactions", retention.tool_interactions),
@@ -84,20 +89,23 @@ fn prune(connection: &mut PgConnection, retention: Retention, limit: i64) -> Que
     for (table, age) in details {
         if let Some(age) = age {
             let deleted = prune_details(connection, table, age, limit)?;
-            counted.push((table.to_owned(), i64::try_from(deleted).unwrap_or(i64::MAX)));
+            counted.push(DeletedRow { table: table.to_owned(), count: i64::try_from(deleted).unwrap_or(i64::MAX) });
         }
     }
     if let Some(age) = retention.alerts {
-        counted.extend((&PruneAlerts { age: age.as_secs_f64(), limit }).get_results::<(String, i64)>(connection)?);
+        let rows: Vec<DeletedRow> = (&PruneAlerts { age: age.as_secs_f64(), limit }).get_results(connection)?;
+        counted.extend(rows);
     }
     if let Some(age) = retention.sessions {
-        counted.extend((&PruneSessions { age: age.as_secs_f64(), limit }).get_results::<(String, i64)>(connection)?);
+        let rows: Vec<DeletedRow> = (&PruneSessions { age: age.as_secs_f64(), limit }).get_results(connection)?;
+        counted.extend(rows);
     }
     Ok(counted)
 }
 
-/// Rows of sessions that were settled long enough ago, in the order of the key: what was deleted is not met again. The
-/// bound is the first id of the time of the age. An id that its producer dated later waits for its session.
+/// Deletes rows of sessions that were settled long enough ago, in the order of the key, so that a later statement does
+/// not scan deleted rows again. The bound is the first UUIDv7 of the cutoff time. A row whose id the producer dated
+/// later is deleted with its session.
 fn prune_details(connection: &mut PgConnection, table: &str, age: Duration, limit: i64) -> QueryResult<usize> {
     diesel::sql_query(format!(
         "WITH old AS (\
@@ -114,15 +122,14 @@ fn prune_details(connection: &mut PgConnection, table: &str, age: Duration, limi
     .execute(connection)
 }
 
-fn pruned(counted: Vec<(String, i64)>) -> Pruned {
+fn pruned(counted: Vec<DeletedRow>) -> Result<Pruned, Error> {
     let mut rows = BTreeMap::new();
-    for (table, count) in counted {
-        if let (Some(table), Ok(count)) =
-            (PRUNED_TABLES.into_iter().find(|known| *known == table), u64::try_from(count))
-            && count > 0
-        {
-            *rows.entry(table).or_default() += count;
+    for DeletedRow { table, count } in counted {
+        let known = PRUNED_TABLES.into_iter().find(|known| *known == table);
+        let table = known.ok_or_else(|| Error::Unreadable(format!("unknown pruned table {table:?}")))?;
+        if count > 0 {
+            *rows.entry(table).or_default() += number::from_big(count);
         }
     }
-    Pruned { rows }
+    Ok(Pruned { rows })
 }

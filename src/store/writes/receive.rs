@@ -1,5 +1,6 @@
-//! An alert's row: inserted before anybody looks into the body, and given up when nobody can make anything of it.
+//! The row of an alert: inserted before the body is decoded, updated by each delivery, and given up as a dead letter.
 
+use diesel::prelude::Queryable;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
@@ -7,7 +8,8 @@ use uuid::Uuid;
 use crate::engine::ports::{DeadReason, Disposition, Received, StoreError};
 use crate::investigation::ids::SessionId;
 
-use crate::store::rows::{clean, number};
+use crate::store::rows::words::DispositionKind;
+use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
 pub(crate) struct Receive {
@@ -30,7 +32,14 @@ statement!(Receive, "receive.sql", (Bool, Text, Integer, Nullable<SqlUuid>, Null
     Nullable<Binary>: raw,
 ]);
 
-pub(crate) type ReceivedRow = (bool, String, i32, Option<Uuid>, Option<String>);
+#[derive(Queryable)]
+pub(crate) struct ReceivedRow {
+    same_body: bool,
+    disposition: DispositionKind,
+    attempts: i32,
+    joined: Option<SessionId>,
+    dead_reason: Option<DeadReason>,
+}
 
 impl From<Received> for Receive {
     fn from(received: Received) -> Self {
@@ -39,27 +48,26 @@ impl From<Received> for Receive {
             delivery: Uuid::new_v4(),
             stream_sequence: number::big(received.stream_sequence),
             body_sha256: received.body_sha256,
-            subject: clean::text(received.subject),
-            headers: clean::json(received.headers),
+            subject: nul::replace(received.subject),
+            headers: nul::replace_json(received.headers),
             raw: received.body,
         }
     }
 }
 
-/// The place of an alert.
-pub(crate) fn place(row: ReceivedRow) -> Result<Disposition, StoreError> {
-    let (same_body, place, attempts, joined, dead_reason) = row;
-    if !same_body {
-        return Ok(Disposition::UsedId);
-    }
-    let unreadable = || StoreError::Conflict(format!("alert in unknown place {place:?}"));
-    match place.as_str() {
-        "undecided" => Ok(Disposition::Undecided { attempts: number::from_int(attempts) }),
-        "opened" => Ok(Disposition::Opened),
-        "joined" => joined.map(|session| Disposition::Joined(SessionId(session))).ok_or_else(unreadable),
-        "ended" => Ok(Disposition::Ended),
-        "dead" => dead_reason.as_deref().and_then(DeadReason::parse).map(Disposition::Dead).ok_or_else(unreadable),
-        _ => Err(unreadable()),
+impl ReceivedRow {
+    pub(crate) fn disposition(self) -> Result<Disposition, StoreError> {
+        if !self.same_body {
+            return Ok(Disposition::UsedId);
+        }
+        let incomplete = || StoreError::Conflict(format!("the row of a {} alert has no details", self.disposition));
+        match self.disposition {
+            DispositionKind::Undecided => Ok(Disposition::Undecided { attempts: number::from_int(self.attempts) }),
+            DispositionKind::Opened => Ok(Disposition::Opened),
+            DispositionKind::Joined => self.joined.map(Disposition::Joined).ok_or_else(incomplete),
+            DispositionKind::Ended => Ok(Disposition::Ended),
+            DispositionKind::Dead => self.dead_reason.map(Disposition::Dead).ok_or_else(incomplete),
+        }
     }
 }
 
@@ -73,14 +81,14 @@ statement!(GiveUp, "give_up.sql", Text, [Text: reason, Text: detail, SqlUuid: al
 
 /// Takes one attempt off an undecided alert.
 pub(crate) struct RefundAttempt {
-    /// Random per call.
+    /// Random; tells this call from a redelivery.
     pub(crate) id: Uuid,
     pub(crate) alert_id: Uuid,
 }
 
 statement!(RefundAttempt, "refund_attempt.sql", (), [SqlUuid: id, SqlUuid: alert_id]);
 
-/// Where the job of an alert is now.
+/// Stores the sequence under which the job of an alert was queued again.
 pub(crate) struct Requeued {
     pub(crate) stream_sequence: i64,
     pub(crate) alert_id: Uuid,
@@ -88,7 +96,7 @@ pub(crate) struct Requeued {
 
 statement!(Requeued, "requeued.sql", (), [BigInt: stream_sequence, SqlUuid: alert_id]);
 
-/// Since an alert was received for the first time.
+/// Reads the seconds since the first delivery of an alert.
 pub(crate) struct Waited {
     pub(crate) alert_id: Uuid,
 }

@@ -1,5 +1,5 @@
-//! Taking back what the database has lost and the stream still has. Rare, so a transaction of plain statements; the lock
-//! on the session's row keeps every other writer out.
+//! Recovery of lost commits: events that the database has lost and the stream still has are inserted again. A recovery
+//! is rare, so it is a transaction of plain statements; the lock on the session's row excludes every other writer.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::store::schema::{
     agent_executions, alert_sessions, entries, session_plans, session_recoveries, stages, timeline_events,
 };
 
-/// The word of the event that tells of a loss, in `metadata.kind`.
+/// `metadata.kind` of the event that reports a loss.
 const LOST_COMMITS: &str = "lost_commits";
 
 #[derive(Insertable)]
@@ -44,19 +44,19 @@ struct EventRow {
     metadata: Option<Value>,
 }
 
-/// Where the session is once its row is locked.
+/// The state of a session whose row is locked.
 #[derive(Queryable)]
 struct Head {
-    status: String,
+    status: RunStatus,
     epoch: i32,
     token: Uuid,
     event_seq: i32,
 }
 
-/// Takes the events back; sent again with the same id it changes nothing.
+/// Inserts the lost events. Sent again with the same id, it changes nothing.
 pub(crate) fn recover(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
     let mut refused = None;
-    let outcome = connection.transaction(|connection| match take_back(connection, recover)? {
+    let outcome = connection.transaction(|connection| match insert_lost(connection, recover)? {
         Ok(recovered) => Ok(recovered),
         Err(error) => {
             refused = Some(error);
@@ -69,20 +69,20 @@ pub(crate) fn recover(connection: &mut PgConnection, recover: &Recover) -> Query
     }
 }
 
-fn take_back(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
+fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
     let session = recover.session_id;
     let Some(head) = lock(connection, session)? else {
-        // An alert without a session has one event, and the stream keeps the one that it has.
+        // An alert without a session has one event, which the stream still has.
         let gone = StoreError::Behind(format!("no session {session}"));
         return Ok(recover.lease.map_or(Ok(Recovered::Ended), |_| Err(gone)));
     };
-    let running = head.status == "running";
+    let running = head.status == RunStatus::Running;
     if let Some(lease) = &recover.lease
         && (number::from_int(head.epoch) != lease.epoch || head.token != lease.token)
     {
         return Ok(Err(StoreError::LeaseLost { held: lease.epoch, current: number::from_int(head.epoch) }));
     }
-    let ended = recover.divergence.events.last().filter(|event| is_end_of_a_session(event));
+    let end = End::of(&recover.divergence.events);
     let done: i64 = session_recoveries::table
         .filter(session_recoveries::recovery_id.eq(recover.id))
         .count()
@@ -92,25 +92,25 @@ fn take_back(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Re
     }
     if recover.lease.is_some() != running {
         return Ok(Err(if running {
-            StoreError::Conflict(format!("{session} is not over"))
+            StoreError::Conflict(format!("session {session} has not ended"))
         } else {
             StoreError::Ended
         }));
     }
-    let restored = restore(connection, recover, (&head, ended.is_some()))?;
+    let restored = restore(connection, recover, &head, end.as_ref())?;
     let calls = sent(&recover.divergence.events);
     remember(
         connection,
         session,
-        &Memory { id: recover.id, kept: Some(recover.divergence.kept), restored, calls: &calls },
+        &Loss { id: recover.id, kept: Some(recover.divergence.kept), restored, calls: &calls },
     )?;
-    match ended.filter(|_| running) {
-        Some(event) => {
-            end(connection, session, (event, &recover.divergence.events))?;
+    match end.filter(|_| running) {
+        Some(end) => {
+            end_session(connection, session, &end, &recover.divergence.events)?;
             Ok(Ok(Recovered::Ended))
         }
         None if running => {
-            tell(connection, recover, (&head, restored), &calls)?;
+            report_loss(connection, recover, &head, restored, &calls)?;
             Ok(Ok(Recovered::GoesOn))
         }
         None => Ok(Ok(Recovered::Ended)),
@@ -127,33 +127,44 @@ fn lock(connection: &mut PgConnection, session: SessionId) -> QueryResult<Option
         .optional()
 }
 
-fn is_end_of_a_session(event: &TimelineEvent) -> bool {
-    event.event_type.is_end() && event.event_type != EventType::Joined
+/// The events that end a session, with the status that it then has.
+const ENDS: [(EventType, RunStatus); 4] = [
+    (EventType::SessionCompleted, RunStatus::Completed),
+    (EventType::SessionFailed, RunStatus::Failed),
+    (EventType::SessionCancelled, RunStatus::Cancelled),
+    (EventType::SessionTimedOut, RunStatus::TimedOut),
+];
+
+/// The end of a session among its lost events.
+struct End<'a> {
+    event: &'a TimelineEvent,
+    status: RunStatus,
 }
 
-/// Puts the events in their place. What the store has written since moves behind them, or goes where they hold the end:
-/// after an end comes nothing.
-fn restore(connection: &mut PgConnection, recover: &Recover, (head, drop_own): (&Head, bool)) -> QueryResult<i32> {
-    use timeline_events::{execution_id, sequence_number, session_id, session_seq};
+impl<'a> End<'a> {
+    fn of(events: &'a [TimelineEvent]) -> Option<Self> {
+        let event = events.last()?;
+        let (_, status) = ENDS.into_iter().find(|(event_type, _)| *event_type == event.event_type)?;
+        Some(Self { event, status })
+    }
+}
+
+/// Inserts the events under their numbers and returns how many they are. Events that the store has written since move
+/// behind them; when the lost events hold the session's end, later events are deleted, because none may follow an end.
+fn restore(connection: &mut PgConnection, recover: &Recover, head: &Head, end: Option<&End<'_>>) -> QueryResult<i32> {
+    use timeline_events::{session_id, session_seq};
     let (session, kept) = (recover.session_id.0, number::int(recover.divergence.kept));
     let events = &recover.divergence.events;
     let shift = i32::try_from(events.len()).unwrap_or(i32::MAX);
-    let own = timeline_events::table.filter(session_id.eq(session).and(session_seq.gt(kept)));
     let of_executions = counts(events);
-    if drop_own {
-        diesel::delete(own).execute(connection)?;
+    let last = if end.is_some() {
+        let later = timeline_events::table.filter(session_id.eq(session).and(session_seq.gt(kept)));
+        diesel::delete(later).execute(connection)?;
+        kept + shift
     } else {
-        // Over numbers that are free, so that no two rows ever have the same one.
-        diesel::update(own).set(session_seq.eq((session_seq + shift) * -1)).execute(connection)?;
-        let moved = timeline_events::table.filter(session_id.eq(session).and(session_seq.lt(0)));
-        for (execution, count) in &of_executions {
-            let of_execution = moved.filter(execution_id.eq(*execution));
-            diesel::update(of_execution).set(sequence_number.eq(sequence_number + *count)).execute(connection)?;
-        }
-        diesel::update(moved).set(session_seq.eq(session_seq * -1)).execute(connection)?;
-        let told = entries::table.filter(entries::session_id.eq(session).and(entries::event_seq.gt(kept)));
-        diesel::update(told).set(entries::event_seq.eq(entries::event_seq + shift)).execute(connection)?;
-    }
+        shift_later_events(connection, session, kept, shift, &of_executions)?;
+        head.event_seq + shift
+    };
     let names = stage_numbers(connection, session)?;
     let epoch: Option<i32> = timeline_events::table
         .find((session, kept))
@@ -168,11 +179,34 @@ fn restore(connection: &mut PgConnection, recover: &Recover, (head, drop_own): (
             .set(event_count.eq(event_count + count))
             .execute(connection)?;
     }
-    let last = if drop_own { kept + shift } else { head.event_seq + shift };
     diesel::update(alert_sessions::table.find(session)).set(alert_sessions::event_seq.eq(last)).execute(connection)?;
     Ok(shift)
 }
 
+/// Moves the events after `kept` by as many numbers as events were lost, in all and of each execution.
+fn shift_later_events(
+    connection: &mut PgConnection,
+    session: Uuid,
+    kept: i32,
+    shift: i32,
+    of_executions: &BTreeMap<Uuid, i32>,
+) -> QueryResult<()> {
+    use timeline_events::{execution_id, sequence_number, session_id, session_seq};
+    let later = timeline_events::table.filter(session_id.eq(session).and(session_seq.gt(kept)));
+    // Negative numbers are free, so no two rows ever have the same number.
+    diesel::update(later).set(session_seq.eq((session_seq + shift) * -1)).execute(connection)?;
+    let moved = timeline_events::table.filter(session_id.eq(session).and(session_seq.lt(0)));
+    for (execution, count) in of_executions {
+        let of_execution = moved.filter(execution_id.eq(*execution));
+        diesel::update(of_execution).set(sequence_number.eq(sequence_number + *count)).execute(connection)?;
+    }
+    diesel::update(moved).set(session_seq.eq(session_seq * -1)).execute(connection)?;
+    let referring = entries::table.filter(entries::session_id.eq(session).and(entries::event_seq.gt(kept)));
+    diesel::update(referring).set(entries::event_seq.eq(entries::event_seq + shift)).execute(connection)?;
+    Ok(())
+}
+
+/// The number of events of each execution.
 fn counts(events: &[TimelineEvent]) -> BTreeMap<Uuid, i32> {
     let mut counts = BTreeMap::new();
     for execution in events.iter().filter_map(|event| event.execution_id) {
@@ -181,7 +215,7 @@ fn counts(events: &[TimelineEvent]) -> BTreeMap<Uuid, i32> {
     counts
 }
 
-/// The numbers of the plan's stages by their names: the rows of the stages may be lost, too.
+/// The stage numbers of the plan by name: the rows of the stages may be lost, too.
 fn stage_numbers(connection: &mut PgConnection, session: Uuid) -> QueryResult<BTreeMap<String, i32>> {
     let plan: Option<Value> =
         session_plans::table.find(session).select(session_plans::plan).first(connection).optional()?;
@@ -208,11 +242,12 @@ fn row(event: &TimelineEvent, lease_epoch: i32, stages: &BTreeMap<String, i32>) 
     }
 }
 
-/// The event that says from where the investigation goes on.
-fn tell(
+/// Adds the event that says from which event on the investigation is done again.
+fn report_loss(
     connection: &mut PgConnection,
     recover: &Recover,
-    (head, restored): (&Head, i32),
+    head: &Head,
+    restored: i32,
     calls: &[LostCall],
 ) -> QueryResult<()> {
     let (session, kept) = (recover.session_id.0, recover.divergence.kept);
@@ -245,18 +280,14 @@ fn tell(
     Ok(())
 }
 
-/// The session ends as the stream tells.
-fn end(
+/// Ends the session as its restored last event says.
+fn end_session(
     connection: &mut PgConnection,
     session: SessionId,
-    (event, events): (&TimelineEvent, &[TimelineEvent]),
+    end: &End<'_>,
+    events: &[TimelineEvent],
 ) -> QueryResult<()> {
-    let status = match event.event_type.as_str() {
-        "session_completed" => RunStatus::Completed,
-        "session_cancelled" => RunStatus::Cancelled,
-        "session_timed_out" => RunStatus::TimedOut,
-        _ => RunStatus::Failed,
-    };
+    let End { event, status } = *end;
     let completed = status == RunStatus::Completed;
     let reason = event.metadata.get("stop_reason").and_then(Value::as_str);
     let analysis = events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis);
@@ -266,8 +297,8 @@ fn end(
     let now = diesel::dsl::now;
     {
         use agent_executions::{execution_id, finished_at, session_id, status as of_execution};
-        // Executions before the session, as everywhere, would be locked first: this transaction holds the session's row,
-        // and whoever waits for it with a lock on an execution writes under a lease that is not the present one.
+        // Other writes lock executions before the session. Here the session is locked first, which is safe: a statement
+        // that holds a lock on an execution and waits for this row writes under a lease that is superseded.
         let open = agent_executions::table.filter(session_id.eq(session.0).and(of_execution.eq("running")));
         let ids: Vec<Uuid> = open.select(execution_id).load(connection)?;
         diesel::update(agent_executions::table.filter(session_id.eq(session.0).and(execution_id.eq_any(ids))))
@@ -293,29 +324,29 @@ fn end(
     Ok(())
 }
 
-/// A loss, as it is kept.
-pub(crate) struct Memory<'a> {
+/// A loss of commits, as it is stored.
+pub(crate) struct Loss<'a> {
     pub(crate) id: Uuid,
     pub(crate) kept: Option<u32>,
     pub(crate) restored: i32,
     pub(crate) calls: &'a [LostCall],
 }
 
-/// Keeps a loss under the session's next number.
-pub(crate) fn remember(connection: &mut PgConnection, session: SessionId, memory: &Memory<'_>) -> QueryResult<()> {
+/// Stores a loss under the session's next recovery number.
+pub(crate) fn remember(connection: &mut PgConnection, session: SessionId, loss: &Loss<'_>) -> QueryResult<()> {
     use session_recoveries as r;
     let last: Option<i32> =
         r::table.filter(r::session_id.eq(session.0)).select(diesel::dsl::max(r::recovery_no)).first(connection)?;
-    let calls = serde_json::to_value(memory.calls)
-        .map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))?;
+    let calls =
+        serde_json::to_value(loss.calls).map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))?;
     diesel::insert_into(r::table)
         .values((
             r::session_id.eq(session.0),
-            r::recovery_id.eq(memory.id),
+            r::recovery_id.eq(loss.id),
             r::created_at.eq(diesel::dsl::now),
             r::recovery_no.eq(last.unwrap_or(0) + 1),
-            r::kept_upto.eq(memory.kept.map(number::int)),
-            r::restored.eq(memory.restored),
+            r::kept_upto.eq(loss.kept.map(number::int)),
+            r::restored.eq(loss.restored),
             r::calls.eq(calls),
         ))
         .on_conflict_do_nothing()

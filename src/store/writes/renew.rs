@@ -1,4 +1,4 @@
-//! Leases that live on, and leases that are released.
+//! Renewal and release of leases.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::engine::ports::{Lease, Renewal, StoreError};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::number;
+use crate::store::rows::words::sql_enum;
 use crate::store::statement::statement;
 
 pub(crate) struct Renew {
@@ -28,6 +29,37 @@ statement!(Renew, "renew.sql", (SqlUuid, Text, Integer, Bool), [
     Double: period,
 ]);
 
+sql_enum! {
+    RenewOutcome {
+        Renewed = "renewed",
+        Locked = "locked",
+        Ended = "ended",
+        Lost = "lost",
+    }
+}
+
+#[derive(Queryable)]
+struct RenewRow {
+    session: Uuid,
+    outcome: RenewOutcome,
+    last_seq: i32,
+    cancel_requested: bool,
+}
+
+impl RenewRow {
+    fn renewal(&self) -> Renewal {
+        match self.outcome {
+            RenewOutcome::Renewed => {
+                let last_seq = number::from_int(self.last_seq);
+                Renewal::Renewed { last_seq, cancel_requested: self.cancel_requested }
+            }
+            RenewOutcome::Locked => Renewal::Locked,
+            RenewOutcome::Ended => Renewal::Ended,
+            RenewOutcome::Lost => Renewal::Lost,
+        }
+    }
+}
+
 impl Renew {
     pub(crate) fn new(leases: &[Lease], period: Duration) -> Self {
         Self {
@@ -38,22 +70,11 @@ impl Renew {
         }
     }
 
-    /// One answer a lease, in the order of the leases.
+    /// Returns one renewal for each lease, in the order of the leases.
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Vec<Renewal>> {
-        let rows: Vec<(Uuid, String, i32, bool)> = self.get_results(connection)?;
-        let answers: HashMap<Uuid, Renewal> = rows
-            .into_iter()
-            .map(|(session, outcome, last_seq, cancel_requested)| {
-                let renewal = match outcome.as_str() {
-                    "renewed" => Renewal::Renewed { last_seq: number::from_int(last_seq), cancel_requested },
-                    "locked" => Renewal::Locked,
-                    "ended" => Renewal::Ended,
-                    _ => Renewal::Lost,
-                };
-                (session, renewal)
-            })
-            .collect();
-        Ok(self.session_id.iter().map(|session| answers.get(session).copied().unwrap_or(Renewal::Lost)).collect())
+        let rows: Vec<RenewRow> = self.get_results(connection)?;
+        let renewals: HashMap<Uuid, Renewal> = rows.iter().map(|row| (row.session, row.renewal())).collect();
+        Ok(self.session_id.iter().map(|session| renewals.get(session).copied().unwrap_or(Renewal::Lost)).collect())
     }
 }
 
@@ -87,8 +108,8 @@ impl RenewOne {
 }
 
 pub(crate) struct Release {
-    /// Attempts that are taken off: the claim has counted one.
-    forgiven: i32,
+    /// Attempts that are taken off the count, because the claim has counted one.
+    refunded: i32,
     lease: Lease,
     session_id: Uuid,
     epoch: i32,
@@ -96,15 +117,25 @@ pub(crate) struct Release {
 }
 
 statement!(Release, "release.sql", Integer, [
-    Integer: forgiven,
+    Integer: refunded,
     SqlUuid: session_id,
     Integer: epoch,
     SqlUuid: token,
 ]);
 
 impl Release {
-    pub(crate) fn new(lease: Lease, forgiven: i32) -> Self {
-        Self { forgiven, lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
+    /// The attempt that the claim has counted is refunded.
+    pub(crate) fn refunding(lease: Lease) -> Self {
+        Self::new(lease, 1)
+    }
+
+    /// The attempt that the claim has counted stays counted.
+    pub(crate) fn counted(lease: Lease) -> Self {
+        Self::new(lease, 0)
+    }
+
+    fn new(lease: Lease, refunded: i32) -> Self {
+        Self { refunded, lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
@@ -114,7 +145,7 @@ impl Release {
         }
         let fence = Fence::read(connection, self.session_id, None)?;
         let released = fence.as_ref().is_some_and(|fence| {
-            fence.ownerless && fence.token == self.token && fence.epoch == self.lease.epoch.saturating_add(1)
+            fence.ownerless && fence.token == self.token && fence.epoch() == self.lease.epoch.saturating_add(1)
         });
         Ok(if released { Ok(()) } else { verdict(fence, &self.lease, |_| Progress::Refused) })
     }

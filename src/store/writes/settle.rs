@@ -1,4 +1,4 @@
-//! Whether something is over, what it owes, and its settlement.
+//! Settlement: whether an alert or session is over, which dead letter it owes, and the mark that it is settled.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -6,11 +6,12 @@ use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Uu
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadLetter, DeadReason, SettlementStatus, StoreError};
+use crate::engine::ports::{DeadLetter, DeadReason, RunStatus, SettlementStatus};
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
 
 use crate::store::rows::number;
+use crate::store::rows::words::DispositionKind;
 use crate::store::schema::alerts;
 use crate::store::statement::statement;
 
@@ -20,39 +21,44 @@ pub(crate) struct ReadSettlementStatus {
 
 statement!(
     ReadSettlementStatus,
-    "standing.sql",
+    "settlement_status.sql",
     (Text, Nullable<Text>, Bool, Integer, Nullable<Text>, Text, Binary, Jsonb, Text, BigInt, Integer),
     [SqlUuid: alert_id]
 );
 
-pub(crate) type StandingRow =
-    (String, Option<String>, bool, i32, Option<String>, String, Vec<u8>, Value, String, i64, i32);
+#[derive(Queryable)]
+pub(crate) struct SettlementRow {
+    disposition: DispositionKind,
+    status: Option<RunStatus>,
+    settled: bool,
+    last_seq: i32,
+    dead_reason: Option<DeadReason>,
+    detail: String,
+    body: Vec<u8>,
+    headers: Value,
+    subject: String,
+    stream_sequence: i64,
+    deliveries: i32,
+}
 
-/// The standing of the alert or session `id`.
-pub(crate) fn standing(id: SessionId, row: StandingRow) -> Result<SettlementStatus, StoreError> {
-    let (place, status, settled, last_seq, dead_reason, detail, body, headers, subject, sequence, deliveries) = row;
-    let owes = match dead_reason.filter(|_| !settled) {
-        None => None,
-        Some(word) => {
-            let reason = DeadReason::parse(&word)
-                .ok_or_else(|| StoreError::Conflict(format!("unknown dead letter reason {word:?}")))?;
-            Some(DeadLetter {
-                alert_id: id,
-                reason,
-                detail,
-                body,
-                headers,
-                subject,
-                stream_sequence: number::from_big(sequence),
-                deliveries: number::from_int(deliveries),
-            })
-        }
-    };
-    let over = match status {
-        Some(status) => status != "running",
-        None => place != "undecided",
-    };
-    Ok(SettlementStatus { over, settled, last_seq: number::from_int(last_seq), owes })
+impl SettlementRow {
+    pub(crate) fn status_of(self, alert_id: SessionId) -> SettlementStatus {
+        let over = match self.status {
+            Some(status) => status != RunStatus::Running,
+            None => self.disposition != DispositionKind::Undecided,
+        };
+        let owes = self.dead_reason.filter(|_| !self.settled).map(|reason| DeadLetter {
+            alert_id,
+            reason,
+            detail: self.detail,
+            body: self.body,
+            headers: self.headers,
+            subject: self.subject,
+            stream_sequence: number::from_big(self.stream_sequence),
+            deliveries: number::from_int(self.deliveries),
+        });
+        SettlementStatus { over, settled: self.settled, last_seq: number::from_int(self.last_seq), owes }
+    }
 }
 
 pub(crate) struct Settle {
@@ -61,14 +67,15 @@ pub(crate) struct Settle {
     subject: Option<String>,
 }
 
-statement!(Settle, "settled.sql", Bool, [
+statement!(Settle, "settle.sql", Bool, [
     SqlUuid: session_id,
     Nullable<Jsonb>: headers,
     Nullable<Text>: subject,
 ]);
 
 impl Settle {
-    /// Settles with what may be kept of the message: until then its job may have to be queued again as it came.
+    /// Masks the headers and the subject. Before the settlement they are kept as received, because the job may have to
+    /// be queued again.
     pub(crate) fn masked(connection: &mut PgConnection, session: SessionId, mask: &Mask) -> QueryResult<Self> {
         let of_alert = alerts::table.filter(alerts::alert_id.eq(session.0));
         let message: Option<(Value, String)> =

@@ -1,30 +1,48 @@
-//! What nobody seems to take care of: found by one statement that any worker may run at any time.
+//! The sweep: one statement, which any worker may run at any time, finds orphaned sessions and alerts.
 
+use diesel::prelude::Queryable;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
-use uuid::Uuid;
 
-use crate::engine::ports::{IdleAlert, StoreError, Sweep, Swept};
+use crate::engine::ports::{IdleAlert, Sweep, Swept};
 use crate::investigation::ids::SessionId;
 
 use crate::store::rows::number;
+use crate::store::rows::words::sql_enum;
 use crate::store::statement::statement;
 
-pub(crate) struct FindForgotten {
+pub(crate) struct FindOrphaned {
     interval: f64,
     limit: i64,
     min_age: f64,
 }
 
-statement!(FindForgotten, "sweep.sql", (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
+statement!(FindOrphaned, "sweep.sql", (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
     Double: interval,
     BigInt: limit,
     Double: min_age,
 ]);
 
-pub(crate) type ForgottenRow = (String, Uuid, bool, String, Value, Option<Vec<u8>>, i64);
+sql_enum! {
+    pub(crate) OrphanKind {
+        Overdue = "overdue",
+        Idle = "idle",
+        Unsettled = "unsettled",
+    }
+}
 
-impl FindForgotten {
+#[derive(Queryable)]
+pub(crate) struct OrphanRow {
+    kind: OrphanKind,
+    alert_id: SessionId,
+    undecided: bool,
+    subject: String,
+    headers: Value,
+    body: Option<Vec<u8>>,
+    stream_sequence: i64,
+}
+
+impl FindOrphaned {
     pub(crate) fn new(sweep: Sweep) -> Self {
         Self {
             interval: sweep.interval.as_secs_f64(),
@@ -34,21 +52,19 @@ impl FindForgotten {
     }
 }
 
-/// What a row of the sweep is.
-pub(crate) fn swept(row: ForgottenRow) -> Result<Swept, StoreError> {
-    let (kind, id, undecided, subject, headers, body, sequence) = row;
-    let id = SessionId(id);
-    match kind.as_str() {
-        "overdue" => Ok(Swept::Overdue(id)),
-        "unsettled" => Ok(Swept::Unsettled(id)),
-        "idle" => Ok(Swept::Idle(IdleAlert {
-            alert_id: id,
-            undecided,
-            subject,
-            headers,
-            body,
-            stream_sequence: number::from_big(sequence),
-        })),
-        _ => Err(StoreError::Conflict(format!("sweep found {kind:?}"))),
+impl From<OrphanRow> for Swept {
+    fn from(row: OrphanRow) -> Self {
+        match row.kind {
+            OrphanKind::Overdue => Self::Overdue(row.alert_id),
+            OrphanKind::Unsettled => Self::Unsettled(row.alert_id),
+            OrphanKind::Idle => Self::Idle(IdleAlert {
+                alert_id: row.alert_id,
+                undecided: row.undecided,
+                subject: row.subject,
+                headers: row.headers,
+                body: row.body,
+                stream_sequence: number::from_big(row.stream_sequence),
+            }),
+        }
     }
 }

@@ -57,7 +57,7 @@ fn restore(database: &TestDatabase) {
     );
 }
 
-fn told_of_losses(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
+fn loss_events(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
     seen.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
 }
 
@@ -85,10 +85,10 @@ async fn commits_lost_during_a_call_are_noticed_at_the_next_write_and_the_call_n
     system.gates.open_all();
     called.open().await;
     assert_recovered(&system, session, &mut timeline).await;
-    let told = told_of_losses(&timeline.seen);
-    assert_eq!(told.len(), 1, "{:#?}", timeline.seen);
-    assert_eq!(told[0].metadata["restored"], lost_call.session_seq);
-    assert_eq!(told[0].metadata["calls_not_sent_again"], serde_json::json!([format!("drill.{TOOL}")]));
+    let losses = loss_events(&timeline.seen);
+    assert_eq!(losses.len(), 1, "{:#?}", timeline.seen);
+    assert_eq!(losses[0].metadata["restored"], lost_call.session_seq);
+    assert_eq!(losses[0].metadata["calls_not_sent_again"], serde_json::json!([format!("drill.{TOOL}")]));
     let journal = system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
     assert_eq!(journal, "prompt prompt sent_before feedback answer lost tool_result answer ended");
 }
@@ -110,7 +110,7 @@ async fn commits_lost_with_their_worker_are_noticed_at_the_claim() {
     drop(called);
     let (_next, _) = system.worker("w2").await;
     assert_recovered(&system, session, &mut timeline).await;
-    assert_eq!(told_of_losses(&timeline.seen).len(), 1);
+    assert_eq!(loss_events(&timeline.seen).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,14 +129,14 @@ async fn an_alert_whose_rows_are_lost_is_redelivered_and_its_calls_are_still_kno
     drop(called);
     let (_next, _) = system.worker("w2").await;
     assert_recovered(&system, session, &mut timeline).await;
-    assert_eq!(told_of_losses(&timeline.seen)[0].metadata["kept"], 0);
+    assert_eq!(loss_events(&timeline.seen)[0].metadata["kept"], 0);
     let numbers = "SELECT count(*) FROM (SELECT execution_id FROM timeline_events WHERE execution_id IS NOT NULL \
         GROUP BY execution_id HAVING count(*) <> max(sequence_number) OR count(*) <> count(DISTINCT sequence_number)) x";
     assert_eq!(system.database.number(numbers), 0, "an execution's own numbers have no gap and no repetition");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_end_that_the_database_has_lost_is_taken_back_and_there_is_no_second_one() {
+async fn a_lost_end_is_recovered_and_there_is_no_second_end() {
     let mut system = start_system(&["answer-1-start"]).await;
     let (mut worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -153,7 +153,7 @@ async fn an_end_that_the_database_has_lost_is_taken_back_and_there_is_no_second_
     let asked = system.model_calls();
     let (_next, _) = system.worker("w2").await;
     eventually("it is settled again", async || system.database.number(left) == 0).await;
-    assert_eq!(system.model_calls(), asked, "nothing is paid again");
+    assert_eq!(system.model_calls(), asked, "no model call is made again");
     let stored = Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
     assert_eq!(stored, timeline.seen, "the table is a copy of the stream again");
     let stored = system.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
@@ -164,7 +164,7 @@ async fn an_end_that_the_database_has_lost_is_taken_back_and_there_is_no_second_
 }
 
 #[tokio::test]
-async fn a_confirmed_write_is_on_disk_also_where_the_servers_default_is_not_to_wait() {
+async fn a_confirmed_write_is_on_disk_whatever_the_servers_default_is() {
     let database = TestDatabase::create().await;
     database.execute(
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$",
@@ -196,7 +196,7 @@ async fn forge(system: &TestSystem, session: SessionId, from: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
+async fn a_forged_end_is_shown_to_no_watcher_with_a_database_and_ends_nothing() {
     let mut system = start_system(&["answer-0-start", "answer-1-start"]).await;
     let (mut worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -225,6 +225,6 @@ async fn a_forged_end_is_shown_to_nobody_with_a_database_and_ends_nothing() {
     assert!(seen.iter().all(|event| !event.content.contains("FORGED")), "{seen:#?}");
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
     eventually("it is settled", async || system.database.number(left) == 0).await;
-    assert_eq!(told_of_losses(&seen), Vec::<&TimelineEvent>::new());
+    assert_eq!(loss_events(&seen), Vec::<&TimelineEvent>::new());
     system.assert_whole(session, &seen).await;
 }

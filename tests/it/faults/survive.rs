@@ -306,7 +306,7 @@ async fn a_terminated_worker_hands_its_session_over() {
     assert!(began.elapsed() < LEASE * 10);
     let store = system.database.store();
     let report = store.report(session).await.unwrap().unwrap().session.unwrap();
-    assert_eq!((report.status.as_str(), report.epoch), (RunStatus::Completed.as_str(), 3));
+    assert_eq!((report.status, report.epoch), (RunStatus::Completed, 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -159,7 +159,7 @@ async fn request_in_database(database: &Database, session: SessionId) -> anyhow:
         CancelAnswer::Ended => {
             let report = database.call(database.store.report(session)).await?;
             let ended = report.and_then(|report| report.session);
-            CancelState::Over(ended.map_or_else(|| "ended".to_owned(), |session| session.status))
+            CancelState::Over(ended.map_or_else(|| "ended", |session| session.status.as_str()).to_owned())
         }
     })
 }

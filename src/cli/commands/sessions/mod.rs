@@ -12,14 +12,15 @@ use super::output::{note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::{addresses, submit};
 use crate::bus::{self, NewAlert, Priority};
-use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status};
+use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
+use crate::engine::ports::RunStatus;
 use crate::investigation::ids::SessionId;
-use crate::store::{AlertReport, SessionFilter};
+use crate::store::{AlertReport, DispositionKind, SessionFilter};
 
 pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow::Result<Exit> {
     match command {
@@ -35,7 +36,7 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
     let is_filtered = args.status.is_some() || args.since.is_some() || args.search.is_some();
     let filter = SessionFilter {
         limit: args.limit,
-        status: args.status.map(|status: Status| status.as_str().to_owned()),
+        status: args.status.map(RunStatus::from),
         since: args.since,
         search: args.search,
     };
@@ -100,10 +101,13 @@ fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
         let joined = joined.short();
         bail!("alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}");
     }
-    ensure!(report.place != "dead", "alert {short} was given up: to queue it again: tarsy dead-letters retry {short}");
+    ensure!(
+        report.disposition != DispositionKind::Dead,
+        "alert {short} was given up: to queue it again: tarsy dead-letters retry {short}"
+    );
     let is_open = report.session.as_ref().is_some_and(|session| session.finished_at.is_none());
     ensure!(
-        report.place != "undecided" && !is_open,
+        report.disposition != DispositionKind::Undecided && !is_open,
         "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
     );
     Ok(())

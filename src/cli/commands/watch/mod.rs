@@ -22,6 +22,7 @@ use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::cli::watch::Options;
+use crate::engine::ports::RunStatus;
 use crate::investigation::ids::SessionId;
 use crate::store::SessionFilter;
 
@@ -96,7 +97,7 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
 }
 
 async fn list_running(database: &Database, options: &Options) -> anyhow::Result<()> {
-    let filter = SessionFilter { limit: MAX_RUNNING, status: Some("running".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter { limit: MAX_RUNNING, status: Some(RunStatus::Running), ..SessionFilter::default() };
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();

@@ -12,6 +12,7 @@ use super::tables::table::{millis, moment, status_word};
 use super::timeline::footnotes::{Source, footnotes};
 use super::timeline::meta;
 use crate::cli::messages;
+use crate::engine::ports::ToolCallState;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
 /// The report contains at most so many lines of the alert.
@@ -115,7 +116,7 @@ fn questions(report: &AlertReport) -> Vec<String> {
         let answer = match (&each.answer, &each.error) {
             (Some(answer), _) => quote(answer),
             (None, Some(error)) => vec![format!("No answer: {}", inline(error))],
-            (None, None) => vec![format!("No answer: {}", inline(&status_word(&each.status)))],
+            (None, None) => vec![format!("No answer: {}", inline(&status_word(each.status.as_str())))],
         };
         [head, String::new()].into_iter().chain(answer).collect::<Vec<_>>()
     };
@@ -131,7 +132,7 @@ fn agents(session: &SessionReport) -> Vec<String> {
 }
 
 fn agent(execution: &ExecutionReport) -> Vec<String> {
-    let head = format!("### {} ({})", inline(&execution.agent), inline(&status_word(&execution.status)));
+    let head = format!("### {} ({})", inline(&execution.agent), inline(&status_word(execution.status.as_str())));
     let found = match (&execution.analysis, &execution.error) {
         (Some(analysis), _) => quote(analysis),
         (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
@@ -155,12 +156,12 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
     let arguments = code(&meta::arguments(&call.arguments, Charset::Unicode), ARGUMENT_COLUMNS);
     let took = format::took(u64::try_from(call.duration_ms).unwrap_or_default());
     let bytes = call.result_bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(format::bytes);
-    let result = match (call.state.as_str(), &call.result, &call.error) {
-        ("done", Some(result), _) => code(result, RESULT_COLUMNS),
-        ("done", None, _) => "done".to_owned(),
-        (state, result, error) => {
+    let result = match (call.state, &call.result, &call.error) {
+        (ToolCallState::Done, Some(result), _) => code(result, RESULT_COLUMNS),
+        (ToolCallState::Done, None, _) => "done".to_owned(),
+        (state @ (ToolCallState::Failed | ToolCallState::Lost), result, error) => {
             let why = error.as_deref().or(result.as_deref()).unwrap_or_default();
-            format!("**{}** {}", inline(state), code(why, RESULT_COLUMNS))
+            format!("**{}** {}", inline(state.as_str()), code(why, RESULT_COLUMNS))
         }
     };
     let measured = [Some(took), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");

@@ -55,7 +55,7 @@ fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
     vec![
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),
-        Cell::new(&status_word(&session.status), style).painted(status_paint(&session.status)),
+        Cell::new(&status_word(session.status.as_str()), style).painted(status_paint(session.status)),
         Cell::new(session.severity.as_deref().unwrap_or("-"), style),
         Cell::new(&title(session, style.charset), style),
         Cell::new(&format::span(took), style),

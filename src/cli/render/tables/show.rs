@@ -7,7 +7,7 @@ use crate::cli::messages;
 use crate::cli::render::format;
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
-use crate::store::{AlertReport, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
+use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;
@@ -47,7 +47,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
             session.finished_at.unwrap_or(now),
         )));
         let reason = session.stop_reason.as_deref().map(|reason| format!(" ({})", status_word(reason)));
-        let status = status_word(&session.status);
+        let status = status_word(session.status.as_str());
         let cancelling = match (session.finished_at, session.cancel_requested_at) {
             (None, Some(_)) => "; it was asked to cancel",
             (Some(_), _) | (_, None) => "",
@@ -55,16 +55,16 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         let when = if session.finished_at.is_some() { "after" } else { "for" };
         return format!("{status}{} {when} {took}{cancelling}", reason.unwrap_or_default());
     }
-    match (report.place.as_str(), report.joined_session_id) {
-        ("joined", Some(session)) => format!("joined session {}: same fingerprint", session.short()),
-        ("ended", _) => "ended without an investigation: it was resolved before one began".to_owned(),
-        ("dead", _) => {
+    match (report.disposition, report.joined_session_id) {
+        (DispositionKind::Joined, Some(session)) => format!("joined session {}: same fingerprint", session.short()),
+        (DispositionKind::Ended, _) => "ended without an investigation: it was resolved before one began".to_owned(),
+        (DispositionKind::Dead, _) => {
             let reason = report.dead_reason.as_deref().unwrap_or("unknown");
             let detail = report.dead_detail.as_deref().unwrap_or_default();
             format!("given up: {reason}: {detail}")
         }
-        ("undecided", _) => "in the queue: a worker has seen it, and nothing has begun".to_owned(),
-        (place, _) => place.to_owned(),
+        (DispositionKind::Undecided, _) => "in the queue: a worker has seen it, and nothing has begun".to_owned(),
+        (disposition @ (DispositionKind::Opened | DispositionKind::Joined), _) => disposition.to_string(),
     }
 }
 
@@ -165,7 +165,7 @@ fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Sty
     vec![
         Cell::indented(&name, style),
         Cell::new(&text::cut(&text::one_line(&execution.agent, style.charset), 14, style.charset), style),
-        Cell::new(&status_word(&execution.status), style).painted(status_paint(&execution.status)),
+        Cell::new(&status_word(execution.status.as_str()), style).painted(status_paint(execution.status)),
         Cell::new(&execution.iteration.to_string(), style),
         Cell::new(&execution.tool_calls.to_string(), style),
         Cell::new(&took, style),
@@ -208,8 +208,8 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
         let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.charset));
         let answer = match (&each.answer, &each.error) {
             (Some(answer), _) => text::first_sentence(&text::clean(answer, style.charset)),
-            (None, Some(error)) => format!("{}: {error}", status_word(&each.status)),
-            (None, None) => status_word(&each.status),
+            (None, Some(error)) => format!("{}: {error}", status_word(each.status.as_str())),
+            (None, None) => status_word(each.status.as_str()),
         };
         for (front, line) in [(format!("    {}  ", each.session_id.short()), asked), (" ".repeat(14), answer)] {
             let room = style.width.saturating_sub(front.len());
@@ -233,7 +233,7 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
 }
 
 fn next(report: &AlertReport, short: &str) -> Vec<String> {
-    match (&report.session, report.joined_session_id, report.place.as_str()) {
+    match (&report.session, report.joined_session_id, report.disposition) {
         (Some(session), _, _) if session.finished_at.is_none() => {
             vec![format!("Watch: tarsy watch {short}      Cancel: tarsy sessions cancel {short}")]
         }
@@ -243,7 +243,7 @@ fn next(report: &AlertReport, short: &str) -> Vec<String> {
             format!("Ask about it: tarsy ask {short} 'your question'"),
         ],
         (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],
-        (None, None, "dead") => vec![format!("Dead letter: tarsy dead-letters show {short}")],
+        (None, None, DispositionKind::Dead) => vec![format!("Dead letter: tarsy dead-letters show {short}")],
         (None, None, _) => vec![format!("Watch: tarsy watch {short}")],
     }
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
+use crate::engine::ports::RunStatus;
 
 const GAP: &str = "  ";
 /// A narrower last column is not readable.
@@ -138,11 +139,11 @@ pub(crate) fn millis(begin: DateTime<Utc>, end: DateTime<Utc>) -> u64 {
 }
 
 /// The colour of a status.
-pub(super) fn status_paint(status: &str) -> Paint {
+pub(super) fn status_paint(status: RunStatus) -> Paint {
     match status {
-        "completed" => Paint::Green,
-        "failed" | "cancelled" | "timed_out" => Paint::Red,
-        _ => Paint::Plain,
+        RunStatus::Completed => Paint::Green,
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => Paint::Red,
+        RunStatus::Running => Paint::Plain,
     }
 }
 

@@ -8,10 +8,11 @@ use super::{fits, narrow, story};
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::render::timeline::{Charset, Style, event_line};
+use crate::engine::ports::{RunStatus, ToolCallState};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine, SessionReport, StageReport,
-    Tokens, ToolCallReport,
+    AlertReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine,
+    SessionReport, StageReport, Tokens, ToolCallReport,
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -22,12 +23,12 @@ fn id(last: &str) -> SessionId {
     SessionId::parse(&format!("0198b2c4-5d6e-7f80-9a1b-2c3d{last}")).unwrap()
 }
 
-fn line(last: &str, status: &str, title: &str) -> SessionLine {
+fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
     SessionLine {
         session_id: id(last),
         created_at: at(0),
-        finished_at: (status != "running").then(|| at(734)),
-        status: status.to_owned(),
+        finished_at: (status != RunStatus::Running).then(|| at(734)),
+        status,
         stop_reason: None,
         severity: Some("critical".to_owned()),
         title: Some(title.to_owned()),
@@ -40,9 +41,14 @@ fn line(last: &str, status: &str, title: &str) -> SessionLine {
 
 fn lines() -> Vec<SessionLine> {
     vec![
-        line("a41c9e02", "running", "KubePodOOMKilled checkout/checkout-7d9f in production, zone b"),
-        line("77d0b3aa", "timed_out", "\u{1b}[2JDisk 盘 full\non db-3\u{202e}"),
-        SessionLine { title: None, severity: None, worker: "w1".to_owned(), ..line("5e19c7f0", "completed", "") },
+        line("a41c9e02", RunStatus::Running, "KubePodOOMKilled checkout/checkout-7d9f in production, zone b"),
+        line("77d0b3aa", RunStatus::TimedOut, "\u{1b}[2JDisk 盘 full\non db-3\u{202e}"),
+        SessionLine {
+            title: None,
+            severity: None,
+            worker: "w1".to_owned(),
+            ..line("5e19c7f0", RunStatus::Completed, "")
+        },
     ]
 }
 
@@ -70,16 +76,16 @@ fn colours_take_no_room_in_a_table() {
     assert_eq!(plain, list::sessions(&lines(), at(95), &narrow()).join("\n"));
 }
 
-fn execution(agent: &str, status: &str, error: Option<&str>) -> ExecutionReport {
+fn execution(agent: &str, status: RunStatus, error: Option<&str>) -> ExecutionReport {
     ExecutionReport {
         execution_id: ExecutionId(Uuid::from_u128(1)),
         agent: agent.to_owned(),
         strategy: "native-thinking".to_owned(),
-        status: status.to_owned(),
+        status,
         iteration: 2,
         started_at: at(0),
         finished_at: Some(at(6)),
-        analysis: (status == "completed").then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
+        analysis: (status == RunStatus::Completed).then(|| format!("Cause: seen by {agent} [5]\n# <b>\n```\nopen")),
         error: error.map(ToOwned::to_owned),
         tool_calls: 2,
         usage: Tokens { input: 4_101, cached: 1_920, output: 612, thinking: 300 },
@@ -90,20 +96,20 @@ fn stage(name: &str, executions: Vec<ExecutionReport>) -> StageReport {
     StageReport {
         stage_no: 1,
         name: name.to_owned(),
-        status: "completed".to_owned(),
+        status: RunStatus::Completed,
         started_at: at(0),
         finished_at: Some(at(6)),
         executions,
     }
 }
 
-fn call(tool: &str, arguments: &str, state: &str, result: Option<&str>) -> ToolCallReport {
+fn call(tool: &str, arguments: &str, state: ToolCallState, result: Option<&str>) -> ToolCallReport {
     ToolCallReport {
         agent: "sre".to_owned(),
         at: at(1),
         tool: tool.to_owned(),
         arguments: arguments.to_owned(),
-        state: state.to_owned(),
+        state,
         duration_ms: 84,
         result: result.map(ToOwned::to_owned),
         result_bytes: result.map(|_| 2_148),
@@ -119,7 +125,7 @@ fn completed() -> AlertReport {
     AlertReport {
         alert_id: id("a41c9e02"),
         received_at: at(0),
-        place: "opened".to_owned(),
+        disposition: DispositionKind::Opened,
         joined_session_id: None,
         subject: "tarsy.alerts.critical.drill".to_owned(),
         stream_sequence: 18,
@@ -146,7 +152,7 @@ fn completed() -> AlertReport {
             deadline_at: at(2_400),
             finished_at: Some(at(6)),
             cancel_requested_at: None,
-            status: "completed".to_owned(),
+            status: RunStatus::Completed,
             stop_reason: Some("final_answer".to_owned()),
             chain: "kubernetes".to_owned(),
             worker: "w2".to_owned(),
@@ -168,11 +174,15 @@ fn completed() -> AlertReport {
                 stage(
                     "investigation",
                     vec![
-                        execution("sre", "completed", None),
-                        execution("database", "timed_out", Some("two model calls in a row took longer than 2m00s")),
+                        execution("sre", RunStatus::Completed, None),
+                        execution(
+                            "database",
+                            RunStatus::TimedOut,
+                            Some("two model calls in a row took longer than 2m00s"),
+                        ),
                     ],
                 ),
-                stage("investigation synthesis", vec![execution("synthesis", "completed", None)]),
+                stage("investigation synthesis", vec![execution("synthesis", RunStatus::Completed, None)]),
             ],
             models: vec![ModelReport {
                 provider: "gemini".to_owned(),
@@ -187,10 +197,10 @@ fn completed() -> AlertReport {
                 call(
                     "k8s.describe_pod",
                     r#"{"pod":"checkout-7d9f"}"#,
-                    "done",
+                    ToolCallState::Done,
                     Some("Last State: `OOMKilled`\nexit 137"),
                 ),
-                call("k8s.restart", "{}", "lost", None),
+                call("k8s.restart", "{}", ToolCallState::Lost, None),
             ],
         }),
     }
@@ -199,15 +209,15 @@ fn completed() -> AlertReport {
 fn running() -> AlertReport {
     let mut report = completed();
     let session = report.session.as_mut().unwrap();
-    (session.finished_at, session.status, session.stop_reason) = (None, "running".to_owned(), None);
+    (session.finished_at, session.status, session.stop_reason) = (None, RunStatus::Running, None);
     (session.executive_summary, session.final_analysis) = (None, None);
     session.cancel_requested_at = Some(at(5));
     report.joined.clear();
     report
 }
 
-fn elsewhere(place: &str) -> AlertReport {
-    AlertReport { place: place.to_owned(), session: None, joined: Vec::new(), headers: json!({}), ..completed() }
+fn elsewhere(disposition: DispositionKind) -> AlertReport {
+    AlertReport { disposition, session: None, joined: Vec::new(), headers: json!({}), ..completed() }
 }
 
 #[test]
@@ -224,7 +234,7 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
         let lines = show::show(&report, at(95), &narrow());
         [&lines[2], lines.last().unwrap()].map(|line| line.trim().to_owned())
     };
-    let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere("joined") };
+    let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
     assert_eq!(
         state(joined),
         ["state        joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
@@ -232,7 +242,7 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
     let dead = AlertReport {
         dead_reason: Some("unknown_chain".to_owned()),
         dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),
-        ..elsewhere("dead")
+        ..elsewhere(DispositionKind::Dead)
     };
     assert_eq!(
         state(dead),
@@ -241,8 +251,8 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
             "Dead letter: tarsy dead-letters show a41c9e02"
         ]
     );
-    assert_eq!(state(elsewhere("undecided"))[1], "Watch: tarsy watch a41c9e02");
-    assert!(state(elsewhere("ended"))[0].contains("resolved before one began"));
+    assert_eq!(state(elsewhere(DispositionKind::Undecided))[1], "Watch: tarsy watch a41c9e02");
+    assert!(state(elsewhere(DispositionKind::Ended))[0].contains("resolved before one began"));
 }
 
 #[test]
@@ -262,7 +272,7 @@ fn asked() -> AlertReport {
     let question = |last: &str, question: &str, answer: Option<&str>| QuestionReport {
         session_id: id(last),
         created_at: at(60),
-        status: if answer.is_some() { "completed" } else { "timed_out" }.to_owned(),
+        status: if answer.is_some() { RunStatus::Completed } else { RunStatus::TimedOut },
         question: Some(question.to_owned()),
         answer: answer.map(ToOwned::to_owned),
         error: answer.is_none().then(|| "past its deadline".to_owned()),
@@ -308,7 +318,7 @@ fn an_investigation_lists_its_questions_and_a_question_names_its_investigation()
 #[test]
 fn a_question_is_marked_in_a_list() {
     let question =
-        SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", "running", "Is it\u{1b}[2J over?") };
+        SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", RunStatus::Running, "Is it\u{1b}[2J over?") };
     let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
     assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
     let ascii = list::running(&question, at(95), &Style { charset: Charset::Ascii, ..Style::default() });

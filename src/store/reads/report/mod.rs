@@ -1,42 +1,43 @@
-//! Everything about one alert and its investigation, for people: read in one go, written nowhere.
+//! The report about one alert and its investigation, for people and for `--json`: read in one transaction.
 
 mod model_calls;
 mod read;
 
 use chrono::{DateTime, Utc};
+use diesel::prelude::Queryable;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::engine::ports::{RunStatus, ToolCallState};
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::store::rows::words::DispositionKind;
 
 /// An alert, and the investigation that it opened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AlertReport {
-    /// Its id, which is the session's, too.
+    /// Also the id of the session that it opened.
     pub alert_id: SessionId,
-    /// When a worker first saw it.
+    /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
-    /// `undecided`, `opened`, `joined`, `ended` or `dead`.
-    pub place: String,
-    /// The session that took it along.
+    /// Where the alert ended up.
+    #[serde(rename = "place")]
+    pub disposition: DispositionKind,
+    /// The session that covers it, for a joined alert.
     pub joined_session_id: Option<SessionId>,
-    /// Where it was published.
     pub subject: String,
     /// Its sequence in the stream of alerts.
     pub stream_sequence: i64,
-    /// How often it was delivered.
     pub deliveries: i32,
     /// Allow-listed headers of the producer.
     pub headers: Value,
-    /// Why it was given up, as a word.
+    /// The word of a [`DeadReason`](crate::engine::ports::DeadReason).
     pub dead_reason: Option<String>,
-    /// The same for people.
+    /// The reason in a sentence.
     pub dead_detail: Option<String>,
-    /// What makes two alerts the same.
+    /// Alerts with the same fingerprint join one session.
     pub fingerprint: Option<String>,
-    /// What chains are chosen by.
+    /// Selects the chain.
     pub alert_type: Option<String>,
-    /// For people.
     pub title: Option<String>,
     /// `critical`, `high`, `normal` or `low`.
     pub severity: Option<String>,
@@ -44,71 +45,57 @@ pub struct AlertReport {
     pub source: Option<String>,
     /// The alert, cleaned and masked.
     pub body: Option<String>,
-    /// Alerts that this one's session took along, in order.
+    /// Alerts that joined this one's session, in order.
     pub joined: Vec<JoinedAlert>,
-    /// Of a follow-up question: the investigation that it is about.
+    /// The investigation that a follow-up question is about.
     pub parent_id: Option<SessionId>,
-    /// What was asked about this investigation, in order.
+    /// Follow-up questions about this investigation, in order.
     pub questions: Vec<QuestionReport>,
-    /// Absent when the alert opened none.
+    /// `None` when the alert opened no session.
     pub session: Option<SessionReport>,
 }
 
-/// A follow-up question that a worker has begun with.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A follow-up question that has a session.
+#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct QuestionReport {
-    /// Its own session.
     pub session_id: SessionId,
-    /// When a worker began.
     pub created_at: DateTime<Utc>,
-    /// As of a session.
-    pub status: String,
-    /// As it was asked, cleaned and masked.
+    pub status: RunStatus,
+    /// The text of the question, cleaned and masked.
     pub question: Option<String>,
-    /// As it was answered.
     pub answer: Option<String>,
-    /// Why there is no answer.
+    /// The reason when there is no answer.
     pub error: Option<String>,
 }
 
 /// An investigation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionReport {
-    /// When it was opened.
     pub created_at: DateTime<Utc>,
-    /// When it has to be over.
     pub deadline_at: DateTime<Utc>,
-    /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// When somebody asked to cancel it.
     pub cancel_requested_at: Option<DateTime<Utc>>,
-    /// `running`, `completed`, `failed`, `cancelled` or `timed_out`.
-    pub status: String,
-    /// Why it ended.
+    pub status: RunStatus,
+    /// The word of a [`StopReason`](crate::investigation::execution::entry::StopReason).
     pub stop_reason: Option<String>,
-    /// The chain.
     pub chain: String,
-    /// Its worker's name, the last one's when it is over.
+    /// The name of the worker that has or had its last lease.
     pub worker: String,
-    /// How often it was claimed or released.
+    /// The lease epoch: grows by one with every claim and release.
     pub epoch: i32,
-    /// Number of its last event.
+    /// The number of its last event.
     pub last_seq: i32,
     /// Cause, evidence and next step.
     pub executive_summary: Option<String>,
-    /// The analysis.
     pub final_analysis: Option<String>,
-    /// Which words of the analysis rest on which pages; null when none does.
+    /// Which words of the analysis are supported by which pages; null when none are.
     pub citations: Value,
-    /// Why there is none.
+    /// The reason when there is no analysis.
     pub error: Option<String>,
-    /// In order.
     pub stages: Vec<StageReport>,
-    /// What each model cost, in order of its first call.
+    /// The tokens of each model, in order of its first call.
     pub models: Vec<ModelReport>,
-    /// In order.
     pub model_calls: Vec<ModelCallReport>,
-    /// In order.
     pub tool_calls: Vec<ToolCallReport>,
 }
 
@@ -117,64 +104,51 @@ pub struct SessionReport {
 pub struct StageReport {
     /// From 1.
     pub stage_no: i32,
-    /// Name of the stage.
     pub name: String,
-    /// As of a session.
-    pub status: String,
-    /// When it began.
+    pub status: RunStatus,
     pub started_at: DateTime<Utc>,
-    /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// In order of their numbers.
     pub executions: Vec<ExecutionReport>,
 }
 
 /// One agent's run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ExecutionReport {
-    /// The run.
     pub execution_id: ExecutionId,
-    /// Name of the agent.
     pub agent: String,
-    /// The strategy's word.
     pub strategy: String,
-    /// As of a session.
-    pub status: String,
-    /// Its last iteration.
+    pub status: RunStatus,
+    /// The last iteration, from 1.
     pub iteration: i32,
-    /// When it began.
     pub started_at: DateTime<Utc>,
-    /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// What it found.
     pub analysis: Option<String>,
-    /// Why it failed.
     pub error: Option<String>,
-    /// How many tool calls it made.
+    /// The number of its tool calls.
     pub tool_calls: i64,
-    /// What its model calls cost.
+    /// The tokens of its model calls.
     pub usage: Tokens,
 }
 
-/// Tokens, as far as the provider tells them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Token counts, as far as the provider reports them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Queryable, Serialize)]
 pub struct Tokens {
-    /// Sent, cached ones included.
+    /// Tokens of the requests, cached ones included.
     pub input: i64,
-    /// Read from the provider's cache.
+    /// Tokens that the provider read from its cache.
     pub cached: i64,
-    /// Written.
+    /// Tokens of the answers.
     pub output: i64,
-    /// Spent on reasoning.
+    /// Tokens spent on reasoning.
     pub thinking: i64,
 }
 
-/// What one model did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The calls of one model.
+#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ModelReport {
-    /// Name of the provider in the configuration.
+    /// The provider's name in the configuration.
     pub provider: String,
-    /// The part of the LLM service.
+    /// The backend of the LLM service.
     pub backend: String,
     /// The provider's name of the model.
     pub model: String,
@@ -182,72 +156,63 @@ pub struct ModelReport {
     pub calls: i64,
     /// Calls without an answer.
     pub failed: i64,
-    /// What they cost.
     pub usage: Tokens,
 }
 
-/// One model call. Its request is the journal of the execution up to an entry; its answer is the entry behind that.
+/// One model call. Its request is the journal of the execution up to `entries_upto`; its answer is the next entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelCallReport {
-    /// The run.
     pub execution_id: ExecutionId,
-    /// Name of the agent.
     pub agent: String,
-    /// When its answer was written.
+    /// The time at which its answer was stored.
     pub at: DateTime<Utc>,
     /// From 1.
     pub iteration: i32,
     /// `iteration`, `forced_conclusion` or `synthesis`.
     pub purpose: String,
-    /// Number of the last entry that went along.
+    /// The number of the last journal entry in the request.
     pub entries_upto: i32,
-    /// Name of the provider in the configuration.
+    /// The provider's name in the configuration.
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
-    /// How long it took.
     pub duration_ms: i64,
-    /// What it cost; absent when it failed.
+    /// `None` when the call failed.
     pub usage: Option<Tokens>,
-    /// What the answer was like: lengths, counts, reasoning.
+    /// A summary of the answer: lengths, counts, reasoning.
     pub response: Option<Value>,
-    /// Why it is of no use.
+    /// The reason when there is no usable answer.
     pub error: Option<String>,
 }
 
 /// One tool call, with the beginning of its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Queryable, Serialize)]
 pub struct ToolCallReport {
-    /// Name of the agent.
     pub agent: String,
-    /// When its result was written.
+    /// The time at which its result was stored.
     pub at: DateTime<Utc>,
     /// `server.tool`.
     pub tool: String,
-    /// As the model wrote them; at most 2,000 characters.
+    /// As the model wrote them; the first 2,000 characters.
     pub arguments: String,
-    /// `done`, `failed` or `lost`.
-    pub state: String,
-    /// How long it took.
+    pub state: ToolCallState,
     pub duration_ms: i64,
     /// The first 2,000 characters, masked.
     pub result: Option<String>,
-    /// Bytes of the whole result.
+    /// The size of the whole result.
     pub result_bytes: Option<i64>,
-    /// Why there is none.
+    /// The reason when there is no result.
     pub error: Option<String>,
-    /// Number of the event that tells its result: an analysis cites it.
-    pub event: Option<u32>,
+    /// The number of the event that shows its result: an analysis cites this number.
+    pub event: Option<i32>,
 }
 
-/// An alert that a session took along.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// An alert that joined a session.
+#[derive(Clone, Debug, PartialEq, Eq, Queryable, Serialize)]
 pub struct JoinedAlert {
-    /// Its id.
     pub alert_id: SessionId,
-    /// When a worker saw it.
+    /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
-    /// For people.
     pub title: Option<String>,
     /// `critical`, `high`, `normal` or `low`.
     pub severity: Option<String>,

@@ -13,7 +13,7 @@ use crate::store::schema::{agent_executions, llm_interactions};
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = llm_interactions, check_for_backend(diesel::pg::Pg))]
 struct ModelCallRow {
-    execution_id: Uuid,
+    execution_id: ExecutionId,
     created_at: DateTime<Utc>,
     iteration: i32,
     purpose: String,
@@ -41,7 +41,7 @@ impl ModelCallRow {
             }
         });
         ModelCallReport {
-            execution_id: ExecutionId(self.execution_id),
+            execution_id: self.execution_id,
             agent,
             at: self.created_at,
             iteration: self.iteration,

@@ -9,13 +9,15 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
-    ToolCallReport, model_calls,
+    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, ToolCallReport,
+    model_calls,
 };
-use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::engine::ports::RunStatus;
+use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::store::connect::Store;
 use crate::store::error::Error;
+use crate::store::rows::words::DispositionKind;
 use crate::store::schema::{
     agent_executions, alert_sessions, alerts, llm_interactions, stages, timeline_events, tool_interactions,
 };
@@ -23,10 +25,11 @@ use crate::store::schema::{
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = alerts, check_for_backend(diesel::pg::Pg))]
 struct AlertRow {
-    alert_id: Uuid,
+    alert_id: SessionId,
     received_at: DateTime<Utc>,
-    place: String,
-    joined_session_id: Option<Uuid>,
+    #[diesel(column_name = place)]
+    disposition: DispositionKind,
+    joined_session_id: Option<SessionId>,
     subject: String,
     stream_sequence: i64,
     deliveries: i32,
@@ -45,14 +48,15 @@ impl AlertRow {
     fn report(
         self,
         joined: Vec<JoinedAlert>,
-        (parent_id, questions): (Option<SessionId>, Vec<QuestionReport>),
+        parent_id: Option<SessionId>,
+        questions: Vec<QuestionReport>,
         session: Option<SessionReport>,
     ) -> AlertReport {
         AlertReport {
-            alert_id: SessionId(self.alert_id),
+            alert_id: self.alert_id,
             received_at: self.received_at,
-            place: self.place,
-            joined_session_id: self.joined_session_id.map(SessionId),
+            disposition: self.disposition,
+            joined_session_id: self.joined_session_id,
             subject: self.subject,
             stream_sequence: self.stream_sequence,
             deliveries: self.deliveries,
@@ -80,7 +84,7 @@ struct SessionRow {
     deadline_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
     cancel_requested_at: Option<DateTime<Utc>>,
-    status: String,
+    status: RunStatus,
     stop_reason: Option<String>,
     chain: String,
     worker_name: String,
@@ -89,7 +93,7 @@ struct SessionRow {
     executive_summary: Option<String>,
     final_analysis: Option<String>,
     error: Option<String>,
-    parent_id: Option<Uuid>,
+    parent_id: Option<SessionId>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -97,32 +101,10 @@ struct SessionRow {
 struct StageRow {
     stage_no: i32,
     name: String,
-    status: String,
+    status: RunStatus,
     started_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
 }
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
-struct ExecutionRow {
-    stage_no: i32,
-    execution_id: Uuid,
-    agent: String,
-    strategy: String,
-    status: String,
-    iteration: i32,
-    started_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-    analysis: Option<String>,
-    error: Option<String>,
-}
-
-type QuestionRow = (Uuid, DateTime<Utc>, String, Option<String>, Option<String>, Option<String>);
-type JoinedRow = (Uuid, DateTime<Utc>, Option<String>, Option<String>);
-/// Input, cached, output and thinking tokens.
-type SumRow = (i64, i64, i64, i64);
-type ToolCallRow =
-    (String, DateTime<Utc>, String, String, String, i64, Option<String>, Option<i64>, Option<String>, Option<i32>);
 
 /// The sum of a column over the model calls of an execution.
 macro_rules! sum_of_execution {
@@ -137,13 +119,13 @@ macro_rules! sum_of_execution {
 }
 
 impl Store {
-    /// All about an alert or session; `None` if nobody has seen the id.
+    /// The report about an alert and its session; `None` if no worker has seen the id.
     ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
         self.run(move |connection| {
-            // One snapshot: the parts agree with each other while the session runs on.
+            // One snapshot, so that the parts agree with each other while the session goes on.
             connection.build_transaction().read_only().repeatable_read().run(|connection| read(connection, alert.0))
         })
         .await
@@ -157,25 +139,19 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
     };
     let session: Option<SessionRow> =
         alert_sessions::table.find(id).select(SessionRow::as_select()).first(connection).optional()?;
-    let parent = session.as_ref().and_then(|session| session.parent_id).map(SessionId);
-    let thread = (parent, questions(connection, id)?);
+    let parent = session.as_ref().and_then(|session| session.parent_id);
+    let questions = questions(connection, id)?;
     let session = session.map(|session| with_parts(connection, id, session)).transpose()?;
-    let joined: Vec<JoinedRow> = alerts::table
+    let joined = alerts::table
         .filter(alerts::joined_session_id.eq(id))
         .order(alerts::alert_id)
         .select((alerts::alert_id, alerts::received_at, alerts::title, alerts::severity))
         .load(connection)?;
-    let joined = joined.into_iter().map(|(alert_id, received_at, title, severity)| JoinedAlert {
-        alert_id: SessionId(alert_id),
-        received_at,
-        title,
-        severity,
-    });
-    Ok(Some(alert.report(joined.collect(), thread, session)))
+    Ok(Some(alert.report(joined, parent, questions, session)))
 }
 
 fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<QuestionReport>> {
-    let rows: Vec<QuestionRow> = alert_sessions::table
+    alert_sessions::table
         .inner_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
         .filter(alert_sessions::parent_id.eq(id))
         .order((alert_sessions::created_at, alert_sessions::session_id))
@@ -187,16 +163,7 @@ fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Questio
             alert_sessions::final_analysis,
             alert_sessions::error,
         ))
-        .load(connection)?;
-    let report = |(session_id, created_at, status, question, answer, error)| QuestionReport {
-        session_id: SessionId(session_id),
-        created_at,
-        status,
-        question,
-        answer,
-        error,
-    };
-    Ok(rows.into_iter().map(report).collect())
+        .load(connection)
 }
 
 fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> QueryResult<SessionReport> {
@@ -243,7 +210,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
     })
 }
 
-/// Those of the event that told the analysis.
+/// The citations in the event that shows the analysis.
 fn citations(connection: &mut PgConnection, id: Uuid, analysis: Option<&str>) -> QueryResult<Value> {
     let Some(analysis) = analysis else { return Ok(Value::Null) };
     let metadata: Option<Option<Value>> = timeline_events::table
@@ -257,46 +224,40 @@ fn citations(connection: &mut PgConnection, id: Uuid, analysis: Option<&str>) ->
     Ok(metadata.flatten().and_then(|metadata| metadata.get("citations").cloned()).unwrap_or_default())
 }
 
-/// Each with the number of its stage.
+/// The executions, each with the number of its stage.
 fn executions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<(i32, ExecutionReport)>> {
-    let rows: Vec<(ExecutionRow, i64, SumRow)> = agent_executions::table
+    agent_executions::table
         .filter(agent_executions::session_id.eq(id))
         .order((agent_executions::stage_no, agent_executions::agent_no))
         .select((
-            ExecutionRow::as_select(),
-            sql::<BigInt>(
-                "(SELECT count(*) FROM tool_interactions t WHERE t.session_id = agent_executions.session_id \
-                 AND t.execution_id = agent_executions.execution_id)",
-            ),
+            agent_executions::stage_no,
             (
-                sum_of_execution!("input_tokens"),
-                sum_of_execution!("cached_tokens"),
-                sum_of_execution!("output_tokens"),
-                sum_of_execution!("thinking_tokens"),
+                agent_executions::execution_id,
+                agent_executions::agent,
+                agent_executions::strategy,
+                agent_executions::status,
+                agent_executions::iteration,
+                agent_executions::started_at,
+                agent_executions::finished_at,
+                agent_executions::analysis,
+                agent_executions::error,
+                sql::<BigInt>(
+                    "(SELECT count(*) FROM tool_interactions t WHERE t.session_id = agent_executions.session_id \
+                     AND t.execution_id = agent_executions.execution_id)",
+                ),
+                (
+                    sum_of_execution!("input_tokens"),
+                    sum_of_execution!("cached_tokens"),
+                    sum_of_execution!("output_tokens"),
+                    sum_of_execution!("thinking_tokens"),
+                ),
             ),
         ))
-        .load(connection)?;
-    let report = |(row, tool_calls, usage): (ExecutionRow, i64, SumRow)| {
-        let report = ExecutionReport {
-            execution_id: ExecutionId(row.execution_id),
-            agent: row.agent,
-            strategy: row.strategy,
-            status: row.status,
-            iteration: row.iteration,
-            started_at: row.started_at,
-            finished_at: row.finished_at,
-            analysis: row.analysis,
-            error: row.error,
-            tool_calls,
-            usage: tokens(usage),
-        };
-        (row.stage_no, report)
-    };
-    Ok(rows.into_iter().map(report).collect())
+        .load(connection)
 }
 
 fn models(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelReport>> {
-    let rows: Vec<(String, String, String, i64, i64, SumRow)> = llm_interactions::table
+    llm_interactions::table
         .filter(llm_interactions::session_id.eq(id))
         .group_by((llm_interactions::provider, llm_interactions::backend, llm_interactions::model))
         .order(sql::<Nullable<Timestamptz>>("min(created_at)"))
@@ -313,20 +274,11 @@ fn models(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelRepor
                 sql::<BigInt>("coalesce(sum(thinking_tokens), 0)::bigint"),
             ),
         ))
-        .load(connection)?;
-    let report = |(provider, backend, model, calls, failed, usage)| ModelReport {
-        provider,
-        backend,
-        model,
-        calls,
-        failed,
-        usage: tokens(usage),
-    };
-    Ok(rows.into_iter().map(report).collect())
+        .load(connection)
 }
 
 fn tool_calls(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ToolCallReport>> {
-    let rows: Vec<ToolCallRow> = tool_interactions::table
+    tool_interactions::table
         .inner_join(
             agent_executions::table.on(agent_executions::session_id
                 .eq(tool_interactions::session_id)
@@ -355,24 +307,5 @@ fn tool_calls(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ToolCa
                  AND n.checkpoint = tool_interactions.checkpoint AND n.tool_call_id = tool_interactions.call_id)",
             ),
         ))
-        .load(connection)?;
-    let report = |(agent, at, tool, arguments, state, duration_ms, result, result_bytes, error, event): ToolCallRow| {
-        ToolCallReport {
-            agent,
-            at,
-            tool,
-            arguments,
-            state,
-            duration_ms,
-            result,
-            result_bytes,
-            error,
-            event: event.and_then(|number| u32::try_from(number).ok()),
-        }
-    };
-    Ok(rows.into_iter().map(report).collect())
-}
-
-fn tokens((input, cached, output, thinking): SumRow) -> Tokens {
-    Tokens { input, cached, output, thinking }
+        .load(connection)
 }

@@ -1,4 +1,4 @@
-//! A completed investigation answers for later alerts of its fingerprint, for a while.
+//! The cooldown: a completed investigation covers later alerts of its fingerprint for a limited time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn open(store: &Store, request: OpenRequest) -> Opened {
     store.open(request).await.unwrap()
 }
 
-/// The session of the fingerprint ended so long ago.
+/// Changes a session so that it ended that long ago.
 fn age(database: &TestDatabase, session: SessionId, minutes: u32) {
     database.execute(&format!(
         "UPDATE alert_sessions SET finished_at = clock_timestamp() - interval '{minutes} min' \
@@ -42,7 +42,7 @@ fn age(database: &TestDatabase, session: SessionId, minutes: u32) {
 }
 
 #[tokio::test]
-async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() {
+async fn a_completed_investigation_covers_later_alerts_that_are_no_worse() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let target = investigated(&store, "fp", Severity::High, completed()).await;
@@ -51,7 +51,7 @@ async fn a_completed_investigation_answers_for_later_alerts_that_are_no_worse() 
     for severity in [Severity::High, Severity::Normal, Severity::Low] {
         let late = new_id();
         assert_eq!(open(&store, request(late, severity)).await, Opened::CoveredByCooldown(target));
-        // Whoever asks again, this delivery or another one, learns the same.
+        // A later request for this alert, by this delivery or another one, gets the same answer.
         assert_eq!(store.open(request(late, severity)).await, Ok(Opened::CoveredByCooldown(target)));
         assert_eq!(store.receive(received(late, late.to_string().as_bytes())).await, Ok(Disposition::Joined(target)));
 
@@ -110,11 +110,11 @@ async fn investigated_members(store: &Store, numbers: &[u128]) -> SessionId {
 }
 
 #[tokio::test]
-async fn an_investigation_answers_only_for_alerts_whose_members_it_had_all_of() {
+async fn an_investigation_covers_only_alerts_whose_members_it_had_all_of() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let group = investigated_members(&store, &[1, 2]).await;
-    // The same fingerprint and something else in it: it answers for itself, and never for the group.
+    // An alert with the same fingerprint and another member covers its own member and never the group.
     let other = investigated_members(&store, &[7]).await;
     let opened = async |numbers: &[u128]| {
         let mut request = request(new_id(), Severity::High);
@@ -139,7 +139,7 @@ async fn an_investigation_answers_only_for_alerts_whose_members_it_had_all_of() 
 }
 
 #[tokio::test]
-async fn only_the_newest_investigation_that_came_to_an_analysis_answers() {
+async fn only_the_newest_investigation_with_an_analysis_covers_alerts() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let ended = |status| SessionEnd { status, ..completed() };
@@ -153,7 +153,7 @@ async fn only_the_newest_investigation_that_came_to_an_analysis_answers() {
     for end in ends {
         investigated(&store, "fp", Severity::Critical, end).await;
     }
-    // Only resolved: over at once, without a session.
+    // A resolved alert ends at once, without a session.
     let mut resolved = request(new_id(), Severity::Critical);
     resolved.alert.status = AlertStatus::Resolved;
     assert_eq!(open(&store, resolved).await, Opened::NotInvestigated);
@@ -208,9 +208,9 @@ async fn only_a_running_session_can_be_cancelled() {
     assert_eq!(store.cancel(id).await, Ok(false));
 }
 
-/// What may happen to the open session while an alert waits for its row.
+/// Each change that can happen to the open session while an alert waits for its row.
 #[tokio::test]
-async fn a_session_that_changes_while_an_alert_waits_for_it_is_seen_as_it_is_then() {
+async fn an_alert_that_waited_for_a_session_sees_its_present_state() {
     let changes = [
         ("status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs'", "cooling"),
         ("status = 'failed', finished_at = clock_timestamp()", "session"),
@@ -242,7 +242,7 @@ async fn a_session_that_changes_while_an_alert_waits_for_it_is_seen_as_it_is_the
     }
 }
 
-/// Opens the alerts at the same moment; each comes back with what became of it.
+/// Opens the alerts at the same time and returns what became of each.
 async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(SessionId, Opened)> {
     for request in &requests {
         store.receive(received(request.alert_id, request.alert_id.to_string().as_bytes())).await.unwrap();
@@ -318,7 +318,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_but_never_runs_twi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_alert_delivered_sixteen_times_at_once_is_answered_once() {
+async fn one_alert_delivered_sixteen_times_at_once_is_covered_once() {
     let database = TestDatabase::create().await;
     let store = wide_store(&database);
     let target = investigated(&store, "fp", Severity::High, completed()).await;

@@ -1,4 +1,4 @@
-//! Alerts, sessions and checkpoints to write.
+//! Builders of alerts, sessions and checkpoints.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) fn new_id() -> SessionId {
     SessionId(Uuid::now_v7())
 }
 
-/// Takes back this migration and all behind it.
+/// Reverts this migration and all later ones.
 pub(crate) fn revert_through(database: &TestDatabase, version: &str) {
     let mut connection = database.connection();
     let later = format!("SELECT count(*) FROM __diesel_schema_migrations WHERE version >= '{version}'");
@@ -145,7 +145,7 @@ pub(crate) async fn open_session(store: &Store, alert_id: SessionId, fingerprint
     }
 }
 
-/// An alert of the fingerprint was investigated: a session of its own, over with `end`.
+/// Opens a session for an alert of the fingerprint and ends it with `end`.
 pub(crate) async fn investigated(store: &Store, fingerprint: &str, severity: Severity, end: SessionEnd) -> SessionId {
     let id = new_id();
     store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
@@ -167,7 +167,7 @@ pub(crate) async fn until_blocked(database: &TestDatabase, application: &str) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("it waits for the row");
+    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("a statement waits for the row");
 }
 
 /// A session with one stage of `agents` running executions.
@@ -200,7 +200,7 @@ pub(crate) fn begin_stage(session: SessionId, agents: u32) -> SessionStep {
     }
 }
 
-/// Takes the session over, as if its lease had run out.
+/// Claims the session after its lease was made to expire.
 pub(crate) async fn steal(store: &Store, database: &TestDatabase, session: SessionId) -> Claimed {
     database.execute(&format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 s' WHERE session_id = '{session}'"
@@ -211,7 +211,8 @@ pub(crate) async fn steal(store: &Store, database: &TestDatabase, session: Sessi
     }
 }
 
-/// A checkpoint with one answer and one tool call. Its events name it in their metadata, its entry in its content.
+/// A checkpoint with one answer and one tool call. Its id is in the metadata of its events and in the text of its
+/// answer.
 pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
     let id = Uuid::new_v4();
     let call = ToolCall { id: format!("c{number}"), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };

@@ -1,4 +1,4 @@
-//! A follow-up question is a session of its own: it joins nothing, nothing joins it, and its thread is read whole.
+//! A follow-up question has a session of its own: it joins no session, no alert joins it, and its thread is read whole.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn answer(text: &str) -> SessionEnd {
 }
 
 #[tokio::test]
-async fn a_question_opens_beside_everything_and_tells_itself_in_its_second_event() {
+async fn a_question_opens_a_session_of_its_own_and_is_its_second_event() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
@@ -54,7 +54,7 @@ async fn a_question_opens_beside_everything_and_tells_itself_in_its_second_event
         "SELECT bool_and(fingerprint IS NULL AND parent_id = '{root}' AND event_seq = 2) FROM alert_sessions \
          WHERE session_id <> '{root}'"
     )));
-    // The next event takes the next number, on whichever worker.
+    // The next event takes the next number, on any worker.
     let taken = steal(&store, &database, id).await;
     let event = EventDraft::new(EventType::StageStarted, "follow-up", json!(null));
     let step = super::fixture::begin_stage(id, 1);
@@ -62,7 +62,7 @@ async fn a_question_opens_beside_everything_and_tells_itself_in_its_second_event
     let numbers: Vec<u32> = store.events(id, 0, 10).await.unwrap().iter().map(|e| e.session_seq).collect();
     assert_eq!(numbers, [1, 2, 3, 4]);
 
-    // Neither joined nor answered for, and it joins and answers for nobody.
+    // A question neither joins nor is covered, no alert joins it, and it covers no alert.
     let again = new_id();
     store.receive(received(again, b"again")).await.unwrap();
     let cooled = OpenRequest { cooldown: Duration::from_hours(1), ..open_request(again, "fp") };
@@ -75,7 +75,7 @@ async fn a_question_opens_beside_everything_and_tells_itself_in_its_second_event
 }
 
 #[tokio::test]
-async fn a_question_is_cancelled_swept_ended_and_settled_as_any_session() {
+async fn a_question_is_cancelled_swept_ended_and_settled_like_any_session() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
@@ -184,5 +184,5 @@ async fn the_schema_refuses_a_question_with_a_fingerprint_and_a_revert_keeps_que
         format!("question:{id}")
     );
     let refused = diesel::sql_query("UPDATE alert_sessions SET fingerprint = NULL").execute(&mut database.connection());
-    assert!(refused.is_err(), "the column is as it was");
+    assert!(refused.is_err(), "the column has its constraint again");
 }

@@ -1,4 +1,4 @@
-//! From a delivery to a place: received, opened, joined, ended, buried, settled.
+//! From a delivery to a disposition: received, opened, joined, ended, given up, settled.
 
 use serde_json::json;
 use tarsy::engine::ports::{
@@ -12,7 +12,7 @@ use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
 use super::fixture::{alert, completed, new_id, open_request, open_session, received};
 use crate::support::postgres::TestDatabase;
 
-fn told(events: &[TimelineEvent]) -> Vec<(u32, &str, serde_json::Value)> {
+fn summaries(events: &[TimelineEvent]) -> Vec<(u32, &str, serde_json::Value)> {
     events.iter().map(|e| (e.session_seq, e.event_type.as_str(), e.metadata.clone())).collect()
 }
 
@@ -25,7 +25,7 @@ fn resolved(fingerprint: &str, request: OpenRequest) -> OpenRequest {
 }
 
 #[tokio::test]
-async fn each_delivery_is_counted_and_another_body_under_the_id_is_told() {
+async fn each_delivery_is_counted_and_another_body_under_the_id_is_reported() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -36,7 +36,7 @@ async fn each_delivery_is_counted_and_another_body_under_the_id_is_told() {
 }
 
 #[tokio::test]
-async fn an_alert_opens_a_session_and_says_so_ever_after() {
+async fn a_later_delivery_finds_the_session_that_its_alert_opened() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -53,7 +53,7 @@ async fn an_alert_opens_a_session_and_says_so_ever_after() {
     assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Opened));
 
     let events = store.events(id, 0, 10).await.unwrap();
-    assert_eq!(told(&events), [(1, "session_started", json!({"worker": "w1"}))]);
+    assert_eq!(summaries(&events), [(1, "session_started", json!({"worker": "w1"}))]);
     assert_eq!(store.load(id).await.unwrap().plan, super::fixture::plan());
 }
 
@@ -72,11 +72,11 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
 
     let events = store.events(open, 1, 10).await.unwrap();
     let joined = |alert| json!({"alert_id": alert, "severity": "high"});
-    assert_eq!(told(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", joined(over))]);
+    assert_eq!(summaries(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", joined(over))]);
     let own = store.events(late, 0, 10).await.unwrap();
-    assert_eq!(told(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
-    let standing = store.standing(late).await.unwrap();
-    assert_eq!(standing, SettlementStatus { over: true, settled: false, last_seq: 1, owes: None });
+    assert_eq!(summaries(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
+    let status = store.standing(late).await.unwrap();
+    assert_eq!(status, SettlementStatus { over: true, settled: false, last_seq: 1, owes: None });
     assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(open));
 }
 
@@ -93,7 +93,7 @@ async fn from_the_tenth_on_joins_are_counted_and_alerts_without_event_take_no_nu
         let request = open_request(id, "fp");
         let request = if firing { request } else { resolved("fp", request) };
         assert_eq!(store.open(request.clone()).await, Ok(Opened::Joined(open)));
-        assert_eq!(store.open(request).await, Ok(Opened::Joined(open)), "sent again it is not counted again");
+        assert_eq!(store.open(request).await, Ok(Opened::Joined(open)), "a repeated request is not counted again");
         joined.push(id);
     }
     let events = store.events(open, 1, 100).await.unwrap();
@@ -107,16 +107,20 @@ async fn from_the_tenth_on_joins_are_counted_and_alerts_without_event_take_no_nu
             _ => (kind, json!({"alert_id": id, "severity": "high"})),
         })
         .collect();
-    let found: Vec<_> = told(&events).into_iter().map(|(_, kind, metadata)| (kind, metadata)).collect();
+    let found: Vec<_> = summaries(&events).into_iter().map(|(_, kind, metadata)| (kind, metadata)).collect();
     assert_eq!(found, expected);
     assert!(
         database.holds("SELECT event_seq = 23 AND joined_alerts = 60 AND resolved_alerts = 11 FROM alert_sessions")
     );
-    assert_eq!(database.number("SELECT count(*) FROM alerts WHERE place = 'joined'"), 71, "every alert has its place");
+    assert_eq!(
+        database.number("SELECT count(*) FROM alerts WHERE place = 'joined'"),
+        71,
+        "every alert has its disposition"
+    );
 }
 
 #[tokio::test]
-async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
+async fn a_resolved_alert_without_an_open_session_ends_at_once() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -127,12 +131,12 @@ async fn an_alert_that_is_only_resolved_and_finds_no_session_ends_at_once() {
     assert_eq!(store.receive(received(id, b"over")).await, Ok(Disposition::Ended));
     let events = store.events(id, 0, 10).await.unwrap();
     let end = json!({"stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high"});
-    assert_eq!(told(&events), [(1, "session_completed", end)], "whoever watches it sees what it was about");
+    assert_eq!(summaries(&events), [(1, "session_completed", end)], "a watcher sees what the alert was about");
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 0);
 }
 
 #[tokio::test]
-async fn nobody_joins_a_session_that_is_being_cancelled() {
+async fn no_alert_joins_a_session_that_is_being_cancelled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (open, late) = (new_id(), new_id());
@@ -147,7 +151,7 @@ async fn nobody_joins_a_session_that_is_being_cancelled() {
 }
 
 #[tokio::test]
-async fn a_buried_alert_owes_its_dead_letter_until_it_is_settled() {
+async fn an_alert_that_was_given_up_owes_its_dead_letter_until_it_is_settled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -166,20 +170,20 @@ async fn a_buried_alert_owes_its_dead_letter_until_it_is_settled() {
         stream_sequence: 7,
         deliveries: 2,
     };
-    let standing = store.standing(id).await.unwrap();
-    assert_eq!(standing, SettlementStatus { over: true, settled: false, last_seq: 1, owes: Some(owed) });
+    let status = store.standing(id).await.unwrap();
+    assert_eq!(status, SettlementStatus { over: true, settled: false, last_seq: 1, owes: Some(owed) });
     let events = store.events(id, 0, 10).await.unwrap();
-    assert_eq!(told(&events), [(1, "session_failed", json!({"dead_letter": "undecodable"}))]);
+    assert_eq!(summaries(&events), [(1, "session_failed", json!({"dead_letter": "undecodable"}))]);
 
     store.settled(id).await.unwrap();
     store.settled(id).await.unwrap();
-    let standing = store.standing(id).await.unwrap();
-    assert_eq!(standing, SettlementStatus { over: true, settled: true, last_seq: 1, owes: None });
+    let status = store.standing(id).await.unwrap();
+    assert_eq!(status, SettlementStatus { over: true, settled: true, last_seq: 1, owes: None });
     assert!(database.holds("SELECT raw IS NULL AND settled_at IS NOT NULL FROM alerts"));
 }
 
 #[tokio::test]
-async fn an_alert_that_is_somewhere_cannot_be_buried() {
+async fn a_decided_alert_cannot_be_given_up() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();

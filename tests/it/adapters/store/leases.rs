@@ -1,4 +1,4 @@
-//! Who owns a session: claims, renewals, releases, and writes of those who own it no more.
+//! Leases of sessions: claims, renewals, releases, and writes under superseded leases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use super::fixture::{LEASE, checkpoint, claim_request, completed, new_id, now, o
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
-async fn a_claim_takes_what_is_free_and_nothing_else() {
+async fn a_claim_takes_only_a_session_whose_lease_has_expired() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -72,7 +72,7 @@ async fn a_session_of_a_newer_version_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_released_is_free_at_once_and_no_attempt_is_counted() {
+async fn a_released_session_is_free_at_once_and_its_attempt_is_refunded() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -101,7 +101,7 @@ async fn deaths_are_counted_since_the_last_checkpoint_only() {
 }
 
 #[tokio::test]
-async fn a_lease_that_ran_out_while_nobody_could_renew_it_is_no_death() {
+async fn a_lease_that_expired_during_an_outage_counts_no_attempt() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
@@ -121,7 +121,7 @@ async fn a_lease_that_ran_out_while_nobody_could_renew_it_is_no_death() {
 }
 
 #[tokio::test]
-async fn whoever_takes_a_session_over_learns_that_it_is_to_be_cancelled() {
+async fn a_claim_returns_the_request_to_cancel() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -158,7 +158,7 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
     assert_eq!(store.step(old, step.clone()).await, lost);
     assert_eq!(store.finish(old, completed()).await, lost);
     assert_eq!(store.renew(vec![old], LEASE).await, Ok(vec![Renewal::Lost]));
-    // The right epoch alone is not enough: a database that was set back gives it twice.
+    // The right epoch alone is not enough: a restored database gives the same epoch twice.
     let forged = Lease { token: Uuid::new_v4(), ..new };
     let refused = StoreError::LeaseLost { held: 2, current: 2 };
     let lost = Err(refused.clone());
@@ -202,7 +202,7 @@ async fn one_locked_row_does_not_keep_the_other_leases_from_being_renewed() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_is_its_last_event_and_ends_what_still_runs() {
+async fn the_end_of_a_session_is_its_last_event_and_ends_its_executions() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 2).await;
@@ -259,7 +259,7 @@ async fn a_release_that_was_an_attempt_stays_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_is_renewed_although_many_write_to_its_row_all_the_time() {
+async fn a_lease_is_renewed_while_many_statements_write_to_its_row() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -286,9 +286,5 @@ async fn a_lease_is_renewed_although_many_write_to_its_row_all_the_time() {
             .holds(&format!("SELECT lease_expires_at > clock_timestamp() + interval '{secs} s' FROM alert_sessions"))
     );
     let other = Lease { epoch: lease.epoch + 1, ..lease };
-    assert_eq!(
-        store.renew_one(other, period).await,
-        Ok(Renewal::Locked),
-        "it says nothing of a lease that is another's"
-    );
+    assert_eq!(store.renew_one(other, period).await, Ok(Renewal::Locked), "the lease of another worker is not renewed");
 }

@@ -1,4 +1,4 @@
-//! A statement took effect, its reply was lost, and it is sent again.
+//! A statement takes effect, its reply is lost, and the statement is sent again.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn store_behind_a_relay(database: &TestDatabase) -> (Relay, Store) {
 }
 
 #[tokio::test]
-async fn a_delivery_and_its_sparing_count_once_however_often_they_are_sent() {
+async fn a_delivery_and_its_refund_count_once_however_often_they_are_sent() {
     let database = TestDatabase::create().await;
     let (relay, store) = store_behind_a_relay(&database).await;
     let id = new_id();
@@ -37,7 +37,7 @@ async fn a_delivery_and_its_sparing_count_once_however_often_they_are_sent() {
     assert_eq!(store.receive(received(id, b"another body")).await, Ok(Disposition::UsedId));
     assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 1 }));
 
-    // Decided: a delivery is still counted, an attempt to read it is not.
+    // The alert is decided: a delivery is still counted, and no attempt.
     store.open(open_request(id, "fp")).await.unwrap();
     assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Opened));
     store.refund_attempt(id).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_delivery_and_its_sparing_count_once_however_often_they_are_sent() {
 }
 
 #[tokio::test]
-async fn an_alert_whose_place_was_not_heard_finds_it_again() {
+async fn an_alert_whose_disposition_was_not_received_finds_it_again() {
     let database = TestDatabase::create().await;
     let (relay, store) = store_behind_a_relay(&database).await;
     let target = investigated(&store, "fp", Severity::High, completed()).await;
@@ -68,7 +68,7 @@ async fn an_alert_whose_place_was_not_heard_finds_it_again() {
 }
 
 #[tokio::test]
-async fn a_sequence_whose_storing_was_not_heard_is_stored() {
+async fn a_sequence_whose_confirmation_was_lost_is_stored() {
     let database = TestDatabase::create().await;
     let (relay, store) = store_behind_a_relay(&database).await;
     let id = new_id();

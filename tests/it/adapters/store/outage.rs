@@ -1,4 +1,4 @@
-//! The database is unavailable, slow or gone for a moment.
+//! The database is unavailable, slow or restarted.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::fixture::{checkpoint, new_id, received, running_session, until_blocke
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
-async fn a_database_that_is_away_is_told_within_the_patience() {
+async fn an_unavailable_database_is_reported_within_the_retry_time() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let retry_for = Duration::from_millis(300);
     let options =
@@ -26,7 +26,7 @@ async fn a_database_that_is_away_is_told_within_the_patience() {
 }
 
 #[tokio::test]
-async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_gets_through() {
+async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_succeeds() {
     let database = TestDatabase::create().await;
     let (lease, executions) = running_session(&database.store(), 1).await;
     let options = ConnectOptions {
@@ -52,7 +52,7 @@ async fn a_write_that_waits_too_long_for_a_row_is_sent_again_until_it_gets_throu
 }
 
 #[tokio::test]
-async fn connections_that_the_server_has_closed_are_replaced_without_a_word() {
+async fn connections_that_the_server_has_closed_are_replaced_silently() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
@@ -68,7 +68,7 @@ async fn connections_that_the_server_has_closed_are_replaced_without_a_word() {
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_is_named() {
+async fn a_refused_statement_is_named() {
     let database = TestDatabase::create().await;
     let options = ConnectOptions { retry_for: Duration::ZERO, ..ConnectOptions::new(database.url()) };
     let store = Store::new(&options).unwrap();
@@ -83,7 +83,7 @@ async fn what_the_server_refuses_is_named() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_understood_is_told_at_once_and_without_the_password() {
+async fn an_invalid_address_is_reported_at_once_and_without_the_password() {
     let addresses = [
         ("db.example.com", "neither a postgres:// URL nor key=value words"),
         ("http://db.example.com/tarsy", "neither a postgres:// URL nor key=value words that libpq knows"),
@@ -103,7 +103,7 @@ async fn an_address_that_cannot_be_understood_is_told_at_once_and_without_the_pa
         let options = ConnectOptions::new(url);
         let error = check_schema(&options).await.unwrap_err();
         assert!(matches!(error, Error::BadUrl(why) if why == reason), "{url}: {error}");
-        // A call does not wait for such a database either.
+        // A call does not retry such an address either.
         let began = Instant::now();
         let answer = Store::new(&options).unwrap().receive(received(new_id(), b"one")).await;
         let said = format!("database address (DATABASE_URL): {reason}");

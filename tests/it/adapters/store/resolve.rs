@@ -1,4 +1,4 @@
-//! Parts of ids, and lists, among many alerts.
+//! Search by a part of an id, and lists, among many alerts.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::wait::eventually;
 
 const COUNT: i64 = 20_000;
 
-/// Settled investigations, one a minute back from now, with ids of their time.
+/// Settled investigations, one for each past minute, with ids of their time.
 const MANY: &str = "
     DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
     INSERT INTO alerts (alert_id, settled_at, received_at, last_delivery, stream_sequence, place, body_sha256, subject,
@@ -36,7 +36,7 @@ struct Line {
 }
 
 #[tokio::test]
-async fn a_session_is_found_by_either_end_of_its_id_without_reading_all_of_them() {
+async fn a_session_is_found_by_either_end_of_its_id_without_a_full_scan() {
     let database = TestDatabase::create().await;
     database.execute(MANY);
     let store = database.store();
@@ -72,7 +72,7 @@ async fn a_session_is_found_by_either_end_of_its_id_without_reading_all_of_them(
 }
 
 #[tokio::test]
-async fn a_list_since_a_time_reads_what_began_since_then() {
+async fn a_list_since_a_time_reads_only_sessions_opened_since() {
     let database = TestDatabase::create().await;
     database.execute(MANY);
     let reader: Store = database.store();
@@ -80,7 +80,7 @@ async fn a_list_since_a_time_reads_what_began_since_then() {
     let listed = reader.list_sessions(filter).await.unwrap();
     assert_eq!(listed.len(), 10);
     assert!(listed.is_sorted_by(|a, b| a.session_id > b.session_id));
-    // Backends report their figures when they end.
+    // A server process reports its statistics when it ends.
     drop(reader);
     let read = |what: &str| {
         format!(

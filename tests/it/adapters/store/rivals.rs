@@ -1,4 +1,4 @@
-//! Alerts of one fingerprint that come at the same time, and at the end of the session they would join.
+//! Alerts of one fingerprint that arrive at the same time, or at the end of the session that they would join.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn wide_store(database: &TestDatabase, connections: usize) -> Store {
     Store::new(&options).unwrap()
 }
 
-/// Opens `alerts` at the same moment; each comes back with what became of it.
+/// Opens `alerts` at the same time and returns what became of each.
 async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -> JoinSet<(SessionId, Opened)> {
     for alert in alerts {
         store.receive(received(*alert, alert.to_string().as_bytes())).await.unwrap();
@@ -56,7 +56,7 @@ async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_alert_delivered_sixteen_times_at_once_is_in_one_place() {
+async fn one_alert_delivered_sixteen_times_at_once_has_one_disposition() {
     let database = TestDatabase::create().await;
     let store = wide_store(&database, 16);
     for round in 0..10 {
@@ -70,7 +70,7 @@ async fn one_alert_delivered_sixteen_times_at_once_is_in_one_place() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_at_the_end_of_a_session_joins_before_the_end_or_opens_anew() {
+async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
     let database = TestDatabase::create().await;
     let store = wide_store(&database, 18);
     let mut joined_before = 0;

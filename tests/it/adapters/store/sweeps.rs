@@ -1,4 +1,4 @@
-//! What nobody takes care of is found, by one worker at a time.
+//! The sweep finds each orphaned alert and session, by one worker at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::support::postgres::TestDatabase;
 
 const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
 
-/// As if so many seconds had gone by since the last thing that happened.
+/// Moves all times of the rows that many seconds back.
 fn pass(database: &TestDatabase, seconds: u32) {
     database.execute(&format!(
         "UPDATE alerts SET received_at = received_at - i, delivered_at = delivered_at - i, swept_at = swept_at - i \
@@ -56,7 +56,7 @@ fn idle(alert_id: SessionId, undecided: bool, body: Option<&[u8]>) -> Swept {
 }
 
 #[tokio::test]
-async fn a_session_past_its_deadline_is_found_once_its_lease_has_run_out() {
+async fn a_session_past_its_deadline_is_found_once_its_lease_has_expired() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (dead, alive) = (new_id(), new_id());
@@ -83,7 +83,7 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     let lease = open_session(&store, released, "fp-handed-back").await.lease;
     assert_eq!(sweep(&store).await, []);
 
-    // Released a moment ago: the broker delivers it again.
+    // The session has just been released: the broker delivers its job again.
     store.release(lease).await.unwrap();
     pass(&database, 14);
     assert_eq!(sweep(&store).await, []);
@@ -92,7 +92,7 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
     pass(&database, 29);
     assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
-    // The lease was for 30 s, and one interval of grace.
+    // The lease lasted 30 s, and one interval is added to it.
     pass(&database, 1);
     assert_eq!(sweep(&store).await, [idle(expired, false, Some(&text(expired)))]);
     pass(&database, 15);
@@ -106,7 +106,7 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
         ]
     );
 
-    // A delivery shows that the job is there; a new place of the job is told the next time.
+    // A delivery shows that the job is in the stream; the next sweep returns its new sequence.
     pass(&database, 15);
     store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
     store.requeued(too_large, 8).await.unwrap();
@@ -125,16 +125,16 @@ async fn store_claim(store: &Store, session: SessionId) -> tarsy::engine::ports:
 }
 
 #[tokio::test]
-async fn what_is_over_is_found_until_it_is_settled() {
+async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let over = investigated(&store, "fp", Severity::High, completed()).await;
-    let (cooling, buried, open, joined) = (new_id(), new_id(), new_id(), new_id());
-    store.receive(received(cooling, b"cooling")).await.unwrap();
-    let request = OpenRequest { cooldown: Duration::from_secs(60), ..open_request(cooling, "fp") };
+    let (covered, given_up, open, joined) = (new_id(), new_id(), new_id(), new_id());
+    store.receive(received(covered, b"covered")).await.unwrap();
+    let request = OpenRequest { cooldown: Duration::from_secs(60), ..open_request(covered, "fp") };
     assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(over)));
-    store.receive(received(buried, b"\xff")).await.unwrap();
-    store.give_up(buried, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
+    store.receive(received(given_up, b"\xff")).await.unwrap();
+    store.give_up(given_up, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
     let lease = open_session(&store, open, "fp").await.lease;
     store.receive(received(joined, b"joined")).await.unwrap();
     assert_eq!(store.open(open_request(joined, "fp")).await, Ok(Opened::Joined(open)));
@@ -143,22 +143,22 @@ async fn what_is_over_is_found_until_it_is_settled() {
     pass(&database, 59);
     assert_eq!(sweep(&store).await, []);
     pass(&database, 1);
-    let all = [over, cooling, buried, joined].map(Swept::Unsettled);
+    let all = [over, covered, given_up, joined].map(Swept::Unsettled);
     assert_eq!(sweep(&store).await, all);
     assert_eq!(sweep(&store).await, []);
-    for id in [over, buried, joined] {
+    for id in [over, given_up, joined] {
         store.settled(id).await.unwrap();
     }
     pass(&database, 15);
-    assert_eq!(sweep(&store).await, [Swept::Unsettled(cooling)]);
-    store.settled(cooling).await.unwrap();
+    assert_eq!(sweep(&store).await, [Swept::Unsettled(covered)]);
+    store.settled(covered).await.unwrap();
     pass(&database, 600);
-    // Its raw body was kept, whatever became of the alerts around it.
+    // Its raw body is kept while other alerts are settled.
     assert_eq!(sweep(&store).await, [idle(open, false, Some(open.to_string().as_bytes()))]);
 }
 
-/// `count` of each kind, all to be found.
-async fn forgotten(database: &TestDatabase, count: usize) -> usize {
+/// Creates `count` orphans of each kind.
+async fn orphans(database: &TestDatabase, count: usize) -> usize {
     let store = database.store();
     for number in 0..count {
         open_session(&store, new_id(), &format!("fp-{number}")).await;
@@ -178,16 +178,16 @@ async fn forgotten(database: &TestDatabase, count: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_eight_sweepers_at_once_one_finds_each_thing() {
+async fn of_eight_sweepers_at_once_one_finds_each_orphan() {
     let database = TestDatabase::create().await;
-    let all = forgotten(&database, 20).await;
+    let all = orphans(&database, 20).await;
     let store = Store::new(&ConnectOptions { pool_size: 8, ..ConnectOptions::new(database.url()) }).unwrap();
     for _ in 0..10 {
         let barrier = Arc::new(Barrier::new(8));
         let mut sweepers = JoinSet::new();
         for number in 0..8 {
             let (store, barrier) = (store.clone(), Arc::clone(&barrier));
-            // Some take all they can get, some a few.
+            // Some sweepers have a large limit, others a small one.
             let limit = if number % 2 == 0 { 100 } else { 7 };
             sweepers.spawn(async move {
                 barrier.wait().await;
@@ -199,7 +199,7 @@ async fn of_eight_sweepers_at_once_one_finds_each_thing() {
         for swept in sweepers.join_all().await {
             count(&swept);
         }
-        // What was locked by all who could have had it is left for the next.
+        // A row that was locked for every sweeper is left for the next sweep.
         count(&store.sweep(SWEEP).await.unwrap());
         assert_eq!((found.len(), found.values().max()), (all, Some(&1)));
         assert_eq!(store.sweep(SWEEP).await, Ok(vec![]));
@@ -208,10 +208,10 @@ async fn of_eight_sweepers_at_once_one_finds_each_thing() {
 }
 
 #[tokio::test]
-async fn a_row_that_somebody_holds_is_passed_over_and_not_waited_for() {
+async fn a_sweep_skips_a_locked_row_and_does_not_wait_for_it() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let all = forgotten(&database, 2).await;
+    let all = orphans(&database, 2).await;
     for table in ["alerts WHERE place <> 'opened'", "alert_sessions"] {
         let mut rival = database.connection();
         rival.batch_execute(&format!("BEGIN; SELECT 1 FROM {table} FOR NO KEY UPDATE")).unwrap();
@@ -225,10 +225,10 @@ async fn a_row_that_somebody_holds_is_passed_over_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_each_kind_and_everything_has_its_turn() {
+async fn the_limit_holds_for_each_kind_and_every_row_has_its_turn() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let all = forgotten(&database, 4).await;
+    let all = orphans(&database, 4).await;
     let few = Sweep { limit: 3, ..SWEEP };
     let mut found = BTreeMap::new();
     for _ in 0..3 {
@@ -237,7 +237,7 @@ async fn the_limit_holds_for_each_kind_and_everything_has_its_turn() {
         let idle = swept.iter().filter(|s| matches!(s, Swept::Idle(_))).count();
         assert!(overdue <= 3 && idle <= 3 && swept.len() - overdue - idle <= 3, "{swept:?}");
         found.extend(swept.iter().map(|swept| (id(swept), ())));
-        // What was found may be found again now, but not before what was not.
+        // A row that was found may be found again now, but after the rows that were not.
         pass(&database, 15);
     }
     assert_eq!(found.len(), all);

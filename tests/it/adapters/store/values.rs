@@ -1,7 +1,7 @@
-//! What goes in comes out: bytes exactly, text without NUL.
+//! Values are read as they were written: bytes exactly, text without NUL.
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Journal, Outbox, StoreError};
+use tarsy::engine::ports::{Journal, Outbox, Sessions, StoreError};
 use tarsy::investigation::execution::entry::{Entry, ToolResult};
 use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::native::Grounding;
@@ -29,7 +29,7 @@ async fn all_256_byte_values_of_provider_data_come_back() {
 }
 
 #[tokio::test]
-async fn nul_is_replaced_wherever_it_comes_in() {
+async fn nul_is_replaced_in_every_column() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
@@ -71,7 +71,23 @@ async fn an_entry_of_a_newer_version_is_a_conflict_not_a_guess() {
 }
 
 #[tokio::test]
-async fn a_text_too_rich_for_the_full_text_index_is_stored_all_the_same() {
+async fn an_unknown_word_in_a_row_is_an_error_and_no_default() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (lease, _) = running_session(&store, 1).await;
+    let free = "DROP CONSTRAINT alert_sessions_status, DROP CONSTRAINT alert_sessions_end";
+    database.execute(&format!("ALTER TABLE alert_sessions {free}"));
+    database.execute("UPDATE alert_sessions SET status = 'paused'");
+    let status = store.standing(lease.session_id).await;
+    assert!(
+        matches!(&status, Err(StoreError::Conflict(why)) if why.contains("unknown RunStatus \"paused\"")),
+        "{status:?}"
+    );
+    assert!(matches!(store.report(lease.session_id).await, Err(tarsy::store::Error::Unreadable(_))));
+}
+
+#[tokio::test]
+async fn a_text_too_large_for_the_full_text_index_is_stored() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
@@ -83,7 +99,7 @@ async fn a_text_too_rich_for_the_full_text_index_is_stored_all_the_same() {
 }
 
 #[tokio::test]
-async fn the_search_widget_is_in_the_record_of_a_call_only_and_only_when_it_is_to_be_kept() {
+async fn the_search_widget_is_stored_with_its_call_and_only_when_configured() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
@@ -111,7 +127,7 @@ async fn the_search_widget_is_in_the_record_of_a_call_only_and_only_when_it_is_t
 }
 
 #[tokio::test]
-async fn a_report_has_the_citations_of_its_analysis_and_of_no_other() {
+async fn a_report_has_the_citations_of_its_own_analysis() {
     let database = TestDatabase::create().await;
     let store = database.store();
     for (analysis, expected) in
@@ -119,11 +135,11 @@ async fn a_report_has_the_citations_of_its_analysis_and_of_no_other() {
     {
         let (lease, executions) = running_session(&store, 1).await;
         let mut written = checkpoint(executions[0], 1);
-        let told = |content: &str, citations: Value| {
+        let event = |content: &str, citations: Value| {
             EventDraft::new(EventType::FinalAnalysis, content, json!({"citations": citations}))
         };
         written.events =
-            vec![told(analysis, json!([{"start": 4, "end": 8}])), told("of another agent", json!([{"start": 0}]))];
+            vec![event(analysis, json!([{"start": 4, "end": 8}])), event("of another agent", json!([{"start": 0}]))];
         store.append(lease, written).await.unwrap();
         store.finish(lease, completed()).await.unwrap();
         let report = store.report(lease.session_id).await.unwrap().unwrap();

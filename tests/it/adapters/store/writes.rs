@@ -1,4 +1,4 @@
-//! Checkpoints and steps: written once, whole, and without a gap in the numbers.
+//! Checkpoints and steps are written once, whole, and without a gap in the event numbers.
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
@@ -52,7 +52,7 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
     };
     let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));
     let mut results = checkpoint(executions[0], 1);
-    // An event between them, and one result that no event tells.
+    // One event lies between the results, and one result has no event.
     results.entries = vec![result("a"), result("b"), result("c")];
     results.events = vec![event("a"), EventDraft::new(EventType::Error, "slow", json!(null)), event("b")];
     store.append(lease, prompt(executions[1], 1, "hello")).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_refused_swap_takes_no_number() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
-    // Both wait for the session's row; the one that comes second must not draw numbers from its old snapshot.
+    // Both wait for the session's row; the second must not draw numbers from its old snapshot.
     let mut rival = database.connection();
     rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
     let one = checkpoint(executions[0], 1);
@@ -182,11 +182,11 @@ async fn a_step_that_is_sent_twice_is_written_once() {
 }
 
 #[tokio::test]
-async fn what_the_database_cannot_hold_or_forbids_is_refused_at_once() {
+async fn a_value_that_the_database_cannot_store_is_refused_at_once() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
-    // More than an index takes, which no word of Diesel tells.
+    // The value is too large for an index; Diesel has no kind for this error.
     database.execute("CREATE INDEX too_small ON timeline_events (content)");
     let noise: String = (0..20_000).map(|_| fastrand::char('!'..='~')).collect();
     let mut large = checkpoint(executions[0], 1);

@@ -1,4 +1,4 @@
-//! The model: what can happen next, and what comes of it.
+//! The model: the possible actions of a state, and the effect of each.
 
 use stateright::{Model, Property};
 
@@ -12,14 +12,14 @@ use super::statements::Written;
 pub(super) struct Protocol {
     pub(super) without: Option<Rule>,
     pub(super) bounds: Bounds,
-    /// Workers are alike: states that differ only by their order are one. Stories read better without.
-    pub(super) workers_alike: bool,
+    /// States that differ only in the order of the workers are one state. Traces are easier to read without this.
+    pub(super) symmetric_workers: bool,
 }
 
-/// Something that happens at one instant. `worker` is a number in the list of workers.
+/// One atomic action. `worker` is an index into the list of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Action {
-    /// The broker hands a queued job to a worker; one that runs the session adopts it.
+    /// The broker delivers a queued job to a worker; a worker that runs the session adopts it.
     Deliver {
         worker: usize,
         sequence: u8,
@@ -33,9 +33,9 @@ pub(super) enum Action {
         worker: usize,
         subject: Id,
     },
-    /// What it read arrives at the subject.
+    /// The row that it read arrives at the subject.
     Publish(usize),
-    /// The sweeper settles what is over.
+    /// The sweeper settles an ended alert or session.
     Settle {
         worker: usize,
         alert: Id,
@@ -47,16 +47,16 @@ pub(super) enum Action {
     },
     /// The sweeper queues an alert again.
     Requeue(Id),
-    /// The body kills its reader.
+    /// The body kills the worker that decodes it.
     Poisoned(usize),
-    /// The lease of a dead owner runs out.
+    /// The lease of a dead owner expires.
     Expire(Id),
     /// The broker has waited long enough for a job's answer.
     Redeliver(u8),
     LatePublishArrives,
     LateCommitArrives,
     LateAckArrives,
-    /// From here on: what goes wrong, bounded by [`Faults`].
+    /// This action and the following ones are faults, bounded by [`Faults`].
     Crash(usize),
     /// The sweeper queues an alert again and dies before the store knows.
     RequeueUnnoted(Id),
@@ -74,7 +74,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// Not part of the protocol: a state has to be left well without any more of them.
+    /// Whether the action is a fault: a good end has to be reachable without further faults.
     pub(super) fn is_fault(self) -> bool {
         match self {
             Self::Deliver { .. }
@@ -122,7 +122,7 @@ impl Protocol {
         let left = state.left;
         for sequence in (0_u8..).take(SEQUENCES) {
             let Some(job) = state.job(sequence) else { continue };
-            // An owner whose lease has run out makes no progress either.
+            // An owner whose lease has expired sends no heartbeats either.
             let owner_stalls = state.row(job.alert).open && !state.row(job.alert).leased;
             if job.delivered && (!state.held(sequence) || owner_stalls) {
                 actions.push(Action::Redeliver(sequence));
@@ -167,7 +167,7 @@ impl Protocol {
         }
     }
 
-    fn happen(&self, state: &mut State, action: Action) {
+    fn apply(&self, state: &mut State, action: Action) {
         match action {
             Action::Deliver { worker, sequence } => self.deliver(state, worker, sequence),
             Action::Next(worker) => self.next(state, worker),
@@ -214,12 +214,12 @@ impl Protocol {
             | Action::LoseTimeline
             | Action::LoseJobs
             | Action::Cancel(_)
-            | Action::PassDeadline(_) => go_wrong(state, action),
+            | Action::PassDeadline(_) => inject_fault(state, action),
         }
     }
 }
 
-fn go_wrong(state: &mut State, action: Action) {
+fn inject_fault(state: &mut State, action: Action) {
     let left = &mut state.left;
     match action {
         Action::Crash(worker) => {
@@ -296,8 +296,8 @@ impl Model for Protocol {
 
     fn next_state(&self, before: &State, action: Action) -> Option<State> {
         let mut state = before.clone();
-        self.happen(&mut state, action);
-        if self.workers_alike {
+        self.apply(&mut state, action);
+        if self.symmetric_workers {
             state.workers.sort_unstable();
         }
         (state != *before).then_some(state)
@@ -309,7 +309,7 @@ impl Model for Protocol {
 }
 
 impl Faults {
-    /// What has gone wrong since the start.
+    /// The faults that have happened since the start.
     pub(super) fn since(self, start: Self) -> Self {
         Self {
             crashes: start.crashes - self.crashes,

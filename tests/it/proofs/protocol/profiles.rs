@@ -1,8 +1,8 @@
-//! What goes wrong in each run.
+//! The faults of each run.
 
 use super::properties::{
-    END_IS_LAST, GOOD_END_AHEAD, HANDED_BACK_IS_FREE, JOB_KEPT, NO_GAP, NO_LATE_JOIN, NO_LETTER_LOST, ONE_OPEN,
-    ONE_PLACE, ONE_WRITER, ONLY_DEATHS, SETTLED_IS_PUBLISHED, STREAM_IS_COPY,
+    END_IS_LAST, GOOD_END_AHEAD, JOB_KEPT, NO_DEAD_LETTER_LOST, NO_GAP, NO_LATE_JOIN, ONE_DISPOSITION, ONE_OPEN,
+    ONE_WRITER, ONLY_DEATHS, RELEASED_IS_FREE, SETTLED_IS_PUBLISHED, STREAM_IS_COPY,
 };
 use super::rules::{Bounds, Rule};
 use super::state::{Faults, WORKERS};
@@ -33,7 +33,7 @@ fn bounds(alerts: u8, attempts: u8, faults: Faults) -> Bounds {
     Bounds { alerts, workers: WORKERS, poison: None, attempts, faults }
 }
 
-/// Set by whoever wants to look further: every fault that may happen in a run may happen so many times more.
+/// A variable for a deeper search: every fault of a run may happen that many times more.
 const DEPTH: &str = "TARSY_PROTOCOL_DEPTH";
 
 /// All runs.
@@ -58,8 +58,8 @@ pub(super) fn profiles() -> Vec<Profile> {
     profiles
 }
 
-/// What may go wrong in each run, with one alert and with two, and after how many deaths an alert is given up. With two
-/// there are joins, and less can go wrong before there are too many states.
+/// The faults of each run, with one alert and with two, and the deaths after which an alert is given up. With two
+/// alerts there are joins, so fewer faults are possible before there are too many states.
 fn small() -> Vec<Profile> {
     let one = |name, attempts, faults| Profile { name, bounds: bounds(1, attempts, faults) };
     let two = |name, attempts, faults| Profile { name, bounds: bounds(2, attempts, faults) };
@@ -93,28 +93,26 @@ fn small() -> Vec<Profile> {
     ]
 }
 
-/// What breaks without a rule, and the least that has to go wrong for it.
-pub(super) fn fate(rule: Rule) -> (&'static str, Bounds) {
+/// The property that breaks without a rule, and the fewest faults that break it.
+pub(super) fn counterexample(rule: Rule) -> (&'static str, Bounds) {
     let crash = Faults { crashes: 1, ..NOTHING };
     match rule {
         Rule::InsertFirst => (GOOD_END_AHEAD, Bounds { poison: Some(0), ..bounds(1, 2, NOTHING) }),
         Rule::JoinLocksTarget => (END_IS_LAST, bounds(2, 2, NOTHING)),
         Rule::OneOpenSession => (ONE_OPEN, bounds(2, 2, NOTHING)),
-        Rule::JoinedHasPlace => (ONE_PLACE, bounds(2, 2, crash)),
-        Rule::ClosingTakesNothing => (NO_LATE_JOIN, bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
+        Rule::JoinedIsDecided => (ONE_DISPOSITION, bounds(2, 2, crash)),
+        Rule::CancellingTakesNothing => (NO_LATE_JOIN, bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
         Rule::WaitingIsNoAttempt => (ONLY_DEATHS, bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
         Rule::ClaimWaits => (ONLY_DEATHS, bounds(1, 1, Faults { redeliveries: 1, ..NOTHING })),
         Rule::Fence => (ONE_WRITER, bounds(1, 2, Faults { stalls: 1, ..NOTHING })),
         Rule::AtomicNumbers => (NO_GAP, bounds(1, 2, Faults { late_commits: 1, ..NOTHING })),
-        Rule::ReleaseEndsEpoch => {
-            (HANDED_BACK_IS_FREE, bounds(1, 2, Faults { releases: 1, late_commits: 1, ..NOTHING }))
-        }
+        Rule::ReleaseEndsEpoch => (RELEASED_IS_FREE, bounds(1, 2, Faults { releases: 1, late_commits: 1, ..NOTHING })),
         Rule::ReleaseIsNoAttempt => (ONLY_DEATHS, bounds(1, 1, Faults { releases: 1, ..NOTHING })),
         Rule::PublishFromTable => (STREAM_IS_COPY, bounds(2, 2, NOTHING)),
         Rule::RefusalIsNoVerdict => (ONLY_DEATHS, bounds(1, 1, Faults { late_publishes: 1, ..NOTHING })),
         Rule::SettleBeforeAck => (JOB_KEPT, bounds(1, 2, crash)),
         Rule::PublishBeforeSettled => (SETTLED_IS_PUBLISHED, bounds(1, 2, NOTHING)),
-        Rule::DeadLetterBeforeSettled => (NO_LETTER_LOST, bounds(1, 1, crash)),
+        Rule::DeadLetterBeforeSettled => (NO_DEAD_LETTER_LOST, bounds(1, 1, crash)),
         Rule::SweepLostJobs => (GOOD_END_AHEAD, bounds(1, 2, Faults { job_losses: 1, crashes: 1, ..NOTHING })),
         Rule::SweepComparesIds => {
             let faults = Faults { job_losses: 1, crashes: 1, cancels: 1, ..NOTHING };

@@ -1,49 +1,49 @@
-//! The rules of delivery, each of which can be switched off, and how far a run of the model goes.
+//! The rules of delivery, each of which can be switched off, and the bounds of a run.
 
 use super::state::{Faults, Id};
 
-/// What the protocol relies on. Rules whose absence costs nothing but time (NAK after the release's commit, adoption
-/// of a second delivery, settling beside the slots, jitter) are followed by the model, but there is nothing to be seen
-/// when they are off.
+/// The rules that the protocol relies on. The model also follows rules that only save time (NAK after the commit of the
+/// release, adoption of a second delivery, settling beside the slots, jitter); they are not listed, because no property
+/// breaks without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// A delivery is counted before its body is read. `store/sql/receive.sql`
+    /// A delivery is counted before its body is decoded. `store/sql/receive.sql`
     InsertFirst,
-    /// Looking for the open session and joining it are one statement that locks it. `store/sql/open.sql`
+    /// One statement finds the open session, locks it and joins it. `store/sql/open.sql`
     JoinLocksTarget,
     /// A fingerprint has one open session: a partial unique index. `alert_sessions_open` in the baseline migration
     OneOpenSession,
-    /// A joined alert has its own place and event. `store/sql/open.sql`
-    JoinedHasPlace,
-    /// A session that is being cancelled takes no alert along. `store/sql/open.sql`
-    ClosingTakesNothing,
-    /// A delivery that had to wait for such a session is no attempt. `Sessions::spare`
+    /// A joined alert has a disposition and an event of its own. `store/sql/open.sql`
+    JoinedIsDecided,
+    /// No alert joins a session that is being cancelled. `store/sql/open.sql`
+    CancellingTakesNothing,
+    /// A delivery that had to wait for such a session counts no attempt. `Sessions::refund_attempt`
     WaitingIsNoAttempt,
-    /// A session is claimed only when nobody's lease lives. `store/sql/claim.sql`
+    /// A session is claimed only when its lease has expired. `store/sql/claim.sql`
     ClaimWaits,
     /// Every write compares the epoch. `store/sql/checkpoint.sql`, `finish.sql`, `step.sql`
     Fence,
-    /// A refused checkpoint takes no event numbers. `store/sql/checkpoint.sql`
+    /// A refused checkpoint draws no event numbers. `store/sql/checkpoint.sql`
     AtomicNumbers,
-    /// A release takes the right to write unavailable at once. `store/sql/release.sql`
+    /// A release ends the right to write at once. `store/sql/release.sql`
     ReleaseEndsEpoch,
-    /// A release is no attempt. `store/sql/release.sql`
+    /// A release counts no attempt. `store/sql/release.sql`
     ReleaseIsNoAttempt,
-    /// What is published is the table's row after the stream's last event. `bus/timeline/publisher.rs`
+    /// The publisher publishes the row that follows the last event of the stream. `bus/timeline/publisher.rs`
     PublishFromTable,
     /// A refused publish says nothing about ownership. `bus/timeline/publisher.rs`
     RefusalIsNoVerdict,
-    /// What is over is settled before it is acknowledged. `engine/delivery/settler.rs`
+    /// An ended alert or session is settled before its message is acknowledged. `engine/delivery/settler.rs`
     SettleBeforeAck,
-    /// It is settled only when everything is published. `engine/delivery/settle.rs`
+    /// It is settled only after all its events are published. `engine/delivery/settle.rs`
     PublishBeforeSettled,
-    /// It is settled only when its dead letter is stored. `engine/delivery/settle.rs`
+    /// It is settled only after its dead letter is stored. `engine/delivery/settle.rs`
     DeadLetterBeforeSettled,
-    /// The sweeper queues an alert again whose job is gone. `Sessions::sweep`, `Queue::requeue`
+    /// The sweeper queues an alert again when its job is lost. `Sessions::sweep`, `Queue::requeue`
     SweepLostJobs,
-    /// A job is gone, too, if its sequence belongs to another alert now. `Queue::holds`
+    /// A job is also lost when another alert now has its sequence. `Queue::holds`
     SweepComparesIds,
-    /// The sweeper settles what nobody else does. `Sessions::sweep`
+    /// The sweeper settles what no worker settles. `Sessions::sweep`
     SweepUnsettled,
 }
 
@@ -52,8 +52,8 @@ impl Rule {
         Self::InsertFirst,
         Self::JoinLocksTarget,
         Self::OneOpenSession,
-        Self::JoinedHasPlace,
-        Self::ClosingTakesNothing,
+        Self::JoinedIsDecided,
+        Self::CancellingTakesNothing,
         Self::WaitingIsNoAttempt,
         Self::ClaimWaits,
         Self::Fence,
@@ -71,17 +71,17 @@ impl Rule {
     ];
 }
 
-/// How far a run goes.
+/// The bounds of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Alerts that are queued at the start, all of one fingerprint.
     pub(super) alerts: u8,
-    /// Workers that do something at the same time.
+    /// Workers that act at the same time.
     pub(super) workers: usize,
-    /// This one kills whoever reads it.
+    /// This alert kills the worker that decodes it.
     pub(super) poison: Option<Id>,
-    /// Deaths at one checkpoint, or at reading, before an alert is given up.
+    /// Deaths at one checkpoint, or while the alert is prepared, before the alert is given up.
     pub(super) attempts: u8,
-    /// What may go wrong.
+    /// The faults that may happen.
     pub(super) faults: Faults,
 }

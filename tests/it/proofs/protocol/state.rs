@@ -1,4 +1,4 @@
-//! The world of the model: rows of the store, jobs, subjects, workers. Two workers, at most two alerts of one
+//! The state of the model: rows of the store, jobs, subjects, workers. Two workers, at most two alerts of one
 //! fingerprint; an alert and the session that it opens have one id, as in the store.
 
 /// Rows of `alerts`.
@@ -22,13 +22,13 @@ pub(super) enum Event {
     AlertJoined(Id),
     Joined,
     Ended,
-    /// A number that was taken and that no row has.
+    /// A number that was drawn and that no row has.
     Missing,
 }
 
-/// The column `alerts.place`.
+/// The column `alerts.disposition`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Disposition {
     /// There is no row.
     Unknown,
     Undecided,
@@ -47,8 +47,8 @@ pub(super) enum Stop {
 /// The row in `alerts`, the row in `alert_sessions` if the alert opened one, and their events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Row {
-    pub(super) place: Place,
-    /// Deliveries that began to read an undecided alert (`alerts.deliveries`).
+    pub(super) disposition: Disposition,
+    /// Deliveries that began to prepare an undecided alert (`alerts.attempts`).
     pub(super) reads: u8,
     /// `alerts.stream_sequence`.
     pub(super) sequence: u8,
@@ -57,24 +57,24 @@ pub(super) struct Row {
     pub(super) epoch: u8,
     /// `lease_expires_at` has not passed.
     pub(super) leased: bool,
-    /// `lease_owner` is null: the last owner gave the session back.
+    /// `lease_owner` is null: the last owner released the session.
     pub(super) released: bool,
-    /// Owners at the present checkpoint that did not hand the session back, the present one included.
+    /// Owners at the present checkpoint that did not release the session, the present one included.
     pub(super) attempts: u8,
     pub(super) checkpoint: u8,
     pub(super) stop: Option<Stop>,
-    /// A dead letter has to be stored before it is settled.
+    /// A dead letter has to be stored before the settlement.
     pub(super) owes: bool,
     pub(super) settled: bool,
-    /// Each with the epoch that wrote it.
+    /// Each event with the epoch that wrote it.
     pub(super) events: Vec<(Event, u8)>,
-    /// History, not a column: it joined a session that was being cancelled.
+    /// History, not a column: the alert joined a session that was being cancelled.
     pub(super) joined_too_late: bool,
 }
 
 impl Row {
     const NONE: Self = Self {
-        place: Place::Unknown,
+        disposition: Disposition::Unknown,
         reads: 0,
         sequence: 0,
         open: false,
@@ -92,10 +92,10 @@ impl Row {
 
     /// No event will follow.
     pub(super) fn over(&self) -> bool {
-        match self.place {
-            Place::Unknown | Place::Undecided => false,
-            Place::Opened => !self.open,
-            Place::Joined(_) | Place::Dead => true,
+        match self.disposition {
+            Disposition::Unknown | Disposition::Undecided => false,
+            Disposition::Opened => !self.open,
+            Disposition::Joined(_) | Disposition::Dead => true,
         }
     }
 
@@ -108,7 +108,7 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Job {
     pub(super) alert: Id,
-    /// With a worker, as far as the broker knows.
+    /// The broker has delivered it to a worker and waits for the answer.
     pub(super) delivered: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) struct Job {
 pub(super) struct Subject {
     /// Numbers and events as published.
     pub(super) messages: Vec<(u8, Event)>,
-    /// Messages ever stored: the sequence of the last one. A purge does not take it back.
+    /// The sequence of the last message ever stored. A purge does not reset it.
     stored: u8,
 }
 
@@ -127,7 +127,7 @@ impl Subject {
         self.messages.last().map_or(0, |message| message.0)
     }
 
-    /// What a publisher has to expect.
+    /// The last sequence that a publisher has to expect.
     pub(super) fn last_sequence(&self) -> u8 {
         if self.messages.is_empty() { 0 } else { self.stored }
     }
@@ -143,7 +143,7 @@ impl Subject {
     }
 }
 
-/// An event on its way to its subject.
+/// An event in flight to its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Message {
     pub(super) subject: Id,
@@ -152,7 +152,7 @@ pub(super) struct Message {
     pub(super) expected: u8,
 }
 
-/// A checkpoint on its way to the store.
+/// A checkpoint in flight to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Checkpoint {
     pub(super) session: Id,
@@ -160,27 +160,27 @@ pub(super) struct Checkpoint {
     pub(super) from: u8,
 }
 
-/// Where a worker is. `sequence` is the delivery that it will answer; the sweeper's work has none.
+/// The step of a worker. `sequence` is the delivery that it will answer; the sweeper's work has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Step {
     Idle,
-    /// A message came, nothing is done about it yet.
-    Got {
+    /// The worker has received a message and done nothing about it yet.
+    Received {
         sequence: u8,
         alert: Id,
     },
     /// The delivery is counted, the body is being decoded.
-    Reading {
+    Preparing {
         sequence: u8,
         alert: Id,
     },
-    /// Has looked for the open session of the fingerprint, and will act on what it saw: only without a rule.
+    /// The worker has read the open session of the fingerprint and will act on it: only when a rule is switched off.
     Looked {
         sequence: u8,
         alert: Id,
         target: Option<Id>,
     },
-    /// Owns the session, or believes so.
+    /// The worker owns the session, or believes that it does.
     Running {
         sequence: Option<u8>,
         session: Id,
@@ -188,38 +188,38 @@ pub(super) enum Step {
         checkpoint: u8,
         ending: bool,
     },
-    /// Gave the session back; the message is next.
-    Returning {
+    /// The session is released; the message is next.
+    Releasing {
         sequence: u8,
     },
-    /// Publishes what the world is owed.
+    /// The worker publishes the remaining events and the dead letter.
     Settling {
         sequence: Option<u8>,
         alert: Id,
     },
-    /// Everything is done, the acknowledgement is next.
-    Answering {
+    /// Everything is settled; the acknowledgement is next.
+    Acknowledging {
         sequence: u8,
     },
 }
 
 impl Step {
-    /// The delivery that this worker keeps alive.
+    /// The delivery for which this worker sends heartbeats.
     pub(super) fn sequence(self) -> Option<u8> {
         match self {
             Self::Idle => None,
-            Self::Got { sequence, .. }
-            | Self::Reading { sequence, .. }
+            Self::Received { sequence, .. }
+            | Self::Preparing { sequence, .. }
             | Self::Looked { sequence, .. }
-            | Self::Returning { sequence }
-            | Self::Answering { sequence } => Some(sequence),
+            | Self::Releasing { sequence }
+            | Self::Acknowledging { sequence } => Some(sequence),
             Self::Running { sequence, .. } | Self::Settling { sequence, .. } => sequence,
         }
     }
 }
 
-/// One process, which does one thing at a time. While a message is on its way it waits: a publish that others overtake
-/// is one that comes late.
+/// One process, which does one thing at a time. It waits while its message is in flight: a publish that other messages
+/// overtake is a late one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Worker {
     pub(super) step: Step,
@@ -230,16 +230,16 @@ impl Worker {
     pub(super) const IDLE: Self = Self { step: Step::Idle, sending: None };
 }
 
-/// How often each thing may still happen.
+/// How often each fault may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Faults {
     /// A worker is killed.
     pub(super) crashes: u8,
-    /// A lease runs out although its owner lives.
+    /// A lease expires although its owner lives.
     pub(super) stalls: u8,
-    /// A worker is told to stop.
+    /// A worker receives SIGTERM.
     pub(super) releases: u8,
-    /// A message comes again although somebody holds it.
+    /// A message is delivered again although a worker holds it.
     pub(super) redeliveries: u8,
     /// An acknowledgement never arrives.
     pub(super) lost_acks: u8,
@@ -251,15 +251,15 @@ pub(super) struct Faults {
     pub(super) late_commits: u8,
     /// The timeline stream loses everything.
     pub(super) timeline_losses: u8,
-    /// The stream of alerts is lost and made again: its sequences start anew.
+    /// The stream of alerts is lost and created again: its sequences start again.
     pub(super) job_losses: u8,
-    /// Somebody asks for a cancel.
+    /// A person requests a cancel.
     pub(super) cancels: u8,
     /// A session's deadline passes.
     pub(super) deadlines: u8,
 }
 
-/// All of it.
+/// The whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     pub(super) rows: [Row; ALERTS],
@@ -319,20 +319,19 @@ impl State {
         sequence
     }
 
-    /// Marks a job as with a worker, or not any more: a NAK, or a wait that ran out. An answer names a sequence, not an
-    /// alert.
+    /// Marks a job as delivered, or as free again after a NAK or a time-out. An answer names a sequence, not an alert.
     pub(super) fn set_delivered(&mut self, sequence: u8, delivered: bool) {
         if let Some(job) = &mut self.jobs[usize::from(sequence)] {
             job.delivered = delivered;
         }
     }
 
-    /// An acknowledgement deletes whatever has this sequence.
+    /// An acknowledgement deletes the job that has this sequence.
     pub(super) fn ack(&mut self, sequence: u8) {
         self.jobs[usize::from(sequence)] = None;
     }
 
-    /// Whether everything that the table has of this alert is on the stream.
+    /// Whether the stream has all events of this alert.
     pub(super) fn published(&self, id: Id) -> bool {
         self.subject(id).tail() >= self.row(id).last_number()
     }

@@ -1,85 +1,85 @@
-//! What the statements of the store do to its rows. Each function is one statement: it happens as a whole or not at
+//! The effect of the store's statements on its rows. Each function is one statement, which happens as a whole or not at
 //! all.
 
 use super::model::Protocol;
 use super::rules::Rule;
-use super::state::{CHECKPOINTS, Checkpoint, Event, Id, Place, Row, State, Stop};
+use super::state::{CHECKPOINTS, Checkpoint, Disposition, Event, Id, Row, State, Stop};
 
-/// What a fenced write found.
+/// The result of a fenced write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Committed,
     /// Another epoch owns the session.
     LeaseLost,
-    /// The session ended under this very epoch: an earlier write arrived after all.
+    /// The session ended under this epoch: an earlier write has arrived late.
     Ended,
-    /// The checkpoint has another number: an earlier write arrived after all.
+    /// The checkpoint has another number: an earlier write has arrived late.
     Refused,
 }
 
-/// What `open.sql` decided.
+/// The decision of `open.sql`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decided {
     Opened,
     Joined,
     /// The open session is being cancelled.
-    Closing,
-    /// Somebody was faster.
+    TargetCancelling,
+    /// Another worker was faster.
     Raced,
 }
 
 impl Protocol {
-    /// `receive.sql` and, for an alert that was read too often, `bury.sql`.
+    /// `receive.sql` and, for an alert with too many attempts, `give_up.sql`.
     pub(super) fn receive(&self, row: &mut Row, sequence: u8) {
-        if !self.keeps(Rule::InsertFirst) && row.place == Place::Unknown {
+        if !self.keeps(Rule::InsertFirst) && row.disposition == Disposition::Unknown {
             return;
         }
         row.sequence = sequence;
-        if row.place == Place::Unknown {
-            row.place = Place::Undecided;
+        if row.disposition == Disposition::Unknown {
+            row.disposition = Disposition::Undecided;
         }
-        if row.place == Place::Undecided {
+        if row.disposition == Disposition::Undecided {
             row.reads += 1;
             if row.reads > self.bounds.attempts {
-                row.place = Place::Dead;
+                row.disposition = Disposition::Dead;
                 row.owes = true;
                 row.events.push((Event::Ended, 0));
             }
         }
     }
 
-    /// `open.sql`. `seen` is the target as an earlier statement saw it: only without a rule.
+    /// `open.sql`. `seen` is the target that an earlier statement saw, when a rule is switched off.
     pub(super) fn open(&self, state: &mut State, alert: Id, seen: Option<Option<Id>>) -> Decided {
-        if !matches!(state.row(alert).place, Place::Unknown | Place::Undecided) {
+        if !matches!(state.row(alert).disposition, Disposition::Unknown | Disposition::Undecided) {
             return Decided::Raced;
         }
         let Some(target) = seen.unwrap_or_else(|| state.open_beside(alert)) else {
             let row = state.row_mut(alert);
-            (row.place, row.open, row.leased) = (Place::Opened, true, true);
+            (row.disposition, row.open, row.leased) = (Disposition::Opened, true, true);
             (row.epoch, row.attempts) = (1, 1);
             row.events.push((Event::Started, 1));
             return Decided::Opened;
         };
         let session = state.row_mut(target);
         let closing = session.stop == Some(Stop::Cancel);
-        if closing && self.keeps(Rule::ClosingTakesNothing) {
+        if closing && self.keeps(Rule::CancellingTakesNothing) {
             let row = state.row_mut(alert);
-            // `Sessions::spare`
+            // `Sessions::refund_attempt`
             row.reads -= u8::from(self.keeps(Rule::WaitingIsNoAttempt) && row.reads > 0);
-            return Decided::Closing;
+            return Decided::TargetCancelling;
         }
         session.events.push((Event::AlertJoined(alert), session.epoch));
         let row = state.row_mut(alert);
         row.joined_too_late = closing;
-        if self.keeps(Rule::JoinedHasPlace) {
-            row.place = Place::Joined(target);
+        if self.keeps(Rule::JoinedIsDecided) {
+            row.disposition = Disposition::Joined(target);
             row.events.push((Event::Joined, 0));
         }
         Decided::Joined
     }
 
-    /// `claim.sql`; `None` when somebody's lease lives. With the epoch, the checkpoint and whether all that is left to
-    /// do is to end it.
+    /// `claim.sql`; `None` while another lease is valid. Returns the epoch, the checkpoint and whether the session only
+    /// has to be ended.
     pub(super) fn claim(&self, row: &mut Row, sequence: Option<u8>) -> Option<(u8, u8, bool)> {
         if row.leased && self.keeps(Rule::ClaimWaits) {
             return None;
@@ -106,7 +106,7 @@ impl Protocol {
         }
     }
 
-    /// `checkpoint.sql`, and `finish.sql` for the last one. Whoever writes has his lease renewed.
+    /// `checkpoint.sql`, and `finish.sql` for the last one. Each write renews the lease.
     pub(super) fn checkpoint(&self, row: &mut Row, written: Checkpoint) -> Written {
         if let Err(lost) = self.fence(row, written.epoch) {
             return lost;
@@ -125,7 +125,7 @@ impl Protocol {
         Written::Committed
     }
 
-    /// `finish.sql` for a session that must not go on.
+    /// `finish.sql` for a session that has to end early.
     pub(super) fn end_now(&self, row: &mut Row, epoch: u8) -> Written {
         if let Err(lost) = self.fence(row, epoch) {
             return lost;
@@ -147,10 +147,10 @@ impl Protocol {
         Written::Committed
     }
 
-    /// What a sweep calls idle: undecided, or open without a live lease. With its job gone it is queued again.
+    /// Whether the sweep queues the alert again: it is undecided, or open without a valid lease, and its job is lost.
     pub(super) fn lost_its_job(&self, state: &State, alert: Id) -> bool {
         let row = state.row(alert);
-        let idle = row.place == Place::Undecided || row.open && !row.leased;
+        let idle = row.disposition == Disposition::Undecided || row.open && !row.leased;
         let job = state.job(row.sequence);
         let gone =
             if self.keeps(Rule::SweepComparesIds) { job.is_none_or(|job| job.alert != alert) } else { job.is_none() };

@@ -1,6 +1,6 @@
-//! Searches all reachable states, twice: stateright's checker asks what always holds; a walk of our own asks that
-//! again, tells the shortest story of what does not, and asks what stateright cannot: whether a good end stays within
-//! reach.
+//! Searches all reachable states twice. The checker of stateright checks the invariants. A walk of our own checks them
+//! again, returns the shortest trace to each broken one, and checks what stateright cannot: that a good end stays
+//! reachable.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -13,7 +13,7 @@ use super::model::{Action, Protocol};
 use super::properties::{GOOD_END_AHEAD, always, good_end};
 use super::state::State;
 
-/// What stateright found.
+/// The result of stateright.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Checked {
     pub(super) states: usize,
@@ -27,7 +27,7 @@ pub(super) fn check(model: &Protocol, until: Option<&'static str>) -> Checked {
     Checked { states: checker.unique_state_count(), broken: checker.discoveries().into_keys().collect() }
 }
 
-/// What the walk found.
+/// The result of the walk.
 #[derive(Debug)]
 pub(super) struct Walk {
     pub(super) states: usize,
@@ -36,8 +36,8 @@ pub(super) struct Walk {
     pub(super) broken: Vec<(&'static str, Vec<Action>)>,
 }
 
-/// Walks until every state is seen, or one that breaks `until`. A state from which no good end can be reached is known
-/// only when all are seen: then back from the good ends, along everything that is no fault.
+/// Walks until every state is visited, or one that breaks `until`. States that cannot reach a good end are known only
+/// when all states are visited: the search then goes back from the good ends, along every action that is no fault.
 pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
     let (properties, mut broken, mut actions, mut steps) = (always(), Vec::new(), Vec::new(), 0);
     let mut graph = Graph::default();
@@ -47,7 +47,7 @@ pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
     while let Some((number, state)) = graph.queue.pop_front() {
         for Property { condition, name, .. } in &properties {
             if !condition(model, &state) && broken.iter().all(|(known, _)| known != name) {
-                broken.push((*name, graph.story(number)));
+                broken.push((*name, graph.trace(number)));
             }
         }
         if until.is_some_and(|until| broken.iter().any(|(known, _)| *known == until)) {
@@ -64,8 +64,8 @@ pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
             }
         }
     }
-    let stuck = (0..).zip(graph.hopeful()).find(|(_, hopeful)| !hopeful);
-    broken.extend(stuck.map(|(number, _)| (GOOD_END_AHEAD, graph.story(number))));
+    let stuck = (0..).zip(graph.can_end_well()).find(|(_, can_end_well)| !can_end_well);
+    broken.extend(stuck.map(|(number, _)| (GOOD_END_AHEAD, graph.trace(number))));
     Walk { states: graph.reached.len(), actions: steps, broken }
 }
 
@@ -73,12 +73,12 @@ pub(super) fn walk(model: &Protocol, until: Option<&'static str>) -> Walk {
 #[derive(Default)]
 struct Graph {
     numbers: HashMap<u64, u32>,
-    /// From where, and how, each was reached first.
+    /// The state and the action by which each was first reached.
     reached: Vec<Option<(u32, Action)>>,
-    /// `(to, from)` of all that is no fault.
+    /// `(to, from)` of every action that is no fault.
     back: Vec<(u32, u32)>,
     good: Vec<bool>,
-    /// Seen, but not looked into.
+    /// States whose actions are not explored yet.
     queue: VecDeque<(u32, State)>,
 }
 
@@ -96,41 +96,41 @@ impl Graph {
         }
     }
 
-    fn story(&self, mut number: u32) -> Vec<Action> {
-        let mut story = Vec::new();
+    fn trace(&self, mut number: u32) -> Vec<Action> {
+        let mut trace = Vec::new();
         while let Some((from, action)) = self.reached[number as usize] {
-            story.push(action);
+            trace.push(action);
             number = from;
         }
-        story.reverse();
-        story
+        trace.reverse();
+        trace
     }
 
-    /// Which states have a good end ahead.
-    fn hopeful(&mut self) -> Vec<bool> {
+    /// Whether each state can reach a good end.
+    fn can_end_well(&mut self) -> Vec<bool> {
         self.back.sort_unstable();
-        let mut hopeful = self.good.clone();
+        let mut can_end_well = self.good.clone();
         let mut stack: Vec<u32> = (0..).zip(&self.good).filter(|(_, good)| **good).map(|(number, _)| number).collect();
         while let Some(to) = stack.pop() {
             let first = self.back.partition_point(|edge| edge.0 < to);
             for (_, from) in self.back[first..].iter().take_while(|edge| edge.0 == to) {
-                if !std::mem::replace(&mut hopeful[*from as usize], true) {
+                if !std::mem::replace(&mut can_end_well[*from as usize], true) {
                     stack.push(*from);
                 }
             }
         }
-        hopeful
+        can_end_well
     }
 }
 
-/// The actions, each with what the workers do then.
-pub(super) fn tell(model: &Protocol, story: &[Action]) -> String {
+/// The actions of a trace, each with the steps of the workers after it.
+pub(super) fn describe(model: &Protocol, trace: &[Action]) -> String {
     let mut text = String::new();
     let Some(mut state) = model.init_states().pop() else { return text };
-    if story.is_empty() {
+    if trace.is_empty() {
         text.push_str("\n    from the start");
     }
-    for action in story {
+    for action in trace {
         let Some(next) = model.next_state(&state, *action) else { break };
         write!(text, "\n    {action:?}").expect("a string");
         for (number, (before, after)) in state.workers.iter().zip(&next.workers).enumerate() {

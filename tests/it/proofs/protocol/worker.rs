@@ -1,12 +1,12 @@
-//! What a worker does: the steps of `engine/delivery/dispatch.rs`, one statement or message at a time.
+//! The steps of a worker, as in `engine/delivery/dispatch.rs`: one statement or message at a time.
 
 use super::model::{Action, Protocol};
 use super::rules::Rule;
-use super::state::{Checkpoint, Event, Id, Message, Place, SEQUENCES, State, Step, Stop, Worker};
+use super::state::{Checkpoint, Disposition, Event, Id, Message, SEQUENCES, State, Step, Stop, Worker};
 use super::statements::{Decided, Written};
 
 impl Protocol {
-    /// What this worker may do next.
+    /// The possible actions of this worker.
     pub(super) fn of_worker(&self, state: &State, worker: usize, actions: &mut Vec<Action>) {
         let (left, Worker { step, sending }) = (state.left, state.workers[worker]);
         if step != Step::Idle && left.crashes > 0 {
@@ -21,13 +21,15 @@ impl Protocol {
         }
         match step {
             Step::Idle => self.of_idle(state, worker, actions),
-            Step::Reading { alert, .. } if self.bounds.poison == Some(alert) => actions.push(Action::Poisoned(worker)),
-            Step::Got { .. } | Step::Reading { .. } | Step::Looked { .. } | Step::Returning { .. } => {
+            Step::Preparing { alert, .. } if self.bounds.poison == Some(alert) => {
+                actions.push(Action::Poisoned(worker))
+            }
+            Step::Received { .. } | Step::Preparing { .. } | Step::Looked { .. } | Step::Releasing { .. } => {
                 actions.push(Action::Next(worker));
             }
             Step::Running { session, ending, .. } => self.of_owner(state, worker, (session, ending), actions),
             Step::Settling { alert, .. } => self.of_settler(state, worker, alert, actions),
-            Step::Answering { .. } => {
+            Step::Acknowledging { .. } => {
                 actions.push(Action::Next(worker));
                 if left.lost_acks > 0 {
                     actions.push(Action::LoseAck(worker));
@@ -41,8 +43,8 @@ impl Protocol {
 
     fn of_idle(&self, state: &State, worker: usize, actions: &mut Vec<Action>) {
         let busy = state.workers.iter().filter(|other| **other != Worker::IDLE).count();
-        // Idle workers are alike; one of them is enough.
-        let another = self.workers_alike && state.workers[..worker].contains(&Worker::IDLE);
+        // Idle workers are interchangeable; one of them is enough.
+        let another = self.symmetric_workers && state.workers[..worker].contains(&Worker::IDLE);
         if busy >= self.bounds.workers || another {
             return;
         }
@@ -86,14 +88,14 @@ impl Protocol {
     fn of_settler(&self, state: &State, worker: usize, alert: Id, actions: &mut Vec<Action>) {
         let row = state.row(alert);
         let published = state.published(alert) || !self.keeps(Rule::PublishBeforeSettled);
-        if row.settled || self.owes_letter(state, alert) || published {
+        if row.settled || self.owes_dead_letter(state, alert) || published {
             actions.push(Action::Next(worker));
         }
         if !row.settled {
             self.of_publisher(state, worker, alert, actions);
         }
-        // Whoever joins a session notifications its publisher.
-        if let Place::Joined(target) = row.place {
+        // An alert that joins a session notifies that session's publisher.
+        if let Disposition::Joined(target) = row.disposition {
             self.of_publisher(state, worker, target, actions);
         }
     }
@@ -104,8 +106,8 @@ impl Protocol {
         }
     }
 
-    /// The row after the last event on the stream. Without the rule: the next one that this worker has in memory,
-    /// because it wrote it itself.
+    /// The row after the last event on the stream. Without the rule: the next row that this worker wrote itself and so
+    /// has in memory.
     pub(super) fn row_to_publish(&self, state: &State, worker: usize, subject: Id) -> Option<Message> {
         let tail = state.subject(subject).tail();
         if self.keeps(Rule::PublishFromTable) {
@@ -137,15 +139,15 @@ impl Protocol {
             *latest = Some(sequence);
             state.row_mut(job.alert).sequence = sequence;
         } else {
-            state.workers[worker].step = Step::Got { sequence, alert: job.alert };
+            state.workers[worker].step = Step::Received { sequence, alert: job.alert };
         }
     }
 
     pub(super) fn next(&self, state: &mut State, worker: usize) {
         let step = match state.workers[worker].step {
             Step::Idle => Step::Idle,
-            Step::Got { sequence, alert } => return self.place(state, worker, sequence, alert),
-            Step::Reading { sequence, alert } => self.look_or_open(state, sequence, alert),
+            Step::Received { sequence, alert } => return self.receive_delivery(state, worker, sequence, alert),
+            Step::Preparing { sequence, alert } => self.look_or_open(state, sequence, alert),
             Step::Looked { sequence, alert, target } => self.decide(state, sequence, alert, Some(target)),
             Step::Running { sequence, session, epoch, checkpoint, .. } => {
                 let next = Checkpoint { session, epoch, from: checkpoint };
@@ -153,9 +155,9 @@ impl Protocol {
                 after_write(state, written, (sequence, session))
                     .unwrap_or_else(|| going_on(state, sequence, session, epoch))
             }
-            Step::Returning { sequence } => nak(state, sequence),
+            Step::Releasing { sequence } => nak(state, sequence),
             Step::Settling { sequence, alert } => self.settle(state, sequence, alert),
-            Step::Answering { sequence } => {
+            Step::Acknowledging { sequence } => {
                 state.ack(sequence);
                 Step::Idle
             }
@@ -163,19 +165,19 @@ impl Protocol {
         state.workers[worker].step = step;
     }
 
-    /// Insert first, then what the row says. Claiming is a statement of its own, but what `receive` found of a decided
-    /// alert does not change any more, so nothing is lost by doing both at once.
-    fn place(&self, state: &mut State, worker: usize, sequence: u8, alert: Id) {
+    /// Inserts the alert first, then acts on its row. A claim is a statement of its own in tarsy. The disposition that
+    /// `receive` found of a decided alert does not change any more, so both can be one action here.
+    fn receive_delivery(&self, state: &mut State, worker: usize, sequence: u8, alert: Id) {
         let row = state.row_mut(alert);
         self.receive(row, sequence);
-        state.workers[worker].step = match row.place {
-            Place::Unknown | Place::Undecided => Step::Reading { sequence, alert },
-            Place::Opened if row.open => return self.take(state, worker, Some(sequence), alert),
-            Place::Opened | Place::Joined(_) | Place::Dead => {
+        state.workers[worker].step = match row.disposition {
+            Disposition::Unknown | Disposition::Undecided => Step::Preparing { sequence, alert },
+            Disposition::Opened if row.open => return self.take(state, worker, Some(sequence), alert),
+            Disposition::Opened | Disposition::Joined(_) | Disposition::Dead => {
                 if self.keeps(Rule::SettleBeforeAck) {
                     Step::Settling { sequence: Some(sequence), alert }
                 } else {
-                    Step::Answering { sequence }
+                    Step::Acknowledging { sequence }
                 }
             }
         };
@@ -199,10 +201,10 @@ impl Protocol {
     fn decide(&self, state: &mut State, sequence: u8, alert: Id, seen: Option<Option<Id>>) -> Step {
         match self.open(state, alert, seen) {
             Decided::Opened => going_on(state, Some(sequence), alert, 1),
-            Decided::Joined if self.keeps(Rule::JoinedHasPlace) => Step::Settling { sequence: Some(sequence), alert },
-            Decided::Joined => Step::Answering { sequence },
-            Decided::Closing => nak(state, sequence),
-            Decided::Raced => Step::Got { sequence, alert },
+            Decided::Joined if self.keeps(Rule::JoinedIsDecided) => Step::Settling { sequence: Some(sequence), alert },
+            Decided::Joined => Step::Acknowledging { sequence },
+            Decided::TargetCancelling => nak(state, sequence),
+            Decided::Raced => Step::Received { sequence, alert },
         }
     }
 
@@ -216,12 +218,12 @@ impl Protocol {
     pub(super) fn release_session(&self, state: &mut State, worker: usize) {
         if let Step::Running { sequence, session, epoch, .. } = state.workers[worker].step {
             let written = self.release(state.row_mut(session), epoch);
-            let returning = sequence.map_or(Step::Idle, |sequence| Step::Returning { sequence });
+            let returning = sequence.map_or(Step::Idle, |sequence| Step::Releasing { sequence });
             state.workers[worker].step = after_write(state, written, (sequence, session)).unwrap_or(returning);
         }
     }
 
-    fn owes_letter(&self, state: &State, alert: Id) -> bool {
+    fn owes_dead_letter(&self, state: &State, alert: Id) -> bool {
         let stored = state.dead_letters[usize::from(alert)];
         state.row(alert).owes && !stored && self.keeps(Rule::DeadLetterBeforeSettled)
     }
@@ -229,20 +231,20 @@ impl Protocol {
     /// The dead letter, then `settled.sql`, then the answer. Waiting for the publisher is in [`Protocol::of_settler`].
     fn settle(&self, state: &mut State, sequence: Option<u8>, alert: Id) -> Step {
         if !state.row(alert).settled {
-            if self.owes_letter(state, alert) {
+            if self.owes_dead_letter(state, alert) {
                 state.dead_letters[usize::from(alert)] = true;
                 return Step::Settling { sequence, alert };
             }
             state.row_mut(alert).settled = true;
         }
-        sequence.map_or(Step::Idle, |sequence| Step::Answering { sequence })
+        sequence.map_or(Step::Idle, |sequence| Step::Acknowledging { sequence })
     }
 }
 
 /// `None` when the session goes on, or was released.
 fn after_write(state: &State, written: Written, (sequence, alert): (Option<u8>, Id)) -> Option<Step> {
     match written {
-        // Not a word to the broker.
+        // The broker gets no answer.
         Written::LeaseLost => Some(Step::Idle),
         Written::Committed | Written::Refused if state.row(alert).open => None,
         Written::Committed | Written::Refused | Written::Ended => Some(Step::Settling { sequence, alert }),

@@ -1,4 +1,4 @@
-//! What is updated often stays within its page (HOT): no index is written, least of all the text index.
+//! Frequent updates stay within their page (HOT): they write no index, and above all not the text index.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -16,7 +16,7 @@ struct Updates {
     in_place: i64,
 }
 
-/// What the transaction of this connection has updated so far.
+/// The rows that the transaction of this connection has updated, and how many of these updates were HOT.
 fn updates(connection: &mut PgConnection, table: &str) -> (i64, i64) {
     let row: Updates = diesel::sql_query(format!(
         "SELECT n_tup_upd AS all, n_tup_hot_upd AS in_place FROM pg_stat_xact_user_tables WHERE relname = '{table}'"

@@ -1,4 +1,4 @@
-//! What a migration may do to workers that go on meanwhile.
+//! Migrations beside workers that go on.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::adapters::store::fixture::{LEASE, new_id, open_session, revert_through, until_blocked};
 use crate::support::postgres::TestDatabase;
 
-/// The first migration that changes the table of sessions, and waits for every reader of it.
+/// The first migration that alters the table of sessions: it waits for every reader of the table.
 const CHANGES_SESSIONS: &str = "20261122000200";
-/// From this one on, migrations keep to what the last test says.
+/// From this migration on, the last test checks every migration.
 const CAREFUL: &str = "2026-11-22-000500";
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn a_migration_that_waits_for_a_long_reader_lets_leases_be_renewed_and_suc
         longest = longest.max(began.elapsed());
     }
     assert!(longest < Duration::from_secs(4), "a renewal waited for {longest:?}");
-    assert!(longest > Duration::from_millis(100), "nothing was in the way: {longest:?}");
+    assert!(longest > Duration::from_millis(100), "no renewal had to wait: {longest:?}");
 
     reader.batch_execute("COMMIT").unwrap();
     let done = migrating.await.unwrap().unwrap();
@@ -46,7 +46,7 @@ async fn a_migration_that_waits_for_a_long_reader_lets_leases_be_renewed_and_suc
 }
 
 #[tokio::test]
-async fn a_migration_that_never_gets_its_table_gives_up_says_so_and_leaves_no_lock() {
+async fn a_migration_that_never_gets_its_lock_fails_and_leaves_no_lock() {
     let database = TestDatabase::create().await;
     revert_through(&database, CHANGES_SESSIONS);
     let mut reader = database.connection();
@@ -71,7 +71,7 @@ async fn a_migration_that_never_gets_its_table_gives_up_says_so_and_leaves_no_lo
 }
 
 #[tokio::test]
-async fn a_migrator_does_not_wait_for_ever_for_another_one() {
+async fn a_migrator_waits_for_another_one_for_a_limited_time() {
     let database = TestDatabase::create().await;
     let mut other = database.connection();
     other.batch_execute("SELECT pg_advisory_lock(7463517902114)").unwrap();
@@ -80,7 +80,7 @@ async fn a_migrator_does_not_wait_for_ever_for_another_one() {
 }
 
 #[tokio::test]
-async fn an_index_that_a_migrator_left_half_built_is_built_anew() {
+async fn an_index_that_a_migrator_left_half_built_is_built_again() {
     let database = TestDatabase::create().await;
     revert_through(&database, "20261122000505");
     database.execute("CREATE INDEX alerts_id_end ON alerts (alert_id)");

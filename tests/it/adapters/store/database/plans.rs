@@ -1,4 +1,4 @@
-//! What the server does for a statement: rows that are over cost nothing.
+//! Query plans: no statement reads settled rows.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -8,7 +8,7 @@ use tokio::time::{Duration, timeout};
 use crate::adapters::store::fixture::{LEASE, prompt, running_session};
 use crate::support::postgres::TestDatabase;
 
-/// Alerts and sessions that are over and settled, a few of each fingerprint, and statistics of them.
+/// Settled alerts and sessions, a few of each fingerprint, and the statistics of their tables.
 const HISTORY: &str = "
     DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
     INSERT INTO alerts (alert_id, settled_at, joined_session_id, last_delivery, stream_sequence, place, body_sha256,
@@ -29,7 +29,7 @@ struct Line {
     text: String,
 }
 
-/// The plan of a statement that is prepared once and run with anything.
+/// The generic plan of a prepared statement.
 fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> String {
     let mut connection = database.connection();
     let mut run = |sql: String| diesel::sql_query(sql).execute(&mut connection).unwrap();
@@ -40,7 +40,7 @@ fn plan(database: &TestDatabase, sql: &str, types: &str, arguments: &str) -> Str
 }
 
 #[tokio::test]
-async fn neither_a_sweep_nor_the_place_of_an_alert_reads_what_is_over() {
+async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     let database = TestDatabase::create().await;
     database.execute(HISTORY);
     let sweep = include_str!("../../../../../src/store/sql/sweep.sql");
@@ -77,7 +77,7 @@ async fn checkpoints_and_renewals_stay_within_the_page() {
         store.append(lease, prompt(executions[0], number, "go on")).await.unwrap();
         store.renew(vec![lease], LEASE).await.unwrap();
     }
-    // Backends report their figures when they end.
+    // A server process reports its statistics when it ends.
     drop(store);
     let updates = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'alert_sessions'";
     let reported = async {
@@ -85,8 +85,8 @@ async fn checkpoints_and_renewals_stay_within_the_page() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(10), reported).await.expect("the figures of all updates");
-    // Now and then a version finds its page full; with an index on what is changed it would be all of them.
+    timeout(Duration::from_secs(10), reported).await.expect("the statistics of all updates");
+    // A row version sometimes finds its page full; with an index on a changed column all updates would leave the page.
     assert!(database.holds(
         "SELECT bool_and(n_tup_hot_upd >= 0.8 * n_tup_upd) FROM pg_stat_user_tables \
          WHERE relname IN ('alert_sessions', 'agent_executions')"

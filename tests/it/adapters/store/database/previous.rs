@@ -1,5 +1,5 @@
-//! While a new version is rolled out, workers of the version before go on with the new schema. Their statements that
-//! have changed since are kept in `previous/`, as they were.
+//! During a rollout, workers of the previous version use the new schema. `previous/` holds the old text of statements
+//! that have changed since.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -20,7 +20,7 @@ const PREPARED: [&str; 4] = [
         include_str!("previous/open.sql")
     ),
     concat!("PREPARE placed (uuid, uuid) AS ", include_str!("previous/placed.sql")),
-    // Writes no event numbers. To prepare it is enough to see that it names nothing that is gone.
+    // This checkpoint writes no event numbers. Preparing it is enough to show that all its columns exist.
     concat!(
         "PREPARE checkpoint (uuid, uuid, integer, text[], integer, uuid, uuid, integer, text, text, text, timestamptz, \
          text[], integer, text[], text[], jsonb[], text[], text[], text[], text[], jsonb[], bytea[], integer[], \
@@ -63,14 +63,14 @@ async fn statements_of_the_version_before_run_on_this_schema() {
         ));
     };
 
-    // Received and opened by the old one, seen by the new one.
+    // The old worker receives and opens, the new worker sees it.
     let (first, second, third) = (new_id(), new_id(), new_id());
     receive_old(first);
     assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Undecided { attempts: 2 }));
     receive_old(first);
     assert_eq!(open_old(first, true), "opened");
     assert_eq!(store.receive(received(first, b"one")).await, Ok(Disposition::Opened));
-    // And the other way round.
+    // The new worker receives and opens, the old worker sees it.
     store.receive(received(second, b"one")).await.unwrap();
     receive_old(second);
     assert_eq!(open_old(second, true), "joined");
@@ -154,7 +154,7 @@ async fn a_worker_that_knows_no_questions_goes_on_beside_them() {
         store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
         places.push(open_old(id, fingerprint, cooldown));
     }
-    // Only the investigation itself answers, and only an alert is joined.
+    // Only the investigation covers alerts, and only alerts join it.
     assert_eq!(places, ["opened", "cooling", "opened", "joined"]);
     assert_eq!(store.events(question, 0, 10).await.unwrap().len(), 2);
 }

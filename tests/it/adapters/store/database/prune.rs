@@ -1,4 +1,4 @@
-//! What is old is deleted, what anybody may still need is not, and nobody waits for it.
+//! Pruning deletes old rows, keeps every row that may still be needed, and blocks no other statement.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn rows(database: &TestDatabase) -> BTreeMap<&'static str, u64> {
     PRUNED_TABLES.into_iter().map(|table| (table, count(table))).filter(|(_, count)| *count > 0).collect()
 }
 
-/// As if these had been settled so many days before.
+/// Moves the settlement of these ids that many days back.
 fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
     let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     let ids = ids.join(", ");
@@ -94,13 +94,13 @@ async fn an_old_investigation_is_deleted_with_all_its_rows_and_a_young_one_stays
     let retention = Retention::of_all(DAY * 90);
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, of_one);
     assert_eq!(prune(&store, retention).await.rows, of_one);
-    assert_eq!(rows(&database), of_one, "those of the young one");
+    assert_eq!(rows(&database), of_one, "the rows of the young one are left");
     assert!(store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some());
     assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
 }
 
 #[tokio::test]
-async fn details_of_a_session_go_before_it_and_it_can_still_be_shown_and_followed() {
+async fn a_session_can_be_shown_and_followed_after_its_details_are_deleted() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (old, young) = (whole(&database, &store).await, whole(&database, &store).await);
@@ -112,7 +112,7 @@ async fn details_of_a_session_go_before_it_and_it_can_still_be_shown_and_followe
         tool_interactions: Some(DAY * 30),
         ..Retention::of_all(DAY * 90)
     };
-    // The ids are of today: as if it had begun when it was settled.
+    // The ids are of today, as if the session had begun when it was settled.
     let id = Uuid::now_v7();
     assert_eq!(prune(&store, retention).await, Pruned::default(), "an id of today waits for its session: {id}");
     let dated: u64 = 1_700_000_000_000;
@@ -130,7 +130,7 @@ async fn details_of_a_session_go_before_it_and_it_can_still_be_shown_and_followe
 }
 
 #[tokio::test]
-async fn what_runs_what_is_not_settled_and_what_something_younger_belongs_to_stays() {
+async fn running_unsettled_and_still_referenced_rows_are_kept() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let running = open_session(&store, new_id(), "fp-running").await.lease;
@@ -165,7 +165,7 @@ async fn what_runs_what_is_not_settled_and_what_something_younger_belongs_to_sta
     assert_eq!(prune(&store, retention).await, Pruned::default());
     assert_eq!(rows(&database), before);
 
-    // The dead letter is stored, question and joined alert are as old as what they belong to.
+    // Now the dead letter is stored, and the question and the joined alert are old enough.
     store.settled(dead).await.unwrap();
     age(&database, &[question, joined, dead], 400);
     let counted = store.preview_prune(retention).await.unwrap();
@@ -191,7 +191,7 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
     let mut pruners = JoinSet::new();
     for _ in 0..4 {
         let store = Store::new(&ConnectOptions::new(database.url())).unwrap();
-        // Small batches, so that they meet.
+        // Small batches, so that the pruners meet.
         pruners.spawn(async move {
             let mut all = Pruned::default();
             loop {
@@ -221,7 +221,7 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
 }
 
 #[tokio::test]
-async fn a_row_that_a_statement_holds_is_left_for_the_next_time() {
+async fn a_locked_row_is_pruned_the_next_time() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (held, free) = (whole(&database, &store).await, whole(&database, &store).await);
@@ -238,7 +238,7 @@ async fn a_row_that_a_statement_holds_is_left_for_the_next_time() {
 }
 
 #[tokio::test]
-async fn a_session_that_answers_for_later_alerts_is_kept_for_as_long_as_it_does() {
+async fn a_session_that_covers_later_alerts_is_kept_during_the_cooldown() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let over = investigated(&store, "fp", Severity::High, completed()).await;

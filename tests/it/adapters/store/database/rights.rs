@@ -1,4 +1,4 @@
-//! What a worker needs of its role, and what it says when that is not there.
+//! The rights that a worker's role needs, and the errors when one is missing.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tarsy::store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 use crate::adapters::store::fixture::{LEASE, checkpoint, claim_request, completed, new_id, received, running_session};
 use crate::support::postgres::TestDatabase;
 
-/// A role that may log in and use the schema; it goes with the value.
+/// A role that may log in and use the schema; it is dropped with the value.
 pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) url: String,
@@ -42,7 +42,7 @@ impl Drop for Role {
 }
 
 #[tokio::test]
-async fn a_role_that_may_create_nothing_runs_investigations_from_their_alert_to_their_end() {
+async fn a_role_without_the_right_to_create_runs_whole_investigations() {
     let database = TestDatabase::create().await;
     let role = Role::create(&database, "SELECT, INSERT, UPDATE, DELETE");
     let options = ConnectOptions::new(&role.url);
@@ -59,7 +59,7 @@ async fn a_role_that_may_create_nothing_runs_investigations_from_their_alert_to_
 }
 
 #[tokio::test]
-async fn a_right_that_is_missing_is_named_before_the_worker_starts() {
+async fn a_missing_right_is_named_before_the_worker_starts() {
     let database = TestDatabase::create().await;
     let check = async |role: &Role| check_for_worker(&ConnectOptions::new(&role.url)).await.unwrap_err().to_string();
     let reader = Role::create(&database, "SELECT");
@@ -84,13 +84,13 @@ async fn a_right_that_is_missing_is_named_before_the_worker_starts() {
 }
 
 #[tokio::test]
-async fn timeouts_hold_from_the_first_statement_and_options_of_the_address_stay() {
+async fn timeouts_apply_from_the_first_statement_and_options_of_the_address_stay() {
     let database = TestDatabase::create().await;
     let joint = if database.url().contains('?') { '&' } else { '?' };
     let url =
         format!("{}{joint}options=-c%20statement_timeout%3D7%20-c%20search_path%3Dpublic%2Cpg_temp", database.url());
     let options = ConnectOptions { statement_timeout: Duration::from_secs(11), ..ConnectOptions::new(url) };
-    // Compares what the connection has with what it was given.
+    // Compares the settings of the connection with those of its address.
     assert_eq!(check_for_worker(&options).await.unwrap(), Schema::Current);
     let store = Store::new(&ConnectOptions { application_name: "it's me".to_owned(), ..options }).unwrap();
     assert!(store.reachable().await);
@@ -100,7 +100,7 @@ async fn timeouts_hold_from_the_first_statement_and_options_of_the_address_stay(
 }
 
 #[tokio::test]
-async fn an_address_that_the_server_refuses_is_told_from_an_outage() {
+async fn a_refused_address_is_distinguished_from_an_outage() {
     let database = TestDatabase::create().await;
     let (server, _) = database.url().rsplit_once('/').unwrap();
     let refused = [(format!("{server}/tarsy_nowhere"), "there is no such database")];

@@ -1,4 +1,4 @@
-//! Migrations, and what the program and the database have to agree on.
+//! The schema and the program agree: migrations, versions, event types.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn version(name: &str) -> String {
     name.chars().filter(char::is_ascii_digit).take(14).collect()
 }
 
-/// The version of the newest one.
+/// The version of the newest migration.
 fn current() -> String {
     version(migrations().last().unwrap())
 }
@@ -51,7 +51,7 @@ async fn migrations_go_up_and_down_and_up_again() {
 }
 
 #[tokio::test]
-async fn the_way_back_from_the_native_tool_events_keeps_their_rows() {
+async fn reverting_the_native_tool_events_keeps_their_rows() {
     let database = TestDatabase::create().await;
     database.execute(
         "INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content) \
@@ -92,19 +92,19 @@ async fn a_worker_refuses_a_schema_that_is_behind() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_says_itself_which_programs_may_go_on_with_it() {
+async fn a_newer_schema_names_the_oldest_program_that_may_use_it() {
     let database = TestDatabase::create().await;
     let options = ConnectOptions::new(database.url());
     let newer = "20991231000000";
     let later = "20991231000001";
     database.execute(&format!("INSERT INTO __diesel_schema_migrations (version) VALUES ('{newer}'), ('{later}')"));
-    // It only added something: the row is as it was.
+    // The migration only added something: the row is unchanged.
     assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
     let done = tarsy::store::migrate(&options, MIGRATION_TIMEOUT).await.unwrap();
     assert_eq!((done.applied, done.schema), (vec![], Schema::Newer(later.to_owned())));
     assert!(database.holds(&format!("EXISTS (SELECT FROM __diesel_schema_migrations WHERE version = '{newer}')")));
 
-    // It raised the row: to this very version, then to one that this program is older than.
+    // The migration raised the row: first to this version, then to one newer than this program.
     database.execute(&format!("UPDATE schema_compatibility SET oldest_program = '{}'", current()));
     assert_eq!(check_schema(&options).await.unwrap(), Schema::Newer(later.to_owned()));
     for nothing_said in [false, true] {
@@ -120,7 +120,7 @@ async fn a_newer_schema_says_itself_which_programs_may_go_on_with_it() {
 }
 
 #[tokio::test]
-async fn the_schema_takes_exactly_the_event_types_of_the_program() {
+async fn the_schema_accepts_exactly_the_event_types_of_the_program() {
     let database = TestDatabase::create().await;
     let words: Vec<String> = diesel::select(diesel::dsl::sql::<diesel::sql_types::Array<Text>>(
         "(SELECT array_agg(m[1]) FROM pg_constraint, \
@@ -131,7 +131,7 @@ async fn the_schema_takes_exactly_the_event_types_of_the_program() {
     for word in &words {
         assert!(!matches!(EventType::from(word.clone()), EventType::Unknown(_)), "{word} is unknown to the program");
     }
-    // The other way round: as many as the enum has, read from its source.
+    // And no more than the enum has, as its source shows.
     let source = include_str!("../../../../../src/investigation/timeline/mod.rs");
     let (_, list) = source.split_once("EventType {").unwrap();
     let (list, _) = list.split_once("\n}").unwrap();

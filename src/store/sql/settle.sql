@@ -1,3 +1,4 @@
+-- Marks what has ended as settled and deletes the raw body. Headers and subject are replaced by their masked forms.
 WITH session AS (
   UPDATE alert_sessions s SET settled_at = coalesce(s.settled_at, clock_timestamp())
   WHERE s.session_id = $1 AND s.status <> 'running'

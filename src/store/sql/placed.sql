@@ -1,9 +1,0 @@
-SELECT CASE WHEN t.session_seq IS NOT NULL THEN 'cooling' ELSE a.place END, a.joined_session_id,
-       s.lease_token = $1 AND s.lease_epoch = 1 AS mine,
-       greatest(extract(epoch FROM s.deadline_at - clock_timestamp()), 0)::float8
-FROM alerts a
-LEFT JOIN alert_sessions s ON s.session_id = a.alert_id
--- What it was told when it was placed: the session it joined may have ended since.
-LEFT JOIN timeline_events t ON t.session_id = a.alert_id AND t.session_seq = 1 AND a.place = 'joined'
-                           AND t.metadata ->> 'reason' = 'cooldown'
-WHERE a.alert_id = $2
