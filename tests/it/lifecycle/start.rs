@@ -146,7 +146,7 @@ async fn a_worker_waits_for_what_is_away_and_says_for_what() {
     is_ready(&listen, (503, "waiting for nats, database")).await;
     assert_eq!(probe(&listen, "/healthz").await, Some((200, "ok".to_owned())));
     lonely.logged("waiting for nats").await;
-    lonely.logged("waiting for the database").await;
+    lonely.logged("database unavailable").await;
     assert!(!lonely.log().contains("s3cret"), "{}", lonely.log());
     lonely.terminate();
     assert_eq!(lonely.finished().await.0, 0, "{}", lonely.log());

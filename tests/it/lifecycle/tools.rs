@@ -203,7 +203,7 @@ async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_ale
     let body = tarsy::drill::builtin("oom-killed").unwrap().alert;
 
     let first = publish(&system, body).await;
-    worker.logged("alert waits for its mcp servers: unavailable: slow").await;
+    worker.logged("alert waits for mcp servers: unavailable: slow").await;
     let seen = timeline(&system, first).await;
     assert_eq!(seen[0].content, "Investigation started without the tools of slow: unavailable");
     assert!(seen[0].metadata["unavailable_servers"]["slow"].is_string(), "{:?}", seen[0].metadata);

@@ -57,7 +57,7 @@ async fn no_secret_is_in_anything_that_a_role_writes() {
     // A worker that never reaches its database.
     let unreachable = ("DATABASE_URL", format!("postgres://postgres:{DATABASE_PASSWORD}@127.0.0.1:1/none"));
     let waiting = spawn("waiting", &["worker"], &[env.clone(), vec![unreachable]].concat());
-    waiting.logged("waiting for the database").await;
+    waiting.logged("database unavailable").await;
 
     let authorized = format!("Bearer {TOKEN}");
     let authorized = [("authorization", authorized.as_str())];
