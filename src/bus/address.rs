@@ -1,4 +1,4 @@
-//! Where the servers are and how to log in there, from one URL or several. Pure.
+//! Parses the URLs of the servers into addresses and a login. Pure.
 
 use async_nats::ServerAddr;
 
@@ -8,11 +8,11 @@ use super::error::Error;
 pub(super) struct Address {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) login: Login,
-    /// For people and logs: without credentials.
-    pub(super) shown: String,
+    /// Without credentials, for people and logs.
+    pub(super) redacted: String,
 }
 
-/// What the servers are told first.
+/// How the client authenticates.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Login {
     None,
@@ -23,19 +23,19 @@ pub(super) enum Login {
 impl Address {
     /// Parses servers that are separated by commas.
     pub(super) fn parse(urls: &str) -> Result<Self, Error> {
-        let shown = without_credentials(urls);
+        let redacted = without_credentials(urls);
         let parse = |url: &str| {
             let reason = match url.trim().parse::<ServerAddr>() {
                 Ok(server) if !server.host().is_empty() => return Ok(server),
                 Ok(_) => "it names no host".to_owned(),
                 Err(error) => error.to_string(),
             };
-            // A comma in a password cuts it in two: one half would pass for a server.
+            // A comma splits a password in two, and one half would look like a server.
             Err(Error::Url { url: without_login(urls), reason })
         };
         let servers: Vec<ServerAddr> = urls.split(',').map(parse).collect::<Result<_, _>>()?;
         let login = servers.iter().map(login).find(|login| *login != Login::None).unwrap_or(Login::None);
-        Ok(Self { servers, login, shown })
+        Ok(Self { servers, login, redacted })
     }
 }
 
@@ -49,7 +49,7 @@ fn login(server: &ServerAddr) -> Login {
     }
 }
 
-/// `%2F` → `/`; a `%` without two hexadecimal digits stays.
+/// `%2F` → `/`. A `%` without two hexadecimal digits stays as it is.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -71,7 +71,7 @@ pub(super) fn without_credentials(urls: &str) -> String {
     urls.split(',').map(without_login).collect::<Vec<_>>().join(",")
 }
 
-/// Without anything between the scheme and the last `@`.
+/// The server without the text between the scheme and the last `@`.
 fn without_login(server: &str) -> String {
     match (server.find("://"), server.rfind('@')) {
         (Some(scheme), Some(at)) => {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_percent_encoding_stays() {
+    fn an_invalid_percent_encoding_stays_as_it_is() {
         assert_eq!(percent_decoded("100%, %2g %4"), "100%, %2g %4");
         assert_eq!(percent_decoded("%41%"), "A%");
     }

@@ -1,6 +1,6 @@
-//! Requests to sessions: durable and live with one publish. So far there is one, to cancel.
+//! Cancel requests to running sessions: one publish is stored and delivered live.
 //!
-//! The store's flag decides; this is how the owner hears of it at once.
+//! The flag in the store decides; the request lets the owner of the session notice it at once.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use tokio::sync::{Mutex, watch};
 use super::connection::{ConnectionState, Nats};
 use super::error::Error;
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
-use super::timeline::stream_get::last_on;
+use super::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 use crate::investigation::ids::SessionId;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is on the wire.
+/// The body of a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 enum Body {
@@ -26,7 +26,7 @@ enum Body {
 }
 
 impl Nats {
-    /// Asks the owner of a session to cancel it; returns when the stream has acknowledged it.
+    /// Asks the owner of a session to cancel it; returns when the stream has acknowledged the request.
     ///
     /// # Errors
     ///
@@ -35,20 +35,20 @@ impl Nats {
         let subject = control_subject(session);
         let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
         let publish = self.jetstream().publish(subject.clone(), payload.into());
-        match tokio::time::timeout(TIMEOUT, async { publish.await?.await }).await {
+        match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
             Err(_) => Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
         }
     }
 
-    /// Whether the session was asked to cancel.
+    /// Whether the stream has a cancel request for the session.
     ///
     /// # Errors
     ///
     /// When the stream cannot be read.
     pub async fn cancel_requested(&self, session: SessionId) -> Result<bool, Error> {
-        let last = last_on(self, CONTROL, &control_subject(session)).await?;
+        let last = last_on_subject(self, CONTROL, &control_subject(session)).await?;
         Ok(last.is_some_and(|message| is_cancel(&message.payload)))
     }
 }
@@ -61,44 +61,45 @@ fn is_cancel(payload: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct JetStreamCancelRequests {
     nats: Nats,
-    listening: Mutex<Listening>,
+    subscription: Mutex<Subscription>,
 }
 
 #[derive(Debug)]
-struct Listening {
-    live: Subscriber,
-    link: watch::Receiver<ConnectionState>,
+struct Subscription {
+    messages: Subscriber,
+    connection: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
-    /// Of the connection that is listened on.
+    /// The number of the connection that has the subscription.
     connections: u64,
-    /// Nobody was told yet that requests may have been missed.
+    /// Requests may have been missed, which `next` has not reported yet.
     missed: bool,
 }
 
 impl JetStreamCancelRequests {
-    /// Begins to listen: whatever is requested after this has returned is heard, as long as the server answers.
+    /// Subscribes: every later request is received while the connection lasts.
     ///
     /// # Errors
     ///
     /// When the connection is closed.
     pub async fn listen(nats: &Nats) -> Result<Self, Error> {
-        let (link, dropped) = (nats.watch_connection(), nats.watch_dropped());
-        let connections = link.borrow().connections;
-        let live = nats.client().subscribe(ALL_CONTROL).await;
-        let live = live.map_err(|error| Error::Unavailable(error.to_string()))?;
-        // What this connection asks comes after the subscription anyway; what others request does so only from now on.
+        let (connection, dropped) = (nats.watch_connection(), nats.watch_dropped());
+        let connections = connection.borrow().connections;
+        let subscribed = nats.client().subscribe(ALL_CONTROL).await;
+        let messages = subscribed.map_err(|error| Error::Unavailable(error.to_string()))?;
+        // This connection's own requests follow the subscription anyway; the round trip orders those of others after
+        // it, too.
         if let Err(error) = nats.rtt().await {
-            tracing::debug!(%error, "requests are heard when the server is back");
+            tracing::debug!(%error, "cancel requests: subscription not confirmed, retrying on reconnect");
         }
-        let listening = Mutex::new(Listening { live, link, dropped, connections, missed: true });
-        Ok(Self { nats: nats.clone(), listening })
+        let subscription = Mutex::new(Subscription { messages, connection, dropped, connections, missed: true });
+        Ok(Self { nats: nats.clone(), subscription })
     }
 }
 
 impl CancelRequests for JetStreamCancelRequests {
     async fn next(&self) -> CancelNotice {
-        // One task listens, so nobody waits for this lock.
-        self.listening.lock().await.next().await
+        // One task listens, so the lock is never contended.
+        self.subscription.lock().await.next().await
     }
 
     async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
@@ -106,7 +107,7 @@ impl CancelRequests for JetStreamCancelRequests {
     }
 }
 
-impl Listening {
+impl Subscription {
     async fn next(&mut self) -> CancelNotice {
         loop {
             if std::mem::take(&mut self.missed) {
@@ -114,19 +115,19 @@ impl Listening {
             }
             tokio::select! {
                 biased;
-                Ok(()) = self.link.changed() => {
-                    let link = *self.link.borrow_and_update();
-                    // Between two connections requests went to nobody; the new one has the subscription.
-                    self.missed = link.connected && link.connections != self.connections;
-                    if link.connected {
-                        self.connections = link.connections;
+                Ok(()) = self.connection.changed() => {
+                    let state = *self.connection.borrow_and_update();
+                    // Requests between two connections were missed; the client has renewed the subscription.
+                    self.missed = state.connected && state.connections != self.connections;
+                    if state.connected {
+                        self.connections = state.connections;
                     }
                 }
                 Ok(()) = self.dropped.changed() => self.missed = true,
-                message = self.live.next() => match message.as_ref().map(parse) {
+                message = self.messages.next() => match message.as_ref().map(parse) {
                     Some(Some(request)) => return request,
                     Some(None) => {}
-                    // The connection is closed for good: nothing will come.
+                    // The client is closed: no message will arrive.
                     None => std::future::pending().await,
                 },
             }
@@ -134,11 +135,11 @@ impl Listening {
     }
 }
 
-/// `None` for what this version does not understand.
+/// `None` for a request that this version does not know.
 fn parse(message: &Message) -> Option<CancelNotice> {
     let session = message.subject.rsplit('.').next().and_then(SessionId::parse);
     let Some(session) = session.filter(|_| is_cancel(&message.payload)) else {
-        tracing::debug!(subject = %message.subject, "a request to a session was not understood");
+        tracing::debug!(subject = %message.subject, "cancel request ignored: unreadable");
         return None;
     };
     Some(CancelNotice::Requested(session))

@@ -1,4 +1,4 @@
-//! The connection to NATS: how it is made, kept and watched.
+//! The connection to NATS: connects, reconnects and reports its state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
-const ATTEMPT_PAUSE: Duration = Duration::from_millis(250);
-const LOG_EVERY: Duration = Duration::from_secs(5);
+const CONNECT_RETRY_DELAY: Duration = Duration::from_millis(250);
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How to connect. Its `Debug` form leaves the login out.
+/// How to connect. The `Debug` form leaves the login out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// One server or several, separated by commas: `nats://host:4222`, with a user and a password or with a token as in
-    /// `nats://user:password@host`, percent-encoded. The first of them that has a login gives it for all.
+    /// `nats://user:password@host`, percent-encoded. The first login is used for all servers.
     pub url: String,
-    /// `worker`, `watch`, …: the connection's name and its inbox prefix, so that roles cannot read each other's replies.
+    /// `worker`, `watch`, …: the connection's name and its inbox prefix, so that roles cannot read each other's
+    /// replies.
     pub role: String,
-    /// A credentials file.
     pub credentials: Option<PathBuf>,
-    /// What to do while nobody answers.
+    /// How long to retry while no server answers.
     pub retry: ConnectRetry,
 }
 
@@ -47,36 +47,36 @@ impl std::fmt::Debug for Options {
 /// How long to try for the first connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectRetry {
-    /// A command: give up with an error.
+    /// For a command: then fail with an error.
     UpTo(Duration),
-    /// A worker: log and go on.
+    /// For a role: log and retry.
     Forever,
 }
 
-/// How the connection is.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionState {
-    /// It stands.
     pub connected: bool,
-    /// Grows with every reconnect: what the server kept for this connection (pull requests, replies) is gone.
+    /// Number of connections so far. After a reconnect the server has lost the pull requests and replies of the one
+    /// before.
     pub connections: u64,
 }
 
-/// A connection that repairs itself.
+/// A connection that reconnects on its own.
 #[derive(Clone, Debug)]
 pub struct Nats {
     client: Client,
     jetstream: Context,
     url: Arc<str>,
-    link: watch::Receiver<ConnectionState>,
+    state: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
 }
 
-/// What the client's events are turned into.
+/// Turns the client's events into the state of the connection, logs and metrics.
 #[derive(Debug, Default)]
-struct Observed {
-    link: watch::Sender<ConnectionState>,
-    /// How often a subscription was so slow that messages for it were dropped.
+struct ConnectionEvents {
+    state: watch::Sender<ConnectionState>,
+    /// How often messages were dropped because a subscription was too slow.
     dropped: watch::Sender<u64>,
 }
 
@@ -85,67 +85,67 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with [`ConnectRetry::UpTo`],
-    /// does not answer in time.
+    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with
+    /// [`ConnectRetry::UpTo`], does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
-        let Address { servers, login, shown: url } = Address::parse(&options.url)?;
+        let Address { servers, login, redacted: url } = Address::parse(&options.url)?;
         let begun = Instant::now();
         let mut logged = begun;
         loop {
-            let observed = Arc::new(Observed::default());
-            let error = match client_options(options, &login, &observed).await?.connect(servers.as_slice()).await {
-                Ok(client) => return Self::checked(client, &observed, url).await,
+            let events = Arc::new(ConnectionEvents::default());
+            let error = match client_options(options, &login, &events).await?.connect(servers.as_slice()).await {
+                Ok(client) => return Self::checked(client, &events, url).await,
                 Err(error) => error,
             };
             if let ConnectRetry::UpTo(waited) = options.retry {
                 if is_final(&error) {
                     return Err(Error::Refused { url, source: error });
                 }
-                if begun.elapsed() + ATTEMPT_PAUSE >= waited {
+                if begun.elapsed() + CONNECT_RETRY_DELAY >= waited {
                     return Err(Error::Unreachable { url, waited, source: error });
                 }
-            } else if logged == begun || logged.elapsed() >= LOG_EVERY {
+            } else if logged == begun || logged.elapsed() >= LOG_INTERVAL {
                 logged = Instant::now();
                 tracing::warn!(%url, waited_secs = begun.elapsed().as_secs(), %error, "waiting for nats");
             }
-            tokio::time::sleep(ATTEMPT_PAUSE).await;
+            tokio::time::sleep(CONNECT_RETRY_DELAY).await;
         }
     }
 
-    async fn checked(client: Client, observed: &Observed, url: String) -> Result<Self, Error> {
+    async fn checked(client: Client, events: &ConnectionEvents, url: String) -> Result<Self, Error> {
         if !client.is_server_compatible(2, 11, 0) {
             return Err(Error::OldServer { url, version: client.server_info().version });
         }
-        let (mut link, dropped) = (observed.link.subscribe(), observed.dropped.subscribe());
-        // The client tells of its first connection like of any other, only a moment later.
-        let first = tokio::time::timeout(ACK_TIMEOUT, link.wait_for(|link| link.connections > 0));
+        let (mut state, dropped) = (events.state.subscribe(), events.dropped.subscribe());
+        // The client reports its first connection like every other one, a moment later.
+        let first = tokio::time::timeout(ACK_TIMEOUT, state.wait_for(|state| state.connections > 0));
         if !matches!(first.await, Ok(Ok(_))) {
             return Err(Error::Unavailable("the connection was lost again at once".to_owned()));
         }
         let jetstream = ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(ACK_TIMEOUT).build(client.clone());
-        Ok(Self { client, jetstream, url: url.into(), link, dropped })
+        Ok(Self { client, jetstream, url: url.into(), state, dropped })
     }
 
-    /// How the connection is now.
+    /// The present state of the connection.
     pub fn connection_state(&self) -> ConnectionState {
-        *self.link.borrow()
+        *self.state.borrow()
     }
 
-    /// Tells of every change of the connection from now on.
+    /// Reports every change of the connection from now on.
     pub fn watch_connection(&self) -> watch::Receiver<ConnectionState> {
-        let mut link = self.link.clone();
-        link.mark_unchanged();
-        link
+        let mut state = self.state.clone();
+        state.mark_unchanged();
+        state
     }
 
-    /// Tells when messages were dropped because a subscription of this connection was too slow.
+    /// Reports when messages were dropped because a subscription of this connection was too slow.
     pub(super) fn watch_dropped(&self) -> watch::Receiver<u64> {
         let mut dropped = self.dropped.clone();
         dropped.mark_unchanged();
         dropped
     }
 
-    /// Returns when everything that was sent has reached the server, or after 5 s.
+    /// Returns when the server has received all that was sent, or fails after 5 s.
     ///
     /// # Errors
     ///
@@ -158,12 +158,12 @@ impl Nats {
         }
     }
 
-    /// Sends a message without a stream: presence. Dropped while the connection is unavailable.
+    /// Publishes on core NATS, without a stream. Dropped while the connection is unavailable.
     ///
     /// # Errors
     ///
-    /// When the message cannot be sent at all.
-    pub async fn show(&self, subject: String, payload: Vec<u8>) -> Result<(), Error> {
+    /// When the message cannot be sent.
+    pub async fn publish_ephemeral(&self, subject: String, payload: Vec<u8>) -> Result<(), Error> {
         if !self.connection_state().connected {
             return Ok(());
         }
@@ -190,9 +190,9 @@ impl Nats {
 async fn client_options(
     options: &Options,
     login: &Login,
-    observed: &Arc<Observed>,
+    events: &Arc<ConnectionEvents>,
 ) -> Result<async_nats::ConnectOptions, Error> {
-    let observed = Arc::clone(observed);
+    let events = Arc::clone(events);
     let client_options = async_nats::ConnectOptions::new()
         .name(format!("tarsy {}", options.role))
         .custom_inbox_prefix(format!("_INBOX_{}", options.role))
@@ -202,10 +202,10 @@ async fn client_options(
         .max_reconnects(None)
         .reconnect_delay_callback(reconnect_delay)
         .event_callback(move |event| {
-            observed.take(&event);
+            events.record(&event);
             std::future::ready(())
         });
-    // The client itself takes no notice of what a URL says beside the host.
+    // The client ignores the login in a URL.
     let client_options = match login.clone() {
         Login::None => client_options,
         Login::Password { user, password } => client_options.user_and_password(user, password),
@@ -220,39 +220,39 @@ async fn client_options(
     }
 }
 
-impl Observed {
-    /// Permission violations show nowhere but here: the caller only sees a timeout.
-    fn take(&self, event: &Event) {
+impl ConnectionEvents {
+    /// Only this log shows a permission violation: the caller sees a timeout.
+    fn record(&self, event: &Event) {
         match event {
             Event::Connected => {
                 tracing::info!("nats is connected");
-                let connections = self.link.borrow().connections + 1;
+                let connections = self.state.borrow().connections + 1;
                 if connections > 1 {
                     metrics::counter!("tarsy_nats_reconnects_total").increment(1);
                 }
-                self.link.send_replace(ConnectionState { connected: true, connections });
+                self.state.send_replace(ConnectionState { connected: true, connections });
             }
-            // The client's own end: whoever dropped it knows.
+            // The process itself has closed the client.
             Event::Closed => {
                 tracing::debug!("nats connection is closed");
-                self.link.send_modify(|link| link.connected = false);
+                self.state.send_modify(|state| state.connected = false);
             }
             Event::Disconnected => {
                 tracing::warn!(%event, "nats is unavailable");
-                self.link.send_modify(|link| link.connected = false);
+                self.state.send_modify(|state| state.connected = false);
             }
-            Event::ServerError(error) => tracing::error!(%error, "nats refused something"),
-            Event::ClientError(error) => tracing::warn!(%error, "nats connection"),
+            Event::ServerError(error) => tracing::error!(%error, "nats server error"),
+            Event::ClientError(error) => tracing::warn!(%error, "nats client error"),
             Event::SlowConsumer(subscription) => {
-                tracing::warn!(subscription, "messages were dropped: a reader is too slow");
+                tracing::warn!(subscription, "messages dropped: subscription too slow");
                 self.dropped.send_modify(|dropped| *dropped = dropped.wrapping_add(1));
             }
-            Event::LameDuckMode | Event::Draining => tracing::info!(%event, "nats connection"),
+            Event::LameDuckMode | Event::Draining => tracing::info!(%event, "nats connection ends soon"),
         }
     }
 }
 
-/// Grows to 4 s, with jitter so that a fleet does not come back at one instant.
+/// Grows to 4 s, with jitter so that many clients do not reconnect at one instant.
 fn reconnect_delay(attempt: usize) -> Duration {
     let ceiling_ms = match attempt {
         0 => 0.0,

@@ -1,4 +1,4 @@
-//! What can go wrong between tarsy and NATS.
+//! The errors of the NATS adapter.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,46 +9,37 @@ use crate::investigation::ids::SessionId;
 /// An operation on the broker failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL of the servers cannot be understood: waiting does not help.
+    /// The URL of the servers is invalid: retrying does not help.
     #[error("nats url \"{url}\" cannot be used: {reason}")]
     Url {
         /// Without credentials.
         url: String,
-        /// Why.
         reason: String,
     },
-    /// Nobody answered in time.
+    /// No server answered in time.
     #[error("nats at {url} gave no connection within {waited:?}: {source}")]
     Unreachable {
         /// Without credentials.
         url: String,
-        /// How long it was tried.
         waited: Duration,
-        /// Why the last attempt failed.
+        /// The error of the last attempt.
         source: async_nats::ConnectError,
     },
-    /// It answered, and trying again cannot help.
+    /// The server refused the connection: retrying does not help.
     #[error("nats at {url} refused the connection: {source}")]
     Refused {
         /// Without credentials.
         url: String,
-        /// Why.
         source: async_nats::ConnectError,
     },
     /// The credentials file cannot be used.
     #[error("nats credentials {}: {source}", path.display())]
-    Credentials {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Credentials { path: PathBuf, source: std::io::Error },
     /// Older servers silently ignore settings that tarsy depends on.
     #[error("nats-server at {url} is version {version}; tarsy needs 2.11 or newer")]
     OldServer {
         /// Without credentials.
         url: String,
-        /// As the server says.
         version: String,
     },
     /// A stream or consumer could not be created, changed or read.
@@ -56,9 +47,9 @@ pub enum Error {
     Admin {
         /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
         object: String,
-        /// `create`, `update`, `read`.
+        /// `create`, `update`, `read` or `remove`.
         action: &'static str,
-        /// The server's words.
+        /// The error text of the server.
         reason: String,
     },
     /// Streams or consumers are missing or differ.
@@ -67,40 +58,37 @@ pub enum Error {
     /// A header value that cannot be sent.
     #[error("header {0} contains a line break")]
     Header(String),
-    /// No stream takes this subject.
+    /// No stream has this subject.
     #[error("no stream stores {0}: run `tarsy migrate`")]
     NoStream(String),
     /// The stream has reached its `max_bytes`.
     #[error("the queue is full: {subject} was not stored ({reason})")]
     Full {
-        /// Where to.
         subject: String,
-        /// The server's words.
+        /// The error text of the server.
         reason: String,
     },
-    /// The message is larger than the stream or the server takes.
+    /// The message is larger than the limit of the stream or the server.
     #[error("the alert is too large for {subject} ({reason})")]
     TooLarge {
-        /// Where to.
         subject: String,
-        /// The server's words.
+        /// The error text of the server.
         reason: String,
     },
-    /// The server dropped the message as a repetition: nothing was stored.
+    /// The server dropped the message as a duplicate: nothing was stored.
     #[error("{0} was not stored: the server took it for a duplicate")]
     Duplicate(String),
     /// The server refused the message.
     #[error("{subject} was not stored: {reason}")]
     Rejected {
-        /// Where to.
         subject: String,
-        /// The server's words.
+        /// The error text of the server.
         reason: String,
     },
-    /// A dead letter without the alert's body.
+    /// The dead letter does not have the body of the alert.
     #[error("alert {0} cannot be retried: its body was too large to be kept, submit it again")]
-    NotKept(SessionId),
-    /// No answer in time; the outcome is unknown.
+    BodyNotKept(SessionId),
+    /// The server did not answer in time: the outcome is unknown.
     #[error("broker is unavailable: {0}")]
     Unavailable(String),
 }

@@ -1,7 +1,7 @@
 //! The headers of alerts and dead letters: from NATS to JSON and back, and the names that only dead letters have.
 //!
-//! Only the headers in [`ALLOWED`] are copied from a producer's message. A producer's `Nats-*` header in a copy would make
-//! the server refuse the copy (`Nats-Expected-Stream`) or drop it as a duplicate (`Nats-Msg-Id`).
+//! Only the headers in [`ALLOWED`] are copied from a producer's message. A producer's `Nats-*` header in a copy would
+//! make the server refuse the copy (`Nats-Expected-Stream`) or drop it as a duplicate (`Nats-Msg-Id`).
 
 use std::str::FromStr;
 
@@ -49,8 +49,8 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-/// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy is
-/// always possible.
+/// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy
+/// is always possible.
 pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for name in ALLOWED {

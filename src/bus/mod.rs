@@ -1,23 +1,28 @@
 //! NATS and `JetStream`: implements the broker's ports.
 //!
-//! `JetStream` dispatches and fans out; it never decides who owns a session, and nothing here asks it to. In the flow: `alerts` puts
-//! an alert into the queue, `claims` takes it out, `feed` publishes what the store committed, `follow` shows it. Beside them:
-//! `queue` and `control` for the sweeper and for requests to sessions, `stored_letters`, `position`, `presence` and
-//! `server` for people.
-//! This module may know the ports and the domain types; it knows no database, no model and no tool.
+//! `JetStream` dispatches and fans out; it never decides which worker owns a session. The way of the data:
+//!
+//! 1. `connection` connects to the servers; `topology` creates and verifies streams and consumers.
+//! 2. `queue` publishes an alert, and a worker claims it there.
+//! 3. `timeline` publishes the events that the store has committed, and watchers follow them.
+//! 4. `dead_letters` keeps the alerts that were given up.
+//!
+//! Beside them: `cancel_requests` for running sessions, `presence` and `server` for people; `stream` reads streams for
+//! all. This module may know the ports and the domain types; it knows no database, no model and no tool.
 
-mod address;
-mod cancel_requests;
-mod connection;
-pub mod dead_letters;
-mod error;
-mod headers;
 mod names;
-mod presence;
-pub mod queue;
-mod server;
-pub mod timeline;
+mod headers;
+mod error;
+mod address;
+mod connection;
 mod topology;
+mod stream;
+pub mod queue;
+pub mod timeline;
+pub mod dead_letters;
+mod cancel_requests;
+mod presence;
+mod server;
 
 pub use cancel_requests::JetStreamCancelRequests;
 pub use connection::{ConnectRetry, ConnectionState, Nats, Options};

@@ -1,4 +1,4 @@
-//! Streams, subjects and priorities: every name that another program could see.
+//! The names of streams and subjects, which other programs see; priorities and kinds of messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,25 +9,24 @@ use crate::investigation::ids::{SessionId, WorkerId};
 
 /// The queue of alerts and of questions.
 pub const ALERTS: &str = "TARSY_ALERTS";
-/// The fan-out of timeline events.
+/// The stream of timeline events.
 pub const TIMELINE: &str = "TARSY_TIMELINE";
-/// Alerts that were given up.
+/// The stream of dead letters.
 pub const DEAD_LETTERS: &str = "TARSY_DEAD_LETTERS";
-/// Requests to a running session.
+/// The stream of cancel requests.
 pub const CONTROL: &str = "TARSY_CONTROL";
 
-/// What a message of the queue is, by its subject alone. A broker's permissions are by subject, so they tell programs
-/// that ask from programs that monitor; no header changes the kind.
+/// The kind of a message of the queue. Only the subject decides it, because the broker's permissions are by subject: so
+/// they separate the programs that ask from those that monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// Data: something fires, or is resolved. `tarsy.alerts.<priority>`.
+    /// Data from monitoring: `tarsy.alerts.<priority>`.
     Alert,
-    /// A person's task: a question about an investigation that is over. `tarsy.questions.<priority>`.
+    /// A question of a person about an investigation that has ended: `tarsy.questions.<priority>`.
     Question,
 }
 
 impl MessageKind {
-    /// Both of them.
     const ALL: [Self; 2] = [Self::Alert, Self::Question];
 
     fn prefix(self) -> &'static str {
@@ -37,25 +36,24 @@ impl MessageKind {
         }
     }
 
-    /// The kind of a message on this subject. What is on no subject of the queue is an alert: data that allows nothing.
+    /// The kind of a message on this subject; an alert, which permits less, for a subject outside of the queue.
     pub fn of_subject(subject: &str) -> Self {
         Subject::parse(subject).map_or(Self::Alert, |subject| subject.kind)
     }
 }
 
-/// A subject of the queue, taken apart.
+/// A parsed subject of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject<'a> {
-    /// What its messages are.
     pub kind: MessageKind,
-    /// How they are queued.
     pub priority: Priority,
-    /// What follows the priority, without the dot between them; empty for nothing.
+    /// The tokens after the priority; empty for none. A foreign producer may use more characters than
+    /// [`SubjectSuffix`].
     pub suffix: &'a str,
 }
 
 impl<'a> Subject<'a> {
-    /// Takes a subject apart that a message of the queue can be published on; `None` for any other.
+    /// Parses a subject on which a message of the queue can be published; `None` for any other.
     pub fn parse(subject: &'a str) -> Option<Self> {
         let is_plain = |word: &str| {
             !word.is_empty() && word != "*" && word != ">" && !word.chars().any(|c| c.is_whitespace() || c.is_control())
@@ -97,24 +95,21 @@ impl fmt::Display for SubjectSuffix {
     }
 }
 
-/// How an alert is queued. Has nothing to do with how bad it is.
+/// The queue that an alert waits in. The severity of the alert is a different thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// First.
     Critical,
-    /// Second.
     High,
-    /// Third; the default of `submit`.
     Normal,
-    /// Last, but never starved.
+    /// Never starved: one slot in eight goes to the lowest priority that has alerts.
     Low,
 }
 
 impl Priority {
-    /// All of them, the highest first.
+    /// All priorities, the highest first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
 
-    /// The word in subjects; the name of its consumer.
+    /// The word in subjects, which is also the name of the consumer.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -124,22 +119,22 @@ impl Priority {
         }
     }
 
-    /// The priority of a word; `None` for one that names none.
+    /// The priority with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|priority| priority.as_str() == word)
     }
 
-    /// The priority of a subject that a message of the queue can be published on; `None` for any other.
+    /// The priority of a subject on which a message of the queue can be published; `None` for any other.
     pub fn of_subject(subject: &str) -> Option<Self> {
         Subject::parse(subject).map(|subject| subject.priority)
     }
 
-    /// `tarsy.alerts.<priority>` or `tarsy.questions.<priority>`: messages without a suffix.
+    /// `tarsy.alerts.<priority>` or `tarsy.questions.<priority>`: the subject without a suffix.
     pub fn subject(self, kind: MessageKind) -> String {
         format!("{}.{}", kind.prefix(), self.as_str())
     }
 
-    /// Every form of its subjects, as its consumer filters them: of alerts and of questions, without and with a suffix.
+    /// The filters of its consumer: the subjects of alerts and of questions, without and with a suffix.
     pub fn filters(self) -> Vec<String> {
         let forms = |kind| [self.subject(kind), format!("{}.>", self.subject(kind))];
         MessageKind::ALL.into_iter().flat_map(forms).collect()
@@ -168,36 +163,32 @@ impl From<Priority> for Severity {
     }
 }
 
-/// Every session's events.
 pub(super) const ALL_TIMELINES: &str = "tarsy.timeline.*";
-/// Every alert that was given up.
 pub(super) const ALL_DEAD_LETTERS: &str = "tarsy.dead.*.*";
-/// Every request to a session.
 pub(super) const ALL_CONTROL: &str = "tarsy.control.*";
-/// Every worker that says that it is there.
 pub(super) const ALL_WORKERS: &str = "tarsy.workers.*";
 
-/// Where a session's events are published.
+/// The subject of a session's timeline events.
 pub fn timeline_subject(session: SessionId) -> String {
     format!("tarsy.timeline.{session}")
 }
 
-/// Where a session's deltas are shown (core NATS, no stream).
+/// The subject of a session's deltas (core NATS, no stream).
 pub fn live_subject(session: SessionId) -> String {
     format!("tarsy.live.{session}")
 }
 
-/// Where requests to a session are kept.
+/// The subject of cancel requests to a session.
 pub fn control_subject(session: SessionId) -> String {
     format!("tarsy.control.{session}")
 }
 
-/// Where an alert that was given up is kept.
+/// The subject of the dead letter of an alert.
 pub fn dead_letter_subject(reason: DeadReason, alert: SessionId) -> String {
     format!("tarsy.dead.{}.{alert}", reason.as_str())
 }
 
-/// Where a worker says that it is there (core NATS, no stream).
+/// The subject of a worker's status (core NATS, no stream).
 pub fn worker_subject(worker: WorkerId) -> String {
     format!("tarsy.workers.{worker}")
 }
@@ -207,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_alone_says_whether_its_message_is_an_alert_or_a_question() {
+    fn the_subject_alone_decides_between_an_alert_and_a_question() {
         let parsed = |kind, priority, suffix| Some(Subject { kind, priority, suffix });
         let cases = [
             ("tarsy.alerts.high", parsed(MessageKind::Alert, Priority::High, "")),

@@ -1,4 +1,4 @@
-//! Workers say that they are there: on core NATS, never kept, never used to decide who owns what.
+//! Worker status on core NATS: published by workers, collected for people. It is never stored and decides nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,17 +11,16 @@ use super::error::Error;
 use super::names::{ALL_WORKERS, worker_subject};
 use crate::engine::ports::{Presence, WorkerStatus};
 
-/// More are not listed.
+/// Further workers are not listed.
 const MAX_WORKERS: usize = 10_000;
 
-/// Announces a worker: implements the port `Presence`.
+/// Publishes the status of a worker: implements the port `Presence`.
 #[derive(Clone, Debug)]
 pub struct WorkerPresence {
     nats: Nats,
 }
 
 impl WorkerPresence {
-    /// On this connection.
     pub fn new(nats: &Nats) -> Self {
         Self { nats: nats.clone() }
     }
@@ -34,33 +33,33 @@ impl Presence for WorkerPresence {
         }
         let Ok(payload) = serde_json::to_vec(worker) else { return };
         let publish = self.nats.client().publish(worker_subject(worker.worker_id), payload.into());
-        // Ready at once, unless the connection has a queue before it: then this announcement is not worth the wait.
+        // Pending only if the connection has a backlog: then this status is dropped.
         match publish.now_or_never() {
             Some(Ok(())) => {}
-            Some(Err(error)) => tracing::debug!(%error, "the worker was not announced"),
-            None => tracing::debug!("the worker was not announced: the connection is busy"),
+            Some(Err(error)) => tracing::debug!(%error, "worker status dropped"),
+            None => tracing::debug!("worker status dropped: connection busy"),
         }
     }
 }
 
 impl Nats {
-    /// Listens for `wait`: what each worker last said of itself, by name. Workers speak every 5 s.
+    /// Collects for `wait` the last status of each worker, by name. A worker publishes its status every 5 s.
     ///
     /// # Errors
     ///
     /// When the connection is closed.
     pub async fn workers(&self, wait: Duration) -> Result<Vec<WorkerStatus>, Error> {
         let until = Instant::now() + wait;
-        let heard = self.client().subscribe(ALL_WORKERS).await;
-        let mut heard = heard.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let subscribed = self.client().subscribe(ALL_WORKERS).await;
+        let mut statuses = subscribed.map_err(|error| Error::Unavailable(error.to_string()))?;
         let mut workers = BTreeMap::new();
-        while let Ok(Some(message)) = tokio::time::timeout_at(until, heard.next()).await {
+        while let Ok(Some(message)) = tokio::time::timeout_at(until, statuses.next()).await {
             match serde_json::from_slice::<WorkerStatus>(&message.payload) {
-                Ok(news) if workers.len() < MAX_WORKERS || workers.contains_key(&news.worker_id) => {
-                    workers.insert(news.worker_id, news);
+                Ok(status) if workers.len() < MAX_WORKERS || workers.contains_key(&status.worker_id) => {
+                    workers.insert(status.worker_id, status);
                 }
                 Ok(_) => {}
-                Err(error) => tracing::debug!(subject = %message.subject, %error, "no news of a worker"),
+                Err(error) => tracing::debug!(subject = %message.subject, %error, "worker status ignored: unreadable"),
             }
         }
         let mut workers: Vec<WorkerStatus> = workers.into_values().collect();

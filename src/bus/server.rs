@@ -1,4 +1,4 @@
-//! What the server says of itself, for `doctor`.
+//! The version, limits and round-trip time of the server, for `doctor`.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use tokio::time::Instant;
 use super::connection::{Nats, REQUEST_TIMEOUT};
 use super::error::Error;
 
-/// The server at the other end.
+/// The server of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Of nats-server: `2.12.1`.
+    /// The version of nats-server: `2.12.1`.
     pub version: String,
-    /// The largest message that it takes, in bytes.
+    /// The largest message that it accepts, in bytes.
     pub max_payload: usize,
-    /// As configured, without credentials; several are separated by commas.
+    /// The configured URLs without credentials, separated by commas.
     pub url: String,
 }
 
 impl Nats {
-    /// The server that this connection has now.
+    /// The server to which the connection is open now.
     pub fn server(&self) -> ServerInfo {
         let info = self.client().server_info();
         ServerInfo { version: info.version, max_payload: info.max_payload, url: self.url().to_owned() }
     }
 
-    /// How long a message takes to the server and back.
+    /// The round-trip time of a message.
     ///
     /// # Errors
     ///
-    /// When it does not come back within 10 s, or the connection is lost meanwhile.
+    /// When the message does not come back within 10 s, or the connection is lost meanwhile.
     pub async fn rtt(&self) -> Result<Duration, Error> {
         let unavailable = |error: &dyn std::error::Error| Error::Unavailable(error.to_string());
-        let mut link = self.watch_connection();
+        let mut connection = self.watch_connection();
         let round = async {
             let inbox = self.client().new_inbox();
             let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| unavailable(&error))?;
@@ -42,7 +42,7 @@ impl Nats {
             tokio::select! {
                 biased;
                 Some(_) = echo.next() => Ok(begun.elapsed()),
-                _ = link.changed() => Err(Error::Unavailable("the connection was lost".to_owned())),
+                _ = connection.changed() => Err(Error::Unavailable("the connection was lost".to_owned())),
             }
         };
         let round = tokio::time::timeout(REQUEST_TIMEOUT, round).await;

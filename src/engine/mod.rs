@@ -5,6 +5,7 @@
 
 pub mod ports;
 pub mod world;
+pub mod backoff;
 pub mod delivery;
 pub mod plan;
 pub mod run;

@@ -205,7 +205,7 @@ fn publish_error(error: &Error) -> PublishError {
         Error::NoStream(_) => unavailable("the queue does not exist: run `tarsy migrate`", FULL_RETRY_DELAY),
         Error::Unavailable(_)
         | Error::Url { .. }
-        | Error::NotKept(_)
+        | Error::BodyNotKept(_)
         | Error::Unreachable { .. }
         | Error::Refused { .. }
         | Error::Credentials { .. }

@@ -1,4 +1,6 @@
-//! Stores dead letters: once each, however often it is tried.
+//! Publishes dead letters. Publishing one again has no effect.
+
+use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishErrorKind;
@@ -10,12 +12,9 @@ use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
 use crate::engine::ports::{BrokerUnavailable, DeadLetter};
 
 const MAX_DETAIL_BYTES: usize = 1024;
-const PUBLISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Counts dead letters when they are stored, by reason.
-pub(super) const DEAD_LETTERS_TOTAL: &str = "tarsy_dead_letters_total";
-
-/// Stores `letter` under its reason and alert. Nothing may be on that subject yet, so twice is once.
+/// Publishes `letter` on the subject of its reason and alert, on which the stream accepts one message only.
 pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
     let subject = dead_letter_subject(letter.reason, letter.alert_id);
     let reason = letter.reason.as_str();
@@ -25,8 +24,8 @@ pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Resu
     let publish = nats.jetstream().publish_with_headers(subject.clone(), copy, letter.body.into());
     match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
         Ok(Ok(_)) => {
-            tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert was given up");
-            metrics::counter!(DEAD_LETTERS_TOTAL, "reason" => reason).increment(1);
+            tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert given up");
+            metrics::counter!("tarsy_dead_letters_total", "reason" => reason).increment(1);
             Ok(())
         }
         Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
@@ -38,7 +37,7 @@ pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Resu
     }
 }
 
-/// The alert's allowed headers and why it is here.
+/// The alert's allowed headers, and why it was given up.
 fn headers(letter: &DeadLetter) -> Result<HeaderMap, Error> {
     let mut copy = headers::for_copy_of_stored(&letter.headers);
     headers::insert(&mut copy, DEAD_REASON, letter.reason.as_str())?;

@@ -1,4 +1,4 @@
-//! Dead letters for people: listed, dropped, retried.
+//! Lists, drops and retries the dead letters on the stream.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,39 +17,38 @@ use crate::bus::headers::{
 use crate::bus::names::{ALL_DEAD_LETTERS, DEAD_LETTERS};
 use crate::bus::queue::publish::Published;
 use crate::bus::queue::requeue::queue_subject;
-use crate::bus::timeline::reader::{Read, Reader};
-use crate::bus::timeline::stream_get::message_at;
+use crate::bus::stream::get::message_at;
+use crate::bus::stream::reader::{ReadMessage, StreamReader};
 use crate::engine::ports::DeadReason;
 use crate::investigation::ids::SessionId;
 
-/// `dead_letters` returns no more.
+/// `Nats::dead_letters` returns no more than this.
 pub const MAX_DEAD_LETTERS: usize = 10_000;
-/// Nor more than this many bytes of bodies.
+/// The total size of the bodies that `Nats::dead_letters` returns.
 const MAX_BODY_BYTES: usize = 256 * 1024 * 1024;
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An alert that was given up, as the stream has it.
+/// A dead letter on the stream.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredDeadLetter {
-    /// The alert.
     pub alert_id: SessionId,
-    /// The reason's word. A newer tarsy may have words that this one does not know.
+    /// The word of its [`DeadReason`], or one that only a newer version knows.
     pub reason: String,
     /// The reason for people.
     pub detail: String,
-    /// The subject the alert came on.
+    /// The subject that the alert was published on.
     pub subject: String,
-    /// Its sequence in the stream of alerts.
+    /// The sequence that the alert had in the stream of alerts.
     pub alert_sequence: u64,
-    /// How often it was delivered.
+    /// How often the alert was delivered.
     pub deliveries: u32,
-    /// When it was given up, by the server's clock.
+    /// When the alert was given up, by the server's clock.
     pub stored_at: DateTime<Utc>,
-    /// Its sequence in the stream of dead letters.
+    /// The sequence of the dead letter in its stream.
     pub sequence: u64,
-    /// An object of strings: the alert's own headers, as far as they are on the allow-list.
+    /// The alert's allowed headers, as an object of strings.
     pub headers: Value,
-    /// The body as received; empty when it was too large to be kept. Left out of the serialised form.
+    /// The body as received; empty if it was too large to be kept. Not serialised.
     #[serde(skip)]
     pub body: Vec<u8>,
 }
@@ -67,21 +66,21 @@ impl Nats {
 
     async fn newest_dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
         let mut newest = Newest::default();
-        let mut reader = Reader::open(self, DEAD_LETTERS, ALL_DEAD_LETTERS.to_owned(), 0).await?;
-        while let Some(read) = reader.next_stored().await? {
-            match letter(&read) {
+        let mut reader = StreamReader::open(self, DEAD_LETTERS, ALL_DEAD_LETTERS.to_owned(), 0).await?;
+        while let Some(read) = reader.next_available().await? {
+            match dead_letter(&read) {
                 Some(letter) => newest.push(letter),
-                None => tracing::warn!(subject = %read.message.subject, "a message among the dead letters is none"),
+                None => tracing::warn!(subject = %read.message.subject, "unreadable dead letter skipped"),
             }
         }
         Ok(newest.letters.into())
     }
 
-    /// Removes the dead letter at `sequence`; `false` when there is none.
+    /// Removes the dead letter at `sequence`; returns `false` if there is none.
     ///
     /// # Errors
     ///
-    /// When it is not removed, or not known to be removed. Doing it again is harmless.
+    /// When the dead letter is not removed, or not known to be removed. Removing it again is harmless.
     pub async fn drop_dead_letter(&self, sequence: u64) -> Result<bool, Error> {
         let removed = tokio::time::timeout(REQUEST_TIMEOUT, async {
             let stream = self.jetstream().get_stream_no_info(DEAD_LETTERS).await.map_err(|error| error.to_string())?;
@@ -90,7 +89,7 @@ impl Nats {
         match removed.await {
             Ok(Ok(removed)) => Ok(removed),
             Ok(Err(reason)) => match message_at(self, DEAD_LETTERS, sequence).await? {
-                // The server has several words for it.
+                // The server has several errors for a message that does not exist.
                 None => Ok(false),
                 Some(_) => Err(Error::Admin { object: format!("{DEAD_LETTERS}/{sequence}"), action: "remove", reason }),
             },
@@ -98,19 +97,19 @@ impl Nats {
         }
     }
 
-    /// Queues the alert of a dead letter again as a session of its own, with `chain` instead of the one it named, and
-    /// drops the letter once the queue has the alert. A letter that cannot be dropped then stays, which is logged.
+    /// Queues the alert of a dead letter again under a new id, with `chain` instead of the chain that it named, then
+    /// drops the dead letter. A dead letter that cannot be dropped stays, which is logged.
     ///
     /// # Errors
     ///
-    /// When the body was not kept, or the alert is not queued; the letter stays.
+    /// When the body was not kept, or the alert is not queued. The dead letter stays.
     pub async fn retry_dead_letter(
         &self,
         letter: &StoredDeadLetter,
         chain: Option<&str>,
     ) -> Result<(SessionId, Published), Error> {
         if letter.reason == DeadReason::TooLarge.as_str() && letter.body.is_empty() {
-            return Err(Error::NotKept(letter.alert_id));
+            return Err(Error::BodyNotKept(letter.alert_id));
         }
         let session = SessionId(Uuid::now_v7());
         let mut copy = headers::for_copy_of_stored(&letter.headers);
@@ -120,15 +119,16 @@ impl Nats {
         if let Some(chain) = chain {
             headers::insert(&mut copy, CHAIN, chain)?;
         }
-        let published = self.queue(queue_subject(&letter.subject), copy, letter.body.clone()).await?;
+        let published = self.enqueue(queue_subject(&letter.subject), copy, letter.body.clone()).await?;
         if let Err(error) = self.drop_dead_letter(letter.sequence).await {
-            tracing::warn!(alert_id = %letter.alert_id, sequence = letter.sequence, %error, "a retried dead letter stays");
+            let (alert_id, sequence) = (letter.alert_id, letter.sequence);
+            tracing::warn!(%alert_id, sequence, %error, "dead letter not dropped after its retry");
         }
         Ok((session, published))
     }
 }
 
-/// The last letters that were pushed, as many as fit; the newest is the first.
+/// The newest dead letters within the limits, the newest first.
 #[derive(Debug, Default)]
 struct Newest {
     letters: VecDeque<StoredDeadLetter>,
@@ -146,8 +146,8 @@ impl Newest {
     }
 }
 
-/// `None` for a message that `bury` has not stored.
-fn letter(read: &Read) -> Option<StoredDeadLetter> {
+/// `None` for a message that is not a dead letter.
+fn dead_letter(read: &ReadMessage) -> Option<StoredDeadLetter> {
     let message = &read.message;
     let mut words = message.subject.split('.').skip(2);
     let reason = words.next()?;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_letters_the_newest_are_kept() {
+    fn of_too_many_dead_letters_the_newest_are_kept() {
         let mut newest = Newest::default();
         for sequence in 1..=MAX_DEAD_LETTERS as u64 + 5 {
             newest.push(letter(sequence, 1));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_large_letters_the_newest_are_kept() {
+    fn of_too_large_dead_letters_the_newest_are_kept() {
         let mut newest = Newest::default();
         for sequence in 1..=5 {
             newest.push(letter(sequence, MAX_BODY_BYTES / 4));

@@ -1,4 +1,4 @@
-//! The answer to a delivery: implements the port `Delivery`.
+//! Answers a delivery with ack, nak, term or an in-progress heartbeat: implements the port `Delivery`.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::engine::ports::{BrokerUnavailable, Delivery};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A claimed message, to be answered. Cloning it is cheap; a redelivery of the same alert is another one.
+/// A claimed message to be answered. A redelivery of the same alert is another one. Cheap to clone.
 ///
-/// Every answer is confirmed by the server. That proves that the server saw it, never that this process owned the
-/// alert: only the store knows.
+/// The server confirms every answer. The confirmation proves that the server has the answer, not that this process owns
+/// the alert: only the store knows the owner.
 #[derive(Clone, Debug)]
 pub struct JetStreamDelivery {
     client: Client,
@@ -25,20 +25,20 @@ impl JetStreamDelivery {
         Self { client, reply }
     }
 
-    async fn answer(&self, what: &str, payload: Bytes) -> Result<(), BrokerUnavailable> {
+    async fn answer(&self, kind: &str, payload: Bytes) -> Result<(), BrokerUnavailable> {
         let request = Request::new().payload(payload).timeout(Some(ANSWER_TIMEOUT));
-        // The outer bound also covers a connection that takes no more commands.
+        // The outer timeout also covers a connection that accepts no more commands.
         match tokio::time::timeout(2 * ANSWER_TIMEOUT, self.client.send_request(self.reply.clone(), request)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(BrokerUnavailable(format!("{what} was not confirmed: {error}"))),
-            Err(_) => Err(BrokerUnavailable(format!("{what} was not sent"))),
+            Ok(Err(error)) => Err(BrokerUnavailable(format!("{kind} was not confirmed: {error}"))),
+            Err(_) => Err(BrokerUnavailable(format!("{kind} was not sent"))),
         }
     }
 
-    /// Gives the message back without waiting for the answer; `flush` the connection afterwards.
-    pub(super) async fn give_back(&self) {
+    /// Releases the message with a nak that is not confirmed; `flush` the connection afterwards.
+    pub(super) async fn release(&self) {
         if let Err(error) = self.client.publish(self.reply.clone(), AckKind::Nak(None).into()).await {
-            tracing::warn!(%error, "an alert could not be given back: it comes again after its ack_wait");
+            tracing::warn!(%error, "alert not released: it comes again after its ack_wait");
         }
     }
 }
@@ -58,7 +58,7 @@ impl Delivery for JetStreamDelivery {
     }
 
     async fn term(&self, reason: &str) -> Result<(), BrokerUnavailable> {
-        // `AckKind::Term` has no room for the reason that the server puts into its advisory.
+        // `AckKind::Term` cannot carry the reason, which the server puts into its advisory.
         let reason = reason.replace(['\r', '\n'], " ");
         self.answer("term", Bytes::from(format!("+TERM {reason}"))).await
     }

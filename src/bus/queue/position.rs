@@ -1,4 +1,4 @@
-//! How long the queue is, and where an alert stands in it.
+//! The length of the queue and the position of an alert in it.
 
 use std::time::Duration;
 
@@ -8,44 +8,42 @@ use chrono::{DateTime, Utc};
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::names::{ALERTS, Priority};
-use crate::bus::timeline::stream_get::{first_from, message_at};
+use crate::bus::stream::get::{first_from, message_at};
 
-/// So many alerts before one are counted; of more only a bound is told.
+/// At most so many alerts before one are counted; for more, only an upper bound is returned.
 const MAX_COUNTED: u64 = 200;
-/// Counting takes no longer.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where an alert stands in the queue.
+/// The position of an alert in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePosition {
-    /// Nobody has it yet.
+    /// No worker has claimed it yet.
     Waiting {
-        /// Alerts of its priority that wait before it. Those that wait to be delivered once more are not counted.
+        /// Alerts of its priority that wait before it, without those that wait for a redelivery.
         ahead: u64,
-        /// Whether they were counted; else `ahead` is the most that it can be.
+        /// Whether they were counted; otherwise `ahead` is an upper bound.
         exact: bool,
     },
-    /// A worker has it, or had it and gave it back.
+    /// A worker has it, or has released it.
     Claimed,
-    /// It is not in the queue any more.
+    /// The queue does not have it any more.
     Gone,
 }
 
-/// How long the queue of one priority is.
+/// The length of the queue of one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The priority.
     pub priority: Priority,
     /// Alerts that were never delivered.
     pub pending: u64,
-    /// Alerts that are claimed, or wait to be delivered once more.
+    /// Alerts that are claimed, or wait for a redelivery.
     pub in_progress: u64,
-    /// How long ago the oldest of them all was published; `None` when there is none.
+    /// Age of the oldest of all these alerts; `None` if there is none.
     pub oldest: Option<Duration>,
 }
 
 impl Nats {
-    /// Where the alert at `sequence` of the stream of alerts stands, among those of its priority.
+    /// The position of the alert at `sequence` of the stream of alerts, among those of its priority.
     ///
     /// # Errors
     ///
@@ -60,19 +58,20 @@ impl Nats {
         if delivered >= sequence {
             return Ok(QueuePosition::Claimed);
         }
-        let most = info.num_pending.saturating_sub(1).min(sequence - delivered - 1);
-        if most == 0 {
+        let upper_bound = info.num_pending.saturating_sub(1).min(sequence - delivered - 1);
+        if upper_bound == 0 {
             return Ok(QueuePosition::Waiting { ahead: 0, exact: true });
         }
         let counted = tokio::time::timeout(COUNT_TIMEOUT, self.count(priority, delivered + 1, sequence)).await;
         match counted {
             Ok(Ok(Some(ahead))) => Ok(QueuePosition::Waiting { ahead, exact: true }),
             Ok(Err(error)) => Err(error),
-            Ok(Ok(None)) | Err(_) => Ok(QueuePosition::Waiting { ahead: most, exact: false }),
+            Ok(Ok(None)) | Err(_) => Ok(QueuePosition::Waiting { ahead: upper_bound, exact: false }),
         }
     }
 
-    /// Alerts of a priority at `from` or behind it, and before `before`; `None` when they are too many.
+    /// Counts the alerts of a priority from `from` on and before `before`; `None` if there are more than
+    /// [`MAX_COUNTED`].
     async fn count(&self, priority: Priority, from: u64, before: u64) -> Result<Option<u64>, Error> {
         let mut counted = 0;
         for filter in priority.filters() {
@@ -90,7 +89,7 @@ impl Nats {
         Ok(Some(counted))
     }
 
-    /// How long the queue of each priority is, the highest first.
+    /// The length of the queue of each priority, the highest first.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl Nats {
             oldest_ns = oldest_ns.into_iter().chain(stored_at_ns).min();
         }
         let stored_at = oldest_ns.and_then(|ns| i64::try_from(ns).ok()).map(DateTime::from_timestamp_nanos);
-        // For display: two clocks that differ make it a little wrong, never negative.
+        // For display. If the clocks differ the age is inexact, but never negative.
         Ok(stored_at.map(|stored_at| (Utc::now() - stored_at).to_std().unwrap_or_default()))
     }
 

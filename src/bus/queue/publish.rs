@@ -1,4 +1,4 @@
-//! Puts an alert or a question into the queue: what `submit`, `ask`, the sweeper and a retry do.
+//! Publishes an alert or a question to the queue: for the receiver, `submit`, `ask`, the sweeper and a retry.
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::ErrorCode;
@@ -10,47 +10,45 @@ use crate::bus::error::Error;
 use crate::bus::headers;
 use crate::bus::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
 
-/// The server's code for a message above `max_msg_size`.
+/// The server's error code for a message above `max_msg_size`.
 const MESSAGE_SIZE_EXCEEDED: ErrorCode = ErrorCode(10054);
 
 /// An alert or a question to be queued.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewAlert {
-    /// How it is queued.
     pub priority: Priority,
-    /// The rest of the subject, for people: `disk-full`.
+    /// The end of the subject, for people.
     pub suffix: Option<SubjectSuffix>,
     /// Any text or JSON.
     pub body: Vec<u8>,
-    /// An object of strings by header name; what is not on the allow-list is left out.
+    /// An object of strings by header name. Headers that are not on the allow-list are left out.
     pub headers: Value,
 }
 
 /// An alert that the stream has acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Where it went.
     pub subject: String,
     /// Its sequence in the stream of alerts.
     pub sequence: u64,
 }
 
 impl Nats {
-    /// Queues an alert; returns when the stream has acknowledged it.
+    /// Publishes an alert; returns when the stream has acknowledged it.
     ///
     /// # Errors
     ///
-    /// When it is not stored, or not known to be stored ([`Error::Unavailable`]). An answer `duplicate` is an error, too:
-    /// the server has stored nothing.
+    /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]). A `duplicate` in the
+    /// acknowledgement is an error, too: the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
         self.publish_as(MessageKind::Alert, alert).await
     }
 
-    /// Queues a question about the investigation that its header `Tarsy-Parent-Id` names; otherwise the same.
+    /// Publishes a question about the investigation that its header `Tarsy-Parent-Id` names.
     ///
     /// # Errors
     ///
-    /// As of [`Nats::publish_alert`].
+    /// As [`Nats::publish_alert`].
     pub async fn publish_question(&self, question: NewAlert) -> Result<Published, Error> {
         self.publish_as(MessageKind::Question, question).await
     }
@@ -59,15 +57,15 @@ impl Nats {
         let subject = message.priority.subject(kind);
         let subject = message.suffix.map_or(subject.clone(), |suffix| format!("{subject}.{suffix}"));
         let headers = headers::for_copy(&message.headers)?;
-        self.queue(subject, headers, message.body).await
+        self.enqueue(subject, headers, message.body).await
     }
 
-    /// Stores a message on a subject of the queue; the only way into it.
-    pub(crate) async fn queue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
+    /// Publishes a message on a subject of the queue.
+    pub(crate) async fn enqueue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
         let publish = self.jetstream().publish_with_headers(subject.clone(), headers, body.into());
         let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
-            Ok(Err(error)) => return Err(refused(subject, &error)),
+            Ok(Err(error)) => return Err(publish_error(subject, &error)),
             Err(_) => return Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
         };
         if ack.duplicate {
@@ -83,7 +81,7 @@ impl Nats {
     }
 }
 
-fn refused(subject: String, error: &PublishError) -> Error {
+fn publish_error(subject: String, error: &PublishError) -> Error {
     let source = std::error::Error::source(error);
     let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
     let code = source.and_then(|source| source.downcast_ref()).map(async_nats::jetstream::Error::error_code);

@@ -1,21 +1,20 @@
-//! The stream of alerts for the sweeper: implements the port `Queue`.
+//! Checks for messages of the queue and requeues lost ones, for the sweeper: implements the port `Queue`.
 
-use super::claims::is_of;
+use super::claims::belongs_to;
 use crate::bus::connection::Nats;
 use crate::bus::headers::{self, SESSION_ID};
 use crate::bus::names::{ALERTS, MessageKind, Priority};
-use crate::bus::timeline::stream_get::message_at;
+use crate::bus::stream::get::message_at;
 use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue};
 use crate::investigation::ids::SessionId;
 
-/// Looks for messages of the queue, and puts lost ones into it again.
+/// The stream of alerts as the sweeper uses it.
 #[derive(Clone, Debug)]
 pub struct JetStreamQueue {
     nats: Nats,
 }
 
 impl JetStreamQueue {
-    /// The queue on this connection.
     pub fn new(nats: &Nats) -> Self {
         Self { nats: nats.clone() }
     }
@@ -23,10 +22,10 @@ impl JetStreamQueue {
 
 impl Queue for JetStreamQueue {
     async fn holds(&self, alert: SessionId, stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
-        // A stream that was lost and filled again has somebody else's alert under the same sequence.
+        // A stream that was lost and filled again has another alert under the same sequence.
         let message = message_at(&self.nats, ALERTS, stream_sequence).await;
         let message = message.map_err(|error| BrokerUnavailable(error.to_string()))?;
-        Ok(message.is_some_and(|message| is_of(alert, &message)))
+        Ok(message.is_some_and(|message| belongs_to(alert, &message)))
     }
 
     async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
@@ -36,14 +35,15 @@ impl Queue for JetStreamQueue {
         };
         let mut copy = headers::for_copy_of_stored(&alert.headers);
         copy.insert(SESSION_ID, id.to_string());
-        let published = self.nats.queue(queue_subject(&alert.subject), copy, body).await;
+        let published = self.nats.enqueue(queue_subject(&alert.subject), copy, body).await;
         let published =
             published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))?;
         Ok(published.sequence)
     }
 }
 
-/// The subject that an alert came on, if the queue takes it; else the one for an alert of which nothing is known.
+/// The subject that an alert was published on, if the queue accepts it, else the subject of alerts with normal
+/// priority.
 pub(crate) fn queue_subject(subject: &str) -> String {
     match Priority::of_subject(subject) {
         Some(_) => subject.to_owned(),

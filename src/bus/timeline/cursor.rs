@@ -1,56 +1,57 @@
-//! What a watcher has seen, and what it still lets through. Pure.
+//! Merges the events and deltas of one session for a watcher: each event once, in order. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
-/// Events that wait for one before them. More are dropped: the history or the stream brings them again.
+/// Events that wait for an earlier one. Further ones are dropped: the history or the stream emits them again.
 const MAX_WAITING: usize = 1024;
 
-/// Merges history, stream and deltas of one session: every event once, in order, and no delta that is out of date.
+/// The position of a watcher in a session's timeline.
 #[derive(Debug)]
 pub(super) struct Cursor {
     next: u32,
     waiting: BTreeMap<u32, TimelineEvent>,
     epoch: u32,
+    /// The last iteration and attempt with an event, by execution.
     durable: HashMap<ExecutionId, (u32, u32)>,
 }
 
 impl Cursor {
-    /// A watcher that has seen everything up to `after`.
+    /// Starts after event number `after`.
     pub(super) fn new(after: u32) -> Self {
         Self { next: after.saturating_add(1), waiting: BTreeMap::new(), epoch: 0, durable: HashMap::new() }
     }
 
-    /// The number of the last event that was let through.
+    /// The number of the last event that was emitted.
     pub(super) fn last(&self) -> u32 {
         self.next.saturating_sub(1)
     }
 
-    /// Takes an event from anywhere; returns what can be shown now.
+    /// Adds an event from any source; returns the events that can be emitted now.
     pub(super) fn event(&mut self, event: TimelineEvent) -> Vec<TimelineEvent> {
-        let in_reach = event.session_seq == self.next || self.waiting.len() < MAX_WAITING;
-        if event.session_seq >= self.next && in_reach {
+        let has_room = event.session_seq == self.next || self.waiting.len() < MAX_WAITING;
+        if event.session_seq >= self.next && has_room {
             self.waiting.entry(event.session_seq).or_insert(event);
         }
-        self.release()
+        self.take_ready()
     }
 
-    /// Whether an event is missing before one that is here.
+    /// Whether an event is missing before one that has arrived.
     pub(super) fn has_gap(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Gives up the missing events: nobody has them any more.
+    /// Skips missing events that no source has any more.
     pub(super) fn skip_gap(&mut self) -> Vec<TimelineEvent> {
         if let Some(first) = self.waiting.keys().next() {
             self.next = *first;
         }
-        self.release()
+        self.take_ready()
     }
 
-    /// Takes a delta; `None` when it is out of date.
+    /// Returns the delta, or `None` if it is outdated.
     pub(super) fn delta(&mut self, delta: Delta) -> Option<Delta> {
         if delta.epoch < self.epoch {
             return None;
@@ -60,18 +61,18 @@ impl Cursor {
         ((delta.iteration, delta.attempt) > durable).then_some(delta)
     }
 
-    fn release(&mut self) -> Vec<TimelineEvent> {
+    fn take_ready(&mut self) -> Vec<TimelineEvent> {
         let mut ready = Vec::new();
         while let Some(event) = self.waiting.remove(&self.next) {
             self.next = self.next.saturating_add(1);
-            self.note(&event);
+            self.record(&event);
             ready.push(event);
         }
         ready
     }
 
-    /// A durable event replaces the live text of its iteration; a resume ends all text of the epochs before it.
-    fn note(&mut self, event: &TimelineEvent) {
+    /// A durable event replaces the live text of its iteration; a resume outdates all text of earlier epochs.
+    fn record(&mut self, event: &TimelineEvent) {
         if event.event_type == EventType::SessionResumed {
             let epoch = event.metadata.get("epoch").and_then(serde_json::Value::as_u64);
             let epoch = epoch.and_then(|epoch| u32::try_from(epoch).ok()).unwrap_or(0);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_nobody_can_fill_is_skipped_on_request() {
+    fn a_gap_that_cannot_be_filled_is_skipped_on_request() {
         let mut cursor = Cursor::new(0);
         assert_eq!(numbers(&cursor.event(event(40))), [0_u32; 0]);
         assert_eq!(numbers(&cursor.skip_gap()), [40]);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_of_a_lower_epoch_is_dropped_whether_a_resume_or_a_delta_told_of_the_higher_one() {
+    fn a_delta_of_an_epoch_below_that_of_a_resume_or_a_delta_is_dropped() {
         let mut cursor = Cursor::new(0);
         assert_eq!(cursor.delta(delta(1, 1, 1)), Some(delta(1, 1, 1)));
         let resumed =
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_durable_event_that_is_not_shown_yet_ends_nothing() {
+    fn a_durable_event_that_is_not_emitted_yet_does_not_end_live_text() {
         let mut cursor = Cursor::new(0);
         cursor.event(TimelineEvent { iteration: Some(2), attempt: Some(1), ..event(2) });
         assert_eq!(cursor.delta(delta(1, 2, 1)), Some(delta(1, 2, 1)));
@@ -184,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_order_with_repetitions_shows_every_event_once_in_order(
+        fn any_order_with_repetitions_emits_every_event_once_in_order(
             mut order in Just((1..=40_u32).chain(1..=40).collect::<Vec<_>>()).prop_shuffle(),
             after in 0_u32..10,
         ) {

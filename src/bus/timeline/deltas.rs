@@ -1,4 +1,5 @@
-//! Live deltas: collected for 30 ms, shown on core NATS, never kept. A lost one costs a watcher a moment.
+//! Live deltas: collected for 30 ms, then published on core NATS and never stored. A watcher that loses one gets the
+//! text with the next event.
 
 use std::time::Duration;
 
@@ -9,15 +10,14 @@ use crate::bus::connection::Nats;
 use crate::bus::names::live_subject;
 use crate::investigation::timeline::Delta;
 
-/// How long pieces are collected.
-const WINDOW: Duration = Duration::from_millis(30);
-/// Longer pieces are shown at once.
+const COLLECT_INTERVAL: Duration = Duration::from_millis(30);
+/// A longer piece is published at once.
 const MAX_DELTA_BYTES: usize = 64 * 1024;
-/// How many streams are collected at a time.
+/// How many streams of text are collected at the same time.
 const MAX_STREAMS: usize = 1024;
 
-/// Shows what comes on `deltas` until `stop`.
-pub(super) async fn show(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: CancellationToken) {
+/// Publishes what arrives on `deltas` until `stop`.
+pub(super) async fn publish_deltas(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: CancellationToken) {
     let mut collected = Collected::default();
     loop {
         let first = tokio::select! {
@@ -28,7 +28,7 @@ pub(super) async fn show(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: Ca
             },
         };
         let mut ready: Vec<Delta> = collected.push(first).into_iter().collect();
-        let window = tokio::time::sleep(WINDOW);
+        let window = tokio::time::sleep(COLLECT_INTERVAL);
         tokio::pin!(window);
         loop {
             send(&nats, ready.drain(..)).await;
@@ -46,18 +46,19 @@ pub(super) async fn show(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: Ca
 async fn send(nats: &Nats, deltas: impl Iterator<Item = Delta> + Send) {
     for delta in deltas {
         let Ok(payload) = serde_json::to_vec(&delta) else { continue };
-        if let Err(error) = nats.show(live_subject(delta.session_id), payload).await {
-            tracing::debug!(%error, "a delta was dropped");
+        if let Err(error) = nats.publish_ephemeral(live_subject(delta.session_id), payload).await {
+            tracing::debug!(%error, "delta dropped: not published");
         }
     }
 }
 
-/// Deltas of several answers, each stream joined to one piece. Pure.
+/// Deltas of several answers; those of one stream of text are joined to one piece. Pure.
 #[derive(Debug, Default)]
 struct Collected(Vec<Delta>);
 
 impl Collected {
-    /// Adds a piece; returns one that has to be shown now because `delta` does not continue it.
+    /// Adds a piece; returns one that has to be published now, because `delta` does not continue it or all streams are
+    /// taken.
     fn push(&mut self, delta: Delta) -> Option<Delta> {
         let has_room = self.0.len() < MAX_STREAMS;
         let same_stream = |held: &&mut Delta| held.execution_id == delta.execution_id && held.kind == delta.kind;
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_does_not_continue_pushes_the_held_one_out() {
+    fn a_piece_that_does_not_continue_the_collected_one_replaces_it() {
         use DeltaKind::Text;
         let mut collected = Collected::default();
         assert_eq!(collected.push(delta(Text, 1, 0, "abc")), None);

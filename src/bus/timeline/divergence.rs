@@ -1,4 +1,4 @@
-//! Compares a session's events on the stream with those of the table: a stream that has more than the table shows that
+//! Compares a session's events on the stream with those of the table. If the stream has events that the table has not,
 //! the database has lost commits.
 
 use std::collections::BTreeMap;
@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::seal::Seal;
-use super::stream_get::last_on;
-use super::tail::Tail;
+use super::event_reader::EventReader;
+use super::signature::EventSigner;
 use crate::bus::connection::Nats;
 use crate::bus::names::{TIMELINE, timeline_subject};
+use crate::bus::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, Divergence, Outbox, StoreError};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 const PAGE: u32 = 256;
-/// A watcher's worth of reading: the stream has at most a few thousand events of a session.
+/// Enough for the few thousand events of a session that the stream has at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What makes an event the same on the stream and in the table. Not its text, which is cut for the wire, nor names that
-/// are joined to it.
+/// The identity of an event, on the stream and in the table. Its text is not part of it, because the wire form is
+/// truncated, nor are the names that the store joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct EventIdentity {
     session_seq: u32,
     execution_id: Option<ExecutionId>,
     sequence_number: Option<u32>,
@@ -30,7 +30,7 @@ pub(super) struct Key {
     created_at: DateTime<Utc>,
 }
 
-impl Key {
+impl EventIdentity {
     pub(super) fn of(event: &TimelineEvent) -> Self {
         Self {
             session_seq: event.session_seq,
@@ -50,59 +50,60 @@ pub(super) async fn divergence<O: Outbox>(
 ) -> Result<Option<Divergence>, BrokerUnavailable> {
     let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
     let subject = timeline_subject(session);
-    let last = last_on(nats, TIMELINE, &subject).await.map_err(|error| unavailable(&error))?;
+    let last = last_on_subject(nats, TIMELINE, &subject).await.map_err(|error| unavailable(&error))?;
     let Some(last) = last else { return Ok(None) };
     if let Ok(found) = serde_json::from_slice(&last.payload)
         && is_in_table(outbox, &found).await.map_err(|error| unavailable(&error))?
     {
         return Ok(None);
     }
-    let seal = Seal::new(&outbox.event_key().await.map_err(|error| unavailable(&error))?);
-    let read = tokio::time::timeout(READ_TIMEOUT, sealed(nats, &seal, (subject, last.sequence))).await;
+    let signer = EventSigner::new(&outbox.event_key().await.map_err(|error| unavailable(&error))?);
+    let read = tokio::time::timeout(READ_TIMEOUT, signed_events(nats, &signer, subject, last.sequence)).await;
     let published =
         read.map_err(|_| BrokerUnavailable("the session's timeline takes too long to read".to_owned()))??;
     match published.values().next_back() {
         Some(found) if !is_in_table(outbox, found).await.map_err(|error| unavailable(&error))? => {}
         Some(_) | None => return Ok(None),
     }
-    let kept = kept(outbox, session, &published).await?;
-    // Behind a gap nothing could be put in its place.
+    let kept = last_common_event(outbox, session, &published).await?;
+    // Events behind a gap are left out: the table takes no event without the one before it.
     let after = (kept.saturating_add(1)..).zip(published.into_values().skip_while(|event| event.session_seq <= kept));
     let events: Vec<TimelineEvent> =
         after.take_while(|(number, event)| event.session_seq == *number).map(|(_, event)| event).collect();
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
-/// Whether the table has this very event.
+/// Whether the table has this event.
 pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) -> Result<bool, StoreError> {
     let rows = outbox.events(event.session_id, event.session_seq.saturating_sub(1), 1).await?;
-    Ok(rows.first().map(Key::of) == Some(Key::of(event)))
+    Ok(rows.first().map(EventIdentity::of) == Some(EventIdentity::of(event)))
 }
 
-/// The session's events up to a stream sequence, by their numbers: those that a worker has published, and nothing that
-/// anybody else has.
-pub(super) async fn sealed(
+/// The session's events up to a stream sequence, by their numbers. Messages that no worker has signed are ignored.
+pub(super) async fn signed_events(
     nats: &Nats,
-    seal: &Seal,
-    (subject, last): (String, u64),
+    signer: &EventSigner,
+    subject: String,
+    last_sequence: u64,
 ) -> Result<BTreeMap<u32, TimelineEvent>, BrokerUnavailable> {
     let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
-    let mut tail = Tail::open(nats, subject, 0).await.map_err(|error| unavailable(&error))?;
+    let mut reader = EventReader::open(nats, subject, 0).await.map_err(|error| unavailable(&error))?;
     let mut events = BTreeMap::new();
     loop {
-        let placed = tail.next().await.map_err(|error| unavailable(&error))?;
-        let ours = seal.is_on(&placed.message.payload, placed.message.headers.as_ref());
-        if let Some(event) = placed.event.filter(|_| ours) {
+        let streamed = reader.next().await.map_err(|error| unavailable(&error))?;
+        let is_signed = signer.has_signed(&streamed.message.payload, streamed.message.headers.as_ref());
+        if let Some(event) = streamed.event.filter(|_| is_signed) {
             events.entry(event.session_seq).or_insert(event);
         }
-        if placed.stream_sequence >= last {
+        if streamed.stream_sequence >= last_sequence {
             return Ok(events);
         }
     }
 }
 
-/// Number of the last event that both have. Events that are too old for the stream, or older than seals, count as the same.
-async fn kept<O: Outbox>(
+/// The number of the last event that both have. Events that are too old for the stream, or older than signatures, count
+/// as the same.
+async fn last_common_event<O: Outbox>(
     outbox: &O,
     session: SessionId,
     published: &BTreeMap<u32, TimelineEvent>,
@@ -115,7 +116,9 @@ async fn kept<O: Outbox>(
             return Ok(kept);
         }
         for row in rows {
-            let same = published.get(&row.session_seq).is_some_and(|event| Key::of(event) == Key::of(&row));
+            let same = published
+                .get(&row.session_seq)
+                .is_some_and(|event| EventIdentity::of(event) == EventIdentity::of(&row));
             if !(same || row.session_seq < first) || row.session_seq != kept + 1 {
                 return Ok(kept);
             }

@@ -1,4 +1,4 @@
-//! The way out of a running session: implements the port `Feed` over a table of events and `JetStream`.
+//! Publishes the events of sessions from the outbox to `JetStream`: implements the port `Feed`.
 //!
 //! One task per session publishes; the engine, a join and the sweeper only notify it, and no run waits for the broker.
 
@@ -12,26 +12,27 @@ use tokio_util::task::TaskTracker;
 
 use super::deltas;
 use super::divergence;
-use super::publisher::{Publisher, Stuck};
-use super::refusals::Refusals;
+use super::publisher::{CatchUpError, Publisher};
+use super::stream_health::StreamHealth;
 use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
+use crate::engine::backoff::Backoff;
 use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed, Outbox};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(2);
-const DELTAS_BUFFER: usize = 1024;
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
+/// Deltas that wait to be published; further ones are dropped.
+const MAX_QUEUED_DELTAS: usize = 1024;
 
-/// Bounds of the feed.
+/// The limits of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSettings {
-    /// How long `drain` tries.
+    /// How long `drain` retries.
     pub drain_timeout: Duration,
-    /// A publisher without work ends after this time.
+    /// A publisher ends when it had nothing to publish for this long.
     pub idle_timeout: Duration,
-    /// A notify for one more session is dropped; its `drain` or the sweeper publishes the events.
+    /// How many sessions have a publisher. The events of a further one are published by its `drain` or by the sweeper.
     pub max_sessions: usize,
 }
 
@@ -41,7 +42,7 @@ impl Default for FeedSettings {
     }
 }
 
-/// Publishes events from `O`, shows deltas, stores dead letters. Clones share their publishers.
+/// Publishes events from the outbox `O`, deltas and dead letters. Clones share their publishers.
 #[derive(Debug)]
 pub struct JetStreamFeed<O>(Arc<Inner<O>>);
 
@@ -56,26 +57,26 @@ struct Inner<O> {
     nats: Nats,
     outbox: Arc<O>,
     settings: FeedSettings,
-    sessions: Mutex<HashMap<SessionId, Arc<Running>>>,
+    sessions: Mutex<HashMap<SessionId, Arc<PublisherTask>>>,
     deltas: mpsc::Sender<Delta>,
-    refusals: Refusals,
+    stream_health: StreamHealth,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// A publisher's task, as others see it.
+/// The handle of a publisher's task.
 #[derive(Debug)]
-struct Running {
+struct PublisherTask {
     notified: Notify,
     stop: CancellationToken,
 }
 
 impl<O: Outbox> JetStreamFeed<O> {
-    /// A feed from `outbox`. Needs a Tokio runtime.
+    /// Needs a Tokio runtime.
     pub fn new(nats: &Nats, outbox: Arc<O>, settings: FeedSettings) -> Self {
-        let (sender, receiver) = mpsc::channel(DELTAS_BUFFER);
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED_DELTAS);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(deltas::show(nats.clone(), receiver, stop.clone()));
+        tasks.spawn(deltas::publish_deltas(nats.clone(), receiver, stop.clone()));
         let sessions = Mutex::default();
         Self(Arc::new(Inner {
             nats: nats.clone(),
@@ -83,97 +84,97 @@ impl<O: Outbox> JetStreamFeed<O> {
             settings,
             sessions,
             deltas: sender,
-            refusals: Refusals::default(),
+            stream_health: StreamHealth::default(),
             tasks,
             stop,
         }))
     }
 
-    /// Ends every task; what is not published yet is published by the next notify anywhere.
+    /// Ends every task. Unpublished events are published after the next notification, in any process.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Running>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<PublisherTask>>> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes at every notify until it is stopped or idle.
-    async fn publish(self, session: SessionId, running: Arc<Running>) {
+    /// Publishes after every notification, until it is stopped or idle.
+    async fn publish(self, session: SessionId, task: Arc<PublisherTask>) {
         let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
         loop {
             tokio::select! {
-                () = running.stop.cancelled() => return,
+                () = task.stop.cancelled() => return,
                 () = self.publish_all(session, &mut publisher) => {}
             }
             tokio::select! {
-                () = running.stop.cancelled() => return,
-                () = running.notified.notified() => {}
+                () = task.stop.cancelled() => return,
+                () = task.notified.notified() => {}
                 () = tokio::time::sleep(self.0.settings.idle_timeout) => break,
             }
         }
-        self.forget(session, &running);
-        // A notify that came before the removal woke nobody.
+        self.forget(session, &task);
+        // A notification that came before the removal was lost.
         tokio::select! {
-            () = running.stop.cancelled() => {}
+            () = task.stop.cancelled() => {}
             () = self.publish_all(session, &mut publisher) => {}
         }
     }
 
-    fn forget(&self, session: SessionId, running: &Arc<Running>) {
+    fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
         let mut sessions = self.sessions();
-        if sessions.get(&session).is_some_and(|current| Arc::ptr_eq(current, running)) {
+        if sessions.get(&session).is_some_and(|current| Arc::ptr_eq(current, task)) {
             sessions.remove(&session);
         }
     }
 
-    /// Tries until the table and the stream agree.
+    /// Retries until the stream has every event of the table.
     async fn publish_all(&self, session: SessionId, publisher: &mut Publisher<O>) {
-        let mut pause = FIRST_PAUSE;
-        let mut failed = false;
+        let mut failures = 0;
         loop {
             match self.catch_up(publisher).await {
-                Ok(session_seq) if failed => {
-                    tracing::info!(session_id = %session, session_seq, "events are published again");
+                Ok(session_seq) if failures > 0 => {
+                    tracing::info!(session_id = %session, session_seq, "publishing resumed");
                     return;
                 }
                 Ok(_) => return,
-                Err(error) if failed => tracing::debug!(session_id = %session, %error, "events still wait"),
-                Err(error) => tracing::warn!(session_id = %session, %error, "events wait to be published"),
+                Err(error) if failures > 0 => {
+                    tracing::debug!(session_id = %session, %error, "publishing still failing")
+                }
+                Err(error) => tracing::warn!(session_id = %session, %error, "publishing failed: retrying"),
             }
-            failed = true;
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(MAX_PAUSE);
+            tokio::time::sleep(BACKOFF.delay(failures)).await;
+            failures += 1;
         }
     }
 
-    /// Notes whether the stream took what there was.
-    async fn catch_up(&self, publisher: &mut Publisher<O>) -> Result<u32, Stuck> {
+    /// Publishes all that the table has, and records whether the stream accepted it.
+    async fn catch_up(&self, publisher: &mut Publisher<O>) -> Result<u32, CatchUpError> {
         let before = publisher.reached();
         let reached = publisher.catch_up().await;
         match &reached {
-            Ok(session_seq) if Some(*session_seq) != before => self.0.refusals.none(),
-            Err(Stuck::Broker(reason)) => self.0.refusals.note(reason),
-            // Nothing was published.
-            Ok(_) | Err(Stuck::Store(_) | Stuck::Gap { .. } | Stuck::Diverged(_)) => {}
+            Ok(session_seq) if Some(*session_seq) != before => self.0.stream_health.accepted(),
+            Err(CatchUpError::Broker(reason)) => self.0.stream_health.refused(reason),
+            // The stream was not asked to accept anything.
+            Ok(_) | Err(CatchUpError::Store(_) | CatchUpError::Gap { .. } | CatchUpError::Diverged(_)) => {}
         }
         reached
     }
 
-    /// Publishes up to `last_seq`; leaves the last trouble in `trouble`.
-    async fn reach(&self, session: SessionId, last_seq: u32, trouble: &mut String) {
-        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session).of_an_end();
-        let mut pause = FIRST_PAUSE;
+    /// Publishes up to `last_seq`; writes the last failure to `failure`.
+    async fn publish_up_to(&self, session: SessionId, last_seq: u32, failure: &mut String) {
+        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session).of_ended_session();
+        let mut failures = 0;
         loop {
-            *trouble = match self.catch_up(&mut publisher).await {
+            *failure = match self.catch_up(&mut publisher).await {
                 Ok(session_seq) if session_seq >= last_seq => return,
                 Ok(session_seq) => format!("the table ends at event {session_seq}"),
                 Err(error) => error.to_string(),
             };
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(MAX_PAUSE);
+            tokio::time::sleep(BACKOFF.delay(failures)).await;
+            failures += 1;
         }
     }
 }
@@ -181,20 +182,20 @@ impl<O: Outbox> JetStreamFeed<O> {
 impl<O: Outbox> Feed for JetStreamFeed<O> {
     fn notify(&self, session: SessionId) {
         let mut sessions = self.sessions();
-        if let Some(running) = sessions.get(&session) {
-            running.notified.notify_one();
+        if let Some(task) = sessions.get(&session) {
+            task.notified.notify_one();
         } else if sessions.len() < self.0.settings.max_sessions && !self.0.stop.is_cancelled() {
-            let running = Arc::new(Running { notified: Notify::new(), stop: self.0.stop.child_token() });
-            sessions.insert(session, Arc::clone(&running));
-            self.0.tasks.spawn(self.clone().publish(session, running));
+            let task = Arc::new(PublisherTask { notified: Notify::new(), stop: self.0.stop.child_token() });
+            sessions.insert(session, Arc::clone(&task));
+            self.0.tasks.spawn(self.clone().publish(session, task));
         } else {
-            tracing::debug!(session_id = %session, "a notify was dropped");
+            tracing::debug!(session_id = %session, "notification dropped: publisher limit reached");
         }
     }
 
     fn delta(&self, delta: Delta) {
         if self.0.nats.connection_state().connected && self.0.deltas.try_send(delta).is_err() {
-            tracing::debug!("a delta was dropped");
+            tracing::debug!("delta dropped: queue full");
         }
     }
 
@@ -203,25 +204,25 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     }
 
     async fn drain(&self, session: SessionId, last_seq: u32) -> Result<(), BrokerUnavailable> {
-        // The table is complete: from here on this call publishes, from a fresh look at the subject.
-        if let Some(running) = self.sessions().remove(&session) {
-            running.stop.cancel();
+        // The table is complete. From here on this call publishes, and reads the end of the subject anew.
+        if let Some(task) = self.sessions().remove(&session) {
+            task.stop.cancel();
         }
         if last_seq == 0 {
             return Ok(());
         }
-        let mut trouble = "no answer".to_owned();
+        let mut failure = "no answer".to_owned();
         let limit = self.0.settings.drain_timeout;
-        match tokio::time::timeout(limit, self.reach(session, last_seq, &mut trouble)).await {
+        match tokio::time::timeout(limit, self.publish_up_to(session, last_seq, &mut failure)).await {
             Ok(()) => Ok(()),
             Err(_) => Err(BrokerUnavailable(format!(
-                "events up to {last_seq} are not all published after {limit:?}: {trouble}"
+                "events up to {last_seq} are not all published after {limit:?}: {failure}"
             ))),
         }
     }
 
     async fn accepting(&self) -> Result<(), BrokerUnavailable> {
-        self.0.refusals.accepting(&self.0.nats).await
+        self.0.stream_health.check(&self.0.nats).await
     }
 
     async fn publish_dead_letter(&self, letter: DeadLetter) -> Result<(), BrokerUnavailable> {

@@ -1,7 +1,7 @@
-//! Follows one session: its history, then what happens, without a gap and without a repetition, to its end.
+//! Follows one session: its past events, then new ones, each once and in order, to its end.
 //!
-//! Three sources are merged by the event's number: the table (where there is one), the stream, and live deltas. After a
-//! reconnect, at a gap and after 5 s of silence the table is asked again, so a lost stream delays a watcher and nothing more.
+//! Three sources are merged by the event's number: the table (if there is one), the stream, and live deltas. After a
+//! reconnect, at a gap and after 5 s without an event the table is read again, so a lost stream only delays a watcher.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,131 +13,135 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::cursor::Cursor;
-use super::seal::Seal;
-use super::tail::{Placed, Tail, last_event};
+use super::event_reader::{EventReader, StreamedEvent, last_event};
+use super::signature::EventSigner;
 use crate::bus::connection::Nats;
 use crate::bus::names::{live_subject, timeline_subject};
 use crate::engine::ports::Outbox;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 
-const SILENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(200);
-const BUFFER: usize = 256;
-const PAGE: u32 = 256;
+const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+const MAX_QUEUED_UPDATES: usize = 256;
+const PAGE_ROWS: u32 = 256;
 
-/// Something of the session that is followed.
+/// An update of a session that is followed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TimelineUpdate {
-    /// The next event.
     Event(TimelineEvent),
-    /// A piece of an answer that no event holds yet.
+    /// A piece of an answer that is not part of an event yet.
     Delta(Delta),
 }
 
 /// A running follower. Dropping it ends it.
 #[derive(Debug)]
 pub struct Follower {
-    items: mpsc::Receiver<TimelineUpdate>,
+    updates: mpsc::Receiver<TimelineUpdate>,
     _task: JoinSet<()>,
 }
 
 impl Follower {
     /// Follows `session` from the event after `after` (0: from the first).
     pub fn start<H: Outbox>(nats: &Nats, session: SessionId, after: u32, history: Option<Arc<H>>) -> Self {
-        let (sender, items) = mpsc::channel(BUFFER);
-        let follow = Follow {
+        let (sender, updates) = mpsc::channel(MAX_QUEUED_UPDATES);
+        let follow = FollowTask {
             nats: nats.clone(),
             session,
             history,
             cursor: Cursor::new(after),
-            items: sender,
-            behind: 0,
-            seal: None,
+            updates: sender,
+            last_sequence: 0,
+            signer: None,
         };
         let mut task = JoinSet::new();
         task.spawn(async move {
-            // Both ends of it are an end: of the session, or of the interest in it.
-            let (Ok(()) | Err(Over)) = follow.run().await;
+            // The session has ended, or the follower was dropped.
+            let (Ok(()) | Err(Finished)) = follow.run().await;
         });
-        Self { items, _task: task }
+        Self { updates, _task: task }
     }
 
-    /// What comes next; `None` after the end event. Waits as long as it takes. Cancel safe.
+    /// The next update; `None` after the end event. Waits without a limit. Cancel safe.
     pub async fn next(&mut self) -> Option<TimelineUpdate> {
-        self.items.recv().await
+        self.updates.recv().await
     }
 }
 
-/// Nothing more is to be shown.
-struct Over;
+/// The session has ended, or the follower was dropped.
+struct Finished;
 
-struct Follow<H> {
+struct FollowTask<H> {
     nats: Nats,
     session: SessionId,
     history: Option<Arc<H>>,
     cursor: Cursor,
-    items: mpsc::Sender<TimelineUpdate>,
-    /// The stream sequence of the last message.
-    behind: u64,
-    /// Of this installation, once it was read.
-    seal: Option<Seal>,
+    updates: mpsc::Sender<TimelineUpdate>,
+    /// The stream sequence of the last message; 0 to read the stream from its beginning.
+    last_sequence: u64,
+    /// With the key of this installation, once it was read.
+    signer: Option<EventSigner>,
 }
 
-impl<H: Outbox> Follow<H> {
-    async fn run(mut self) -> Result<(), Over> {
-        // Before the history: what is shown while it is read must not be lost.
-        let mut live = self.live().await?;
-        let mut looked_at_last = self.cursor.last();
-        self.over_already().await?;
+impl<H: Outbox> FollowTask<H> {
+    async fn run(mut self) -> Result<(), Finished> {
+        // Subscribed before the history is read, so that no delta is lost meanwhile.
+        let mut deltas = self.subscribe_to_deltas().await?;
+        let mut last_checked = self.cursor.last();
+        self.check_already_ended().await?;
         loop {
             self.read_history().await?;
-            match Tail::open(&self.nats, timeline_subject(self.session), self.from()).await {
-                Ok(tail) => self.read_stream(tail, &mut live, &mut looked_at_last).await?,
+            match EventReader::open(&self.nats, timeline_subject(self.session), self.next_sequence()).await {
+                Ok(reader) => self.read_stream(reader, &mut deltas, &mut last_checked).await?,
                 Err(error) => {
-                    tracing::debug!(session_id = %self.session, %error, "the timeline cannot be read now");
-                    self.behind = 0;
+                    tracing::debug!(session_id = %self.session, %error, "timeline unavailable: retrying");
+                    self.last_sequence = 0;
                 }
             }
             self.pause().await?;
         }
     }
 
-    /// Shows what comes until the stream is lost or something is missing.
-    async fn read_stream(&mut self, mut tail: Tail, live: &mut Subscriber, looked: &mut u32) -> Result<(), Over> {
-        let mut silence = Instant::now() + SILENCE;
+    /// Emits events and deltas until the stream is lost, or has events that were not read.
+    async fn read_stream(
+        &mut self,
+        mut reader: EventReader,
+        deltas: &mut Subscriber,
+        last_checked: &mut u32,
+    ) -> Result<(), Finished> {
+        let mut next_history = Instant::now() + HISTORY_INTERVAL;
         loop {
             tokio::select! {
-                () = self.items.closed() => return Err(Over),
-                placed = tail.next() => match placed {
-                    Ok(Placed { stream_sequence, message, event }) => {
-                        self.behind = stream_sequence;
-                        if !self.is_ours(&message).await {
+                () = self.updates.closed() => return Err(Finished),
+                streamed = reader.next() => match streamed {
+                    Ok(StreamedEvent { stream_sequence, message, event }) => {
+                        self.last_sequence = stream_sequence;
+                        if !self.is_signed(&message).await {
                             self.read_history().await?;
                         } else if let Some(event) = event {
                             let had_gap = self.cursor.has_gap();
-                            self.show(event).await?;
-                            silence = Instant::now() + SILENCE;
+                            self.emit(event).await?;
+                            next_history = Instant::now() + HISTORY_INTERVAL;
                             if self.cursor.has_gap() && !had_gap {
                                 self.read_history().await?;
                             }
                         }
                     }
                     Err(error) => {
-                        tracing::debug!(session_id = %self.session, %error, "the timeline was interrupted");
+                        tracing::debug!(session_id = %self.session, %error, "timeline reader interrupted: reopening");
                         return Ok(());
                     }
                 },
-                Some(message) = live.next() => {
+                Some(message) = deltas.next() => {
                     if let Ok(delta) = serde_json::from_slice(&message.payload) {
-                        self.show_delta(delta).await?;
+                        self.emit_delta(delta).await?;
                     }
                 }
-                () = tokio::time::sleep_until(silence) => {
-                    silence = Instant::now() + SILENCE;
+                () = tokio::time::sleep_until(next_history) => {
+                    next_history = Instant::now() + HISTORY_INTERVAL;
                     self.read_history().await?;
-                    if self.is_behind(looked).await? {
-                        self.behind = 0;
+                    if self.is_behind(last_checked).await? {
+                        self.last_sequence = 0;
                         return Ok(());
                     }
                 }
@@ -145,40 +149,41 @@ impl<H: Outbox> Follow<H> {
         }
     }
 
-    /// Whether a message may be shown as it is. Without a table there is no key to tell, and while the table cannot be read,
-    /// neither.
-    async fn is_ours(&mut self, message: &async_nats::Message) -> bool {
+    /// Whether a worker has signed the message. Without the key, because there is no table or it is unavailable, every
+    /// message is accepted.
+    async fn is_signed(&mut self, message: &async_nats::Message) -> bool {
         let Some(history) = self.history.clone() else { return true };
-        if self.seal.is_none() {
-            self.seal = history.event_key().await.ok().map(|key| Seal::new(&key));
+        if self.signer.is_none() {
+            self.signer = history.event_key().await.ok().map(|key| EventSigner::new(&key));
         }
-        self.seal.as_ref().is_none_or(|seal| seal.is_on(&message.payload, message.headers.as_ref()))
+        self.signer.as_ref().is_none_or(|signer| signer.has_signed(&message.payload, message.headers.as_ref()))
     }
 
-    /// After a silence: whether the stream has events that were not read, because it was lost and filled again.
+    /// Whether the stream has events that were not read, because it was lost and filled again.
     ///
-    /// A gap that was there at the last look, too, and that no table can fill, is given up.
-    async fn is_behind(&mut self, looked: &mut u32) -> Result<bool, Over> {
+    /// A gap that the previous check has seen, too, and that no table can fill, is skipped.
+    async fn is_behind(&mut self, last_checked: &mut u32) -> Result<bool, Finished> {
         let last = self.cursor.last();
-        if self.cursor.has_gap() && self.history.is_none() && *looked == last {
-            tracing::warn!(session_id = %self.session, after = last, "events are missing on the stream");
+        if self.cursor.has_gap() && self.history.is_none() && *last_checked == last {
+            tracing::warn!(session_id = %self.session, after = last, "event gap skipped: the stream has lost events");
             for event in self.cursor.skip_gap() {
-                self.pass_on(event).await?;
+                self.send(event).await?;
             }
         }
-        *looked = last;
+        *last_checked = last;
         let on_stream = last_event(&self.nats, self.session).await.ok().flatten();
         Ok(self.cursor.has_gap() || on_stream.is_some_and(|event| event.session_seq > self.cursor.last()))
     }
 
-    /// Shows what the table has after the last event. Without a table, or while it is unavailable, the stream has to do.
-    async fn read_history(&mut self) -> Result<(), Over> {
+    /// Emits the events of the table after the last one. Without a table, or while it is unavailable, the stream has to
+    /// do.
+    async fn read_history(&mut self) -> Result<(), Finished> {
         let Some(history) = self.history.clone() else { return Ok(()) };
         loop {
-            let rows = match history.events(self.session, self.cursor.last(), PAGE).await {
+            let rows = match history.events(self.session, self.cursor.last(), PAGE_ROWS).await {
                 Ok(rows) => rows,
                 Err(error) => {
-                    tracing::debug!(session_id = %self.session, %error, "the history cannot be read now");
+                    tracing::debug!(session_id = %self.session, %error, "history unavailable");
                     return Ok(());
                 }
             };
@@ -186,13 +191,13 @@ impl<H: Outbox> Follow<H> {
                 return Ok(());
             }
             for row in rows {
-                self.show(row).await?;
+                self.emit(row).await?;
             }
         }
     }
 
-    /// A watcher that begins behind the end would wait for ever.
-    async fn over_already(&self) -> Result<(), Over> {
+    /// A watcher that starts after the end event would wait for ever.
+    async fn check_already_ended(&self) -> Result<(), Finished> {
         let after = self.cursor.last();
         if after == 0 {
             return Ok(());
@@ -204,48 +209,48 @@ impl<H: Outbox> Follow<H> {
             None => last_event(&self.nats, self.session).await.ok().flatten(),
         };
         match last {
-            Some(event) if event.session_seq <= after && event.event_type.is_end() => Err(Over),
+            Some(event) if event.session_seq <= after && event.event_type.is_end() => Err(Finished),
             Some(_) | None => Ok(()),
         }
     }
 
-    async fn live(&self) -> Result<Subscriber, Over> {
+    async fn subscribe_to_deltas(&self) -> Result<Subscriber, Finished> {
         loop {
             match self.nats.client().subscribe(live_subject(self.session)).await {
                 Ok(subscriber) => return Ok(subscriber),
-                Err(error) => tracing::debug!(session_id = %self.session, %error, "no deltas now"),
+                Err(error) => tracing::debug!(session_id = %self.session, %error, "live deltas unavailable"),
             }
             self.pause().await?;
         }
     }
 
-    async fn pause(&self) -> Result<(), Over> {
+    async fn pause(&self) -> Result<(), Finished> {
         tokio::select! {
-            () = self.items.closed() => Err(Over),
-            () = tokio::time::sleep(PAUSE) => Ok(()),
+            () = self.updates.closed() => Err(Finished),
+            () = tokio::time::sleep(RETRY_DELAY) => Ok(()),
         }
     }
 
-    fn from(&self) -> u64 {
-        if self.behind == 0 { 0 } else { self.behind + 1 }
+    fn next_sequence(&self) -> u64 {
+        if self.last_sequence == 0 { 0 } else { self.last_sequence + 1 }
     }
 
-    async fn show(&mut self, event: TimelineEvent) -> Result<(), Over> {
+    async fn emit(&mut self, event: TimelineEvent) -> Result<(), Finished> {
         for event in self.cursor.event(event) {
-            self.pass_on(event).await?;
+            self.send(event).await?;
         }
         Ok(())
     }
 
-    async fn pass_on(&self, event: TimelineEvent) -> Result<(), Over> {
+    async fn send(&self, event: TimelineEvent) -> Result<(), Finished> {
         let is_end = event.event_type.is_end();
-        self.items.send(TimelineUpdate::Event(event)).await.map_err(|_| Over)?;
-        if is_end { Err(Over) } else { Ok(()) }
+        self.updates.send(TimelineUpdate::Event(event)).await.map_err(|_| Finished)?;
+        if is_end { Err(Finished) } else { Ok(()) }
     }
 
-    async fn show_delta(&mut self, delta: Delta) -> Result<(), Over> {
+    async fn emit_delta(&mut self, delta: Delta) -> Result<(), Finished> {
         match self.cursor.delta(delta) {
-            Some(delta) => self.items.send(TimelineUpdate::Delta(delta)).await.map_err(|_| Over),
+            Some(delta) => self.updates.send(TimelineUpdate::Delta(delta)).await.map_err(|_| Finished),
             None => Ok(()),
         }
     }

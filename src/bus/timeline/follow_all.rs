@@ -1,4 +1,4 @@
-//! Follows every session from now on: for a screen that shows them all. There is no history and there are no deltas.
+//! Follows all sessions from now on, for a screen that shows them all; without history and without deltas.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::tail::{Placed, Tail};
+use super::event_reader::{EventReader, StreamedEvent};
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::names::{ALL_TIMELINES, TIMELINE};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
-const BUFFER: usize = 256;
-const PAUSE: Duration = Duration::from_millis(200);
-/// Sessions whose last number is remembered; the oldest ones are forgotten first.
+const MAX_QUEUED_EVENTS: usize = 256;
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Sessions whose last event number is remembered; the oldest sessions are forgotten first.
 const MAX_SESSIONS: usize = 10_000;
 
 /// A running follower of every session. Dropping it ends it.
@@ -26,20 +26,20 @@ pub struct AllFollower {
 }
 
 impl AllFollower {
-    /// Begins to follow: every event that is published after this has returned is shown, each once, in the order of the
-    /// stream, also when the server restarts. A stream that was lost and created again is read from its beginning,
-    /// without the events that were shown before.
+    /// Begins to follow: every event that is published after this has returned is emitted once, in the order of the
+    /// stream, even if the server restarts. A stream that was lost and created again is read from its beginning,
+    /// without the events that were emitted before.
     ///
     /// # Errors
     ///
-    /// When the stream cannot be read now.
+    /// When the stream cannot be read.
     pub async fn start(nats: &Nats) -> Result<Self, Error> {
-        let place = Place::now(nats).await?;
-        let (sender, events) = mpsc::channel(BUFFER);
-        let follow = Follow { nats: nats.clone(), place, shown: Shown::default(), events: sender };
+        let position = StreamPosition::now(nats).await?;
+        let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
+        let follow = FollowTask { nats: nats.clone(), position, emitted: EmittedEvents::default(), events: sender };
         let mut task = JoinSet::new();
         task.spawn(async move {
-            let Over = follow.run().await;
+            let Dropped = follow.run().await;
         });
         Ok(Self { events, _task: task })
     }
@@ -50,99 +50,100 @@ impl AllFollower {
     }
 }
 
-/// Nobody looks any more.
-struct Over;
+/// The follower was dropped.
+struct Dropped;
 
-struct Follow {
+struct FollowTask {
     nats: Nats,
-    place: Place,
-    shown: Shown,
+    position: StreamPosition,
+    emitted: EmittedEvents,
     events: mpsc::Sender<TimelineEvent>,
 }
 
-impl Follow {
-    async fn run(mut self) -> Over {
+impl FollowTask {
+    async fn run(mut self) -> Dropped {
         loop {
             match self.open().await {
-                Ok(tail) => {
-                    if let Err(over) = self.read(tail).await {
-                        return over;
+                Ok(reader) => {
+                    if let Err(dropped) = self.read(reader).await {
+                        return dropped;
                     }
                 }
-                Err(error) => tracing::debug!(%error, "the timeline cannot be read now"),
+                Err(error) => tracing::debug!(%error, "timeline unavailable: retrying"),
             }
             tokio::select! {
-                () = self.events.closed() => return Over,
-                () = tokio::time::sleep(PAUSE) => {}
+                () = self.events.closed() => return Dropped,
+                () = tokio::time::sleep(RETRY_DELAY) => {}
             }
         }
     }
 
-    /// A reader behind the last message. Its stream is looked at afterwards: a consumer does not outlive its stream, so
-    /// if that is still the known one, the reader is at the right place.
-    async fn open(&mut self) -> Result<Tail, Error> {
+    /// Opens a reader after the last message. The stream is checked afterwards: a consumer does not outlive its stream,
+    /// so if the stream is still the same, the reader is at the right position.
+    async fn open(&mut self) -> Result<EventReader, Error> {
         loop {
-            let tail = Tail::open(&self.nats, ALL_TIMELINES.to_owned(), self.place.behind + 1).await?;
-            let now = Place::now(&self.nats).await?;
-            if now.created_ns != self.place.created_ns {
-                tracing::warn!("the timeline was created anew and is read from its beginning");
-                self.place = Place { behind: 0, ..now };
-            } else if now.behind < self.place.behind {
-                tracing::warn!(from = now.behind + 1, "the timeline has lost its last events");
-                self.place = now;
+            let reader =
+                EventReader::open(&self.nats, ALL_TIMELINES.to_owned(), self.position.last_sequence + 1).await?;
+            let now = StreamPosition::now(&self.nats).await?;
+            if now.created_ns != self.position.created_ns {
+                tracing::warn!("timeline stream was created again: reading from its beginning");
+                self.position = StreamPosition { last_sequence: 0, ..now };
+            } else if now.last_sequence < self.position.last_sequence {
+                tracing::warn!(from = now.last_sequence + 1, "timeline stream has lost its last events");
+                self.position = now;
             } else {
-                return Ok(tail);
+                return Ok(reader);
             }
         }
     }
 
-    /// Shows what comes until the stream is lost.
-    async fn read(&mut self, mut tail: Tail) -> Result<(), Over> {
+    /// Emits events until the stream is lost.
+    async fn read(&mut self, mut reader: EventReader) -> Result<(), Dropped> {
         loop {
-            let placed = tokio::select! {
-                () = self.events.closed() => return Err(Over),
-                placed = tail.next() => placed,
+            let streamed = tokio::select! {
+                () = self.events.closed() => return Err(Dropped),
+                streamed = reader.next() => streamed,
             };
-            let Placed { stream_sequence, event, .. } = match placed {
-                Ok(placed) => placed,
+            let StreamedEvent { stream_sequence, event, .. } = match streamed {
+                Ok(streamed) => streamed,
                 Err(error) => {
-                    tracing::debug!(%error, "the timeline was interrupted");
+                    tracing::debug!(%error, "timeline reader interrupted: reopening");
                     return Ok(());
                 }
             };
-            self.place.behind = stream_sequence;
+            self.position.last_sequence = stream_sequence;
             if let Some(event) = event
-                && self.shown.is_new(&event)
+                && self.emitted.is_new(&event)
             {
-                self.events.send(event).await.map_err(|_| Over)?;
+                self.events.send(event).await.map_err(|_| Dropped)?;
             }
         }
     }
 }
 
-/// A place on the stream, and which stream that is.
+/// A position on a stream, which its creation time identifies.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StreamPosition {
     created_ns: i128,
     /// The sequence of the last message.
-    behind: u64,
+    last_sequence: u64,
 }
 
-impl Place {
+impl StreamPosition {
     async fn now(nats: &Nats) -> Result<Self, Error> {
         let info = tokio::time::timeout(REQUEST_TIMEOUT, nats.jetstream().get_stream(TIMELINE)).await;
         let info = info.map_err(|_| Error::Unavailable(format!("{TIMELINE} gave no answer")))?;
         let stream = info.map_err(|error| Error::Unavailable(format!("{TIMELINE}: {error}")))?;
         let info = stream.cached_info();
-        Ok(Self { created_ns: info.created.unix_timestamp_nanos(), behind: info.state.last_sequence })
+        Ok(Self { created_ns: info.created.unix_timestamp_nanos(), last_sequence: info.state.last_sequence })
     }
 }
 
-/// The last number of each session: a stream that was lost is filled again from every session's first event.
+/// The last event number of each session: a stream that was lost is filled again from every session's first event.
 #[derive(Debug, Default)]
-struct Shown(BTreeMap<SessionId, u32>);
+struct EmittedEvents(BTreeMap<SessionId, u32>);
 
-impl Shown {
+impl EmittedEvents {
     fn is_new(&mut self, event: &TimelineEvent) -> bool {
         let last = self.0.entry(event.session_id).or_default();
         if event.session_seq <= *last {

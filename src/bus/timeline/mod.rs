@@ -1,15 +1,13 @@
 //! The timeline stream: publishing a session's events in order, and following them.
 
 pub(crate) mod wire;
-mod seal;
+mod signature;
 pub(crate) mod feed;
 mod publisher;
 mod deltas;
-mod refusals;
+mod stream_health;
 mod divergence;
-pub(crate) mod stream_get;
-pub(crate) mod reader;
-mod tail;
+mod event_reader;
 mod cursor;
 pub(crate) mod follow;
 pub(crate) mod follow_all;

@@ -1,8 +1,8 @@
-//! Publishes one session's events: reads how far its subject has come and publishes the row after it, from the table.
+//! Publishes one session's events: reads the last event on its subject and publishes the rows of the table after it.
 //!
-//! Several publishers of one session may run at once, in one process or many: the rows never change and the expected
-//! sequence of the subject lets one of them through. It orders publishers and fences nobody; a refusal only means
-//! "look again". Messages carry no `Nats-Msg-Id`: after a purge the id would still count as a duplicate.
+//! Several publishers of one session may run at the same time, in one process or many: the rows never change, and the
+//! expected last sequence of the subject lets one of them through. It orders the publishers and fences none; a refused
+//! publisher reads the subject again. Messages carry no `Nats-Msg-Id`: after a purge the id would still be a duplicate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use async_nats::jetstream::message::PublishMessage;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::divergence::{Key, is_in_table, sealed};
-use super::seal::Seal;
-use super::stream_get::last_on;
-use super::wire::{MAX_EVENT_BYTES, encode, fit};
+use super::divergence::{EventIdentity, is_in_table, signed_events};
+use super::signature::EventSigner;
+use super::wire::{MAX_EVENT_BYTES, encode, truncate};
 use crate::bus::connection::Nats;
 use crate::bus::names::{TIMELINE, timeline_subject};
+use crate::bus::stream::get::last_on_subject;
 use crate::engine::ports::{Outbox, StoreError};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
-const PAGE: u32 = 64;
+const PAGE_ROWS: u32 = 64;
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Headers of an event, under the server's `max_payload`.
+/// Room for an event's headers, which count towards the server's `max_payload`.
 const HEADER_BYTES: usize = 1024;
 
-/// Why a session's events are not all published now.
+/// Why some of a session's events are not published yet.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Stuck {
+pub(super) enum CatchUpError {
     #[error("{0}")]
     Store(StoreError),
     #[error("{0}")]
@@ -40,13 +40,13 @@ pub(super) enum Stuck {
     Diverged(u32),
 }
 
-/// How far a subject has come.
+/// The last event on a subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Tail {
+struct LastPublished {
     session_seq: u32,
     stream_sequence: u64,
-    /// The event; `None` for a subject without any.
-    key: Option<Key>,
+    /// `None` for a subject without events.
+    identity: Option<EventIdentity>,
 }
 
 /// The publisher of one session.
@@ -56,94 +56,98 @@ pub(super) struct Publisher<O> {
     outbox: Arc<O>,
     session: SessionId,
     subject: String,
-    tail: Option<Tail>,
-    /// No event will be added: what the store and the stream disagree about was dealt with before.
+    last: Option<LastPublished>,
+    /// No further event will be added, so a difference between store and stream does not stop the publisher.
     ended: bool,
-    seal: OnceCell<Seal>,
+    signer: OnceCell<EventSigner>,
 }
 
 impl<O: Outbox> Publisher<O> {
     pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
         let subject = timeline_subject(session);
-        Self { nats: nats.clone(), outbox, session, subject, tail: None, ended: false, seal: OnceCell::new() }
+        Self { nats: nats.clone(), outbox, session, subject, last: None, ended: false, signer: OnceCell::new() }
     }
 
-    /// The publisher of a session that is over.
-    pub(super) fn of_an_end(self) -> Self {
+    /// For a session that has ended.
+    pub(super) fn of_ended_session(self) -> Self {
         Self { ended: true, ..self }
     }
 
-    /// The number of the last event that this publisher saw on the stream; `None` when it has to look first.
+    /// The number of the last event on the stream; `None` if this publisher has to read it first.
     pub(super) fn reached(&self) -> Option<u32> {
-        self.tail.as_ref().map(|tail| tail.session_seq)
+        self.last.as_ref().map(|last| last.session_seq)
     }
 
     /// Publishes every row that the table has; returns the number of the last event on the stream.
     ///
-    /// After an error or when dropped, the next call looks at the subject again.
-    pub(super) async fn catch_up(&mut self) -> Result<u32, Stuck> {
+    /// After an error, or if the future was dropped, the next call reads the subject again.
+    pub(super) async fn catch_up(&mut self) -> Result<u32, CatchUpError> {
         loop {
-            let tail = match self.tail.take() {
-                Some(tail) => tail,
+            let last = match self.last.take() {
+                Some(last) => last,
                 None => {
                     let mut link = self.nats.watch_connection();
                     tokio::select! {
-                        tail = self.read_tail() => tail?,
+                        last = self.read_last_published() => last?,
                         Ok(()) = link.changed() => return Err(connection_changed()),
                     }
                 }
             };
-            let rows = self.rows_behind(&tail).await?;
+            let rows = self.rows_behind(&last).await?;
             if rows.is_empty() {
-                let reached = tail.session_seq;
-                self.tail = Some(tail);
+                let reached = last.session_seq;
+                self.last = Some(last);
                 return Ok(reached);
             }
-            self.tail = self.publish_page(tail, rows).await?;
+            self.last = self.publish_page(last, rows).await?;
         }
     }
 
-    /// The rows after the last published one, which has to be there still: a database that has lost commits gives its
-    /// number to another event.
-    async fn rows_behind(&self, tail: &Tail) -> Result<Vec<TimelineEvent>, Stuck> {
-        let from = tail.session_seq.saturating_sub(1);
-        let mut rows = self.outbox.events(self.session, from, PAGE).await.map_err(Stuck::Store)?;
-        let Some(key) = &tail.key else { return Ok(rows) };
-        let same = rows.first().map(Key::of).as_ref() == Some(key);
+    /// The rows after the last published one, which must still be in the table: a database that has lost commits gives
+    /// its number to another event.
+    async fn rows_behind(&self, last: &LastPublished) -> Result<Vec<TimelineEvent>, CatchUpError> {
+        let from = last.session_seq.saturating_sub(1);
+        let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await.map_err(CatchUpError::Store)?;
+        let Some(identity) = &last.identity else { return Ok(rows) };
+        let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
         if !same && !self.ended {
-            return Err(Stuck::Diverged(tail.session_seq));
+            return Err(CatchUpError::Diverged(last.session_seq));
         }
         if !same {
             tracing::error!(
                 session_id = %self.session,
-                session_seq = tail.session_seq,
-                "the last event on the stream is not the one in the database, and the session is over in both"
+                session_seq = last.session_seq,
+                "last event differs between stream and database: the session has ended in both"
             );
         }
-        rows.retain(|row| row.session_seq > tail.session_seq);
+        rows.retain(|row| row.session_seq > last.session_seq);
         Ok(rows)
     }
 
-    /// One at a time; `None` when somebody else was faster.
-    async fn publish_page(&self, mut tail: Tail, rows: Vec<TimelineEvent>) -> Result<Option<Tail>, Stuck> {
+    /// Publishes one row after the other; `None` if another publisher was faster.
+    async fn publish_page(
+        &self,
+        mut last: LastPublished,
+        rows: Vec<TimelineEvent>,
+    ) -> Result<Option<LastPublished>, CatchUpError> {
         for row in rows {
             let session_seq = row.session_seq;
-            if session_seq != tail.session_seq + 1 {
-                return Err(Stuck::Gap { after: tail.session_seq, found: session_seq });
+            if session_seq != last.session_seq + 1 {
+                return Err(CatchUpError::Gap { after: last.session_seq, found: session_seq });
             }
-            let key = Some(Key::of(&row));
-            match self.publish(row, tail.stream_sequence).await? {
-                Some(stream_sequence) => tail = Tail { session_seq, stream_sequence, key },
+            let identity = Some(EventIdentity::of(&row));
+            match self.publish(row, last.stream_sequence).await? {
+                Some(stream_sequence) => last = LastPublished { session_seq, stream_sequence, identity },
                 None => return Ok(None),
             }
         }
-        Ok(Some(tail))
+        Ok(Some(last))
     }
 
-    async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, Stuck> {
-        let payload = encode(&fit(row, self.max_event_bytes()));
+    async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, CatchUpError> {
+        let payload = encode(&truncate(row, self.max_event_bytes()));
         let message = PublishMessage::build()
-            .headers(self.seal().await?.headers(&payload))
+            .headers(self.signer().await?.sign(&payload))
             .payload(payload.into())
             .expected_stream(TIMELINE)
             .expected_last_subject_sequence(expected);
@@ -152,7 +156,7 @@ impl<O: Outbox> Publisher<O> {
         let publish = self.nats.jetstream().send_publish(self.subject.clone(), message);
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(ACK_TIMEOUT, async { publish.await?.await }) => outcome,
-            // The answer was lost with the connection: there is nothing to wait for.
+            // The acknowledgement was lost with the connection.
             Ok(()) = link.changed() => return Err(connection_changed()),
         };
         match outcome {
@@ -162,38 +166,38 @@ impl<O: Outbox> Publisher<O> {
                 Ok(Some(ack.sequence))
             }
             Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
-            Ok(Err(error)) => Err(Stuck::Broker(error.to_string())),
-            Err(_) => Err(Stuck::Broker("a publish was not acknowledged".to_owned())),
+            Ok(Err(error)) => Err(CatchUpError::Broker(error.to_string())),
+            Err(_) => Err(CatchUpError::Broker("a publish was not acknowledged".to_owned())),
         }
     }
 
-    /// Asks the stream's leader.
-    async fn read_tail(&self) -> Result<Tail, Stuck> {
-        let broker = |error: &dyn std::error::Error| Stuck::Broker(error.to_string());
-        let last = last_on(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
-        let Some(message) = last else { return Ok(Tail::default()) };
+    /// Reads the last event from the stream's leader. A message that no worker has signed is ignored.
+    async fn read_last_published(&self) -> Result<LastPublished, CatchUpError> {
+        let broker = |error: &dyn std::error::Error| CatchUpError::Broker(error.to_string());
+        let last = last_on_subject(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
+        let Some(message) = last else { return Ok(LastPublished::default()) };
         let found = serde_json::from_slice(&message.payload).ok();
-        let at = |event: Option<&TimelineEvent>| Tail {
+        let at = |event: Option<&TimelineEvent>| LastPublished {
             session_seq: event.map_or(0, |event| event.session_seq),
             stream_sequence: message.sequence,
-            key: event.map(Key::of),
+            identity: event.map(EventIdentity::of),
         };
         if let Some(found) = &found
-            && (self.seal().await?.is_on(&message.payload, Some(&message.headers))
-                || is_in_table(&*self.outbox, found).await.map_err(Stuck::Store)?)
+            && (self.signer().await?.has_signed(&message.payload, Some(&message.headers))
+                || is_in_table(&*self.outbox, found).await.map_err(CatchUpError::Store)?)
         {
             return Ok(at(Some(found)));
         }
         metrics::counter!("tarsy_forged_events_total").increment(1);
-        tracing::error!(session_id = %self.session, "timeline message ignored: no worker has published it");
-        let sealed = sealed(&self.nats, self.seal().await?, (self.subject.clone(), message.sequence)).await;
-        Ok(at(sealed.map_err(|error| broker(&error))?.values().next_back()))
+        tracing::error!(session_id = %self.session, "timeline message ignored: not signed by a worker");
+        let signed = signed_events(&self.nats, self.signer().await?, self.subject.clone(), message.sequence).await;
+        Ok(at(signed.map_err(|error| broker(&error))?.values().next_back()))
     }
 
-    /// The seal of this installation, read once.
-    async fn seal(&self) -> Result<&Seal, Stuck> {
-        let seal = self.seal.get_or_try_init(|| async { Ok(Seal::new(&self.outbox.event_key().await?)) });
-        seal.await.map_err(Stuck::Store)
+    /// The signer with the key of this installation, which is read once.
+    async fn signer(&self) -> Result<&EventSigner, CatchUpError> {
+        let signer = self.signer.get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) });
+        signer.await.map_err(CatchUpError::Store)
     }
 
     fn max_event_bytes(&self) -> usize {
@@ -201,6 +205,6 @@ impl<O: Outbox> Publisher<O> {
     }
 }
 
-fn connection_changed() -> Stuck {
-    Stuck::Broker("the connection changed".to_owned())
+fn connection_changed() -> CatchUpError {
+    CatchUpError::Broker("the connection changed".to_owned())
 }

@@ -1,32 +1,32 @@
-//! A timeline event as it goes over the wire: JSON, bounded in size.
+//! The wire form of a timeline event: JSON, bounded in size.
 //!
-//! The bound must hold for every event, whatever a tool answered: an event that can never be published would hold up
-//! everything behind it.
+//! The bound must hold for every event, whatever a tool returned: an event that cannot be published would block all
+//! later events of its session.
 
 use serde_json::{Map, Value};
 
 use crate::investigation::timeline::TimelineEvent;
 
-/// An event on the wire is never larger.
+/// The largest event on the wire.
 pub const MAX_EVENT_BYTES: usize = 256 * 1024;
 
-/// Entries of oversized metadata that are larger are left out.
+/// From metadata that is too large, entries above this size are removed.
 const MAX_METADATA_ENTRY_BYTES: usize = 1024;
 const MAX_METADATA_BYTES: usize = 64 * 1024;
-/// Room for the mark.
-const MARK_BYTES: usize = 128;
+/// Room for the notice at the end of truncated content.
+const NOTICE_BYTES: usize = 128;
 
-/// The event as every reader sees it: itself, or a cut copy with `truncated` set. The same event gives the same copy.
-pub(super) fn fit(event: TimelineEvent, max_bytes: usize) -> TimelineEvent {
+/// The event if it has at most `max_bytes`, else a truncated copy with `truncated` set. Deterministic.
+pub(super) fn truncate(event: TimelineEvent, max_bytes: usize) -> TimelineEvent {
     if encode(&event).len() <= max_bytes {
         return event;
     }
     let bytes = event.content.len();
     let mut cut = TimelineEvent { truncated: true, content: String::new(), ..event.clone() };
     if json_len(&cut.metadata) > MAX_METADATA_BYTES.min(max_bytes / 4) {
-        cut.metadata = cut_metadata(&cut.metadata, MAX_METADATA_BYTES.min(max_bytes / 4));
+        cut.metadata = truncate_metadata(&cut.metadata, MAX_METADATA_BYTES.min(max_bytes / 4));
     }
-    let room = max_bytes.saturating_sub(encode(&cut).len() + MARK_BYTES);
+    let room = max_bytes.saturating_sub(encode(&cut).len() + NOTICE_BYTES);
     let kept = escaped_prefix(&event.content, room);
     cut.content = if kept.len() == bytes {
         event.content
@@ -38,7 +38,7 @@ pub(super) fn fit(event: TimelineEvent, max_bytes: usize) -> TimelineEvent {
 
 /// The event's JSON.
 pub(super) fn encode(event: &TimelineEvent) -> Vec<u8> {
-    // Only a map with keys that are no strings could fail, and there is none.
+    // Serialisation fails only for a map whose keys are not strings; an event has none.
     serde_json::to_vec(event).unwrap_or_default()
 }
 
@@ -46,8 +46,8 @@ fn json_len(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Keeps the small entries: programs go by them.
-fn cut_metadata(metadata: &Value, max_bytes: usize) -> Value {
+/// Keeps the small entries, which programs evaluate.
+fn truncate_metadata(metadata: &Value, max_bytes: usize) -> Value {
     let Value::Object(entries) = metadata else {
         return Value::Null;
     };
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_fits_is_left_alone() {
+    fn an_event_within_the_bound_stays_as_it_is() {
         let small = event("text".into(), json!({"kind": "x"}));
-        assert_eq!(fit(small.clone(), MAX_EVENT_BYTES), small);
+        assert_eq!(truncate(small.clone(), MAX_EVENT_BYTES), small);
     }
 
     #[test]
-    fn content_is_cut_on_a_character_with_a_mark() {
-        let cut = fit(event("é".repeat(200_000), json!({"kind": "x"})), MAX_EVENT_BYTES);
+    fn content_is_truncated_between_characters_with_a_notice() {
+        let cut = truncate(event("é".repeat(200_000), json!({"kind": "x"})), MAX_EVENT_BYTES);
         let length = encode(&cut).len();
         assert!(length <= MAX_EVENT_BYTES && length > MAX_EVENT_BYTES - 256, "{length}");
         assert!(cut.truncated);
@@ -129,21 +129,21 @@ mod tests {
     #[test]
     fn oversized_metadata_keeps_its_small_entries_and_the_content() {
         let metadata = json!({"epoch": 3, "huge": "x".repeat(300_000), "kind": "y"});
-        let cut = fit(event("short".into(), metadata), MAX_EVENT_BYTES);
+        let cut = truncate(event("short".into(), metadata), MAX_EVENT_BYTES);
         assert_eq!(cut, TimelineEvent { truncated: true, ..event("short".into(), json!({"epoch": 3, "kind": "y"})) });
     }
 
     proptest! {
         #[test]
-        fn no_event_is_larger_than_the_bound_and_fitting_twice_changes_nothing(
+        fn no_event_exceeds_the_bound_and_truncating_twice_changes_nothing(
             content in "(\\PC|[\\x00-\\x1f\"\\\\]){0,3000}",
             keys in 0_usize..400,
             value in ".{0,40}",
         ) {
             let metadata = Value::Object((0..keys).map(|key| (key.to_string(), json!(value))).collect());
-            let once = fit(event(content, metadata), 2048);
+            let once = truncate(event(content, metadata), 2048);
             prop_assert!(encode(&once).len() <= 2048);
-            prop_assert_eq!(fit(once.clone(), 2048), once);
+            prop_assert_eq!(truncate(once.clone(), 2048), once);
         }
     }
 }

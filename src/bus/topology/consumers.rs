@@ -1,4 +1,4 @@
-//! The four durable consumers of the queue of alerts, one a priority.
+//! The four durable consumers of the queue of alerts, one per priority.
 
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, IntoConsumerConfig, ReplayPolicy};
@@ -7,9 +7,9 @@ use super::TopologySettings;
 use super::fields::{Difference, Field, differences as field_differences};
 use crate::bus::names::{ALERTS, Priority};
 
-/// Claimed alerts and those that wait out a NAK's delay count; at the limit the whole priority stands still.
+/// Claimed alerts and those that wait for a NAK's delay count; at the limit the priority delivers no alert.
 const MAX_ACK_PENDING: i64 = 10_000;
-/// Pull requests that may wait at the same time: one a worker.
+/// Pull requests that may wait at the same time: one per worker.
 const MAX_WAITING: i64 = 512;
 
 const FIELDS: [Field; 20] = [

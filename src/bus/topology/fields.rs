@@ -1,39 +1,37 @@
-//! Compares what the server has with what it must have, field by field, by the names that `nats stream edit` uses.
+//! Compares two configurations field by field, with the field names that `nats stream edit` uses.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Fields of which more than is expected is accepted.
+/// Fields that may be larger than expected.
 const AT_LEAST: [&str; 3] = ["num_replicas", "max_bytes", "max_age"];
 
-/// A field that must be as expected, and why.
+/// A field that must be as expected, with the reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) why: &'static str,
 }
 
-/// One way in which a stream or consumer is not as it must be.
+/// A difference between a stream or consumer and the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
     pub object: String,
-    /// What about it; `None` when it is missing altogether.
+    /// The field that differs; `None` if the stream or consumer is missing.
     pub field: Option<FieldDifference>,
 }
 
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldDifference {
-    /// The field's name in NATS.
     pub name: &'static str,
-    /// What the server has, as JSON or a duration.
+    /// The value on the server, as JSON or a duration.
     pub found: String,
-    /// What it must be.
     pub expected: String,
-    /// What breaks otherwise.
+    /// The reason for the expected value.
     pub why: &'static str,
 }
 
@@ -59,13 +57,13 @@ impl fmt::Display for Difference {
 /// The differences in `fields` between two configurations in their JSON form.
 pub(super) fn differences(object: &str, fields: &[Field], found: &Value, expected: &Value) -> Vec<Difference> {
     let differing = |field: &Field| {
-        let (found, expected) = (normal(found.get(field.name)), normal(expected.get(field.name)));
+        let (found, expected) = (normalised(found.get(field.name)), normalised(expected.get(field.name)));
         (found != expected).then(|| Difference {
             object: object.to_owned(),
             field: Some(FieldDifference {
                 name: field.name,
-                found: shown(field.name, &found),
-                expected: shown(field.name, &expected),
+                found: displayed(field.name, &found),
+                expected: displayed(field.name, &expected),
                 why: field.why,
             }),
         })
@@ -73,8 +71,8 @@ pub(super) fn differences(object: &str, fields: &[Field], found: &Value, expecte
     fields.iter().filter_map(differing).collect()
 }
 
-/// NATS leaves out what has its zero value; the order of a list means nothing.
-fn normal(value: Option<&Value>) -> Value {
+/// NATS omits zero values, and the order of a list has no meaning.
+fn normalised(value: Option<&Value>) -> Value {
     match value {
         None => Value::Null,
         Some(Value::Bool(false)) => Value::Null,
@@ -90,7 +88,7 @@ fn normal(value: Option<&Value>) -> Value {
     }
 }
 
-fn shown(field: &str, value: &Value) -> String {
+fn displayed(field: &str, value: &Value) -> String {
     const DURATIONS: [&str; 6] =
         ["max_age", "duplicate_window", "ack_wait", "max_expires", "inactive_threshold", "subject_delete_marker_ttl"];
     match (DURATIONS.contains(&field), value.as_u64()) {

@@ -1,4 +1,4 @@
-//! The comparison of `verify`, object by object, for `doctor`.
+//! Reports each stream and each consumer on its own, for `doctor`.
 
 use async_nats::jetstream::stream;
 
@@ -9,41 +9,40 @@ use crate::bus::names::ALERTS;
 
 use super::fields::Difference;
 
-/// A stream or a consumer, and how it is.
+/// A stream or a consumer and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyReport {
     /// `TARSY_ALERTS` or `TARSY_ALERTS/critical`.
     pub name: String,
-    /// How it is.
     pub status: TopologyStatus,
 }
 
-/// How a stream or a consumer is.
+/// The status of a stream or a consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopologyStatus {
-    /// As it must be.
+    /// It is as expected.
     Fine,
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It works, and could be safer.
+    /// It works, but could be safer.
     Weak(Weakness),
-    /// It is there and not as it must be.
+    /// Its configuration is not as expected.
     Differs(Vec<Difference>),
-    /// The server did not show it; its words.
+    /// It cannot be read; holds the error of the server.
     Unreadable(String),
 }
 
-/// What could be safer about a stream that works.
+/// A risk of a stream that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weakness {
-    /// One copy of each message, although the servers form a cluster.
+    /// It has one replica, although the servers form a cluster.
     OneCopy,
-    /// Nothing bounds its bytes.
+    /// It has no limit of bytes.
     Unbounded,
 }
 
 impl Nats {
-    /// How each stream and each consumer is, streams first.
+    /// The status of each stream and each consumer, streams first.
     ///
     /// # Errors
     ///
@@ -59,7 +58,7 @@ impl Nats {
             let name = format!("{ALERTS}/{}", consumers::name(expected));
             TopologyReport { name, status: status_of(self.compare_consumer(expected).await) }
         });
-        // At once: where a permission is missing, nothing answers until the request times out.
+        // Concurrently: without a permission, the server does not answer and the request times out.
         let (streams, consumers) =
             tokio::join!(futures_util::future::join_all(streams), futures_util::future::join_all(consumers));
         Ok(streams.into_iter().chain(consumers).collect())

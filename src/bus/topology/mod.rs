@@ -1,15 +1,16 @@
-//! The streams and consumers: created by `tarsy migrate`, compared field by field by everything else.
+//! The streams and consumers: `tarsy migrate` creates them, and a worker verifies every field when it starts.
 //!
-//! A server ignores settings it does not know, and people edit streams. Both would break a promise silently, so what
-//! the server says it has is compared with what tarsy needs before anything is claimed. Copies, ages and sizes are
-//! the operator's: more than what is asked for is accepted, and never taken away without being asked.
+//! A server ignores settings that it does not know, and people edit streams. Both would silently break a guarantee, so
+//! a worker compares the server's configuration with the expected one before it claims an alert. Operators choose
+//! replicas, ages and sizes: larger values than the expected ones are accepted, and reduced only if the configuration
+//! names a smaller one.
 
-mod consumers;
-mod inspect;
-mod fields;
-mod found;
 mod settings;
 mod streams;
+mod consumers;
+mod lookup;
+mod fields;
+mod inspect;
 
 use async_nats::jetstream::{consumer, stream};
 
@@ -21,20 +22,17 @@ pub use fields::Difference;
 pub use inspect::{TopologyReport, TopologyStatus, Weakness};
 pub use settings::{Bound, TopologySettings};
 
-/// What `ensure` did, counting streams and consumers.
+/// How many streams and consumers `ensure_topology` has created and updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopologyChanges {
-    /// Were not there.
     pub created: usize,
-    /// Differed.
     pub updated: usize,
-    /// Were as they must be.
     pub unchanged: usize,
 }
 
 impl Nats {
-    /// Creates what is missing, changes what differs, and verifies the result. A stream keeps the copies that it has
-    /// beyond the wanted ones, and every bound that is larger than a [`Bound::AtLeast`].
+    /// Creates missing streams and consumers, updates those that differ, and verifies the result. A stream keeps
+    /// additional replicas, and every bound that is larger than a [`Bound::AtLeast`].
     ///
     /// # Errors
     ///
@@ -45,7 +43,10 @@ impl Nats {
             match self.find_stream(&expected.name).await? {
                 None => {
                     let name = expected.name.clone();
-                    self.jetstream().create_stream(expected).await.map_err(|error| admin(&name, "create", &error))?;
+                    self.jetstream()
+                        .create_stream(expected)
+                        .await
+                        .map_err(|error| admin_error(&name, "create", &error))?;
                     ensured.created += 1;
                 }
                 Some(found) => {
@@ -56,11 +57,11 @@ impl Nats {
                         continue;
                     }
                     for difference in &differences {
-                        tracing::info!("stream is changed: {difference}");
+                        tracing::info!("stream updated: {difference}");
                     }
                     let merged = streams::merged(found.config, target);
                     let updated = self.jetstream().update_stream(&merged).await;
-                    updated.map_err(|error| admin(&merged.name, "update", &error))?;
+                    updated.map_err(|error| admin_error(&merged.name, "update", &error))?;
                     ensured.updated += 1;
                 }
             }
@@ -78,17 +79,17 @@ impl Nats {
             }
             let action = if found.is_some() { "update" } else { "create" };
             let done = self.jetstream().create_consumer_on_stream(expected, ALERTS).await;
-            done.map_err(|error| admin(&format!("{ALERTS}/{name}"), action, &error))?;
+            done.map_err(|error| admin_error(&format!("{ALERTS}/{name}"), action, &error))?;
         }
         self.verify_topology(settings).await?;
         Ok(ensured)
     }
 
-    /// Compares every field that matters; copies, ages and sizes may be larger.
+    /// Compares the streams and consumers with the expected ones; replicas, ages and sizes may be larger.
     ///
     /// # Errors
     ///
-    /// [`Error::Topology`] with every difference, or that the server does not answer.
+    /// [`Error::Topology`] with every difference; other errors when the server does not answer.
     pub async fn verify_topology(&self, settings: &TopologySettings) -> Result<(), Error> {
         let mut differences = Vec::new();
         for expected in streams::expected(settings, self.max_payload()) {
@@ -119,7 +120,7 @@ impl Nats {
         self.client().server_info().max_payload
     }
 
-    /// Whether the stream of alerts exists, whatever it looks like.
+    /// Whether the stream of alerts exists, with any configuration.
     ///
     /// # Errors
     ///
@@ -129,7 +130,7 @@ impl Nats {
     }
 }
 
-fn admin(object: &str, action: &'static str, error: &dyn std::error::Error) -> Error {
+fn admin_error(object: &str, action: &'static str, error: &dyn std::error::Error) -> Error {
     let mut reason = error.to_string();
     if reason.contains("insufficient storage") {
         reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";

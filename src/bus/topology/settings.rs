@@ -1,18 +1,18 @@
-//! What an operator may choose about the streams.
+//! The settings of the streams that an operator may choose.
 
 use std::time::Duration;
 
 /// A bound of a stream: an age, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound<T> {
-    /// `tarsy migrate` sets it to this value, also when that makes it smaller.
+    /// `tarsy migrate` sets this value, even if it is smaller than the present one.
     Exactly(T),
-    /// `tarsy migrate` makes it no smaller than this; a larger one stays. Without any bound on bytes it becomes this one.
+    /// `tarsy migrate` raises a smaller value to this one, and sets it where no limit of bytes exists; a larger value
+    /// stays.
     AtLeast(T),
 }
 
 impl<T> Bound<T> {
-    /// The value of either.
     pub fn value(self) -> T {
         match self {
             Self::Exactly(value) | Self::AtLeast(value) => value,
@@ -20,33 +20,33 @@ impl<T> Bound<T> {
     }
 }
 
-/// What an operator may choose about the streams.
+/// The settings of the streams that an operator may choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologySettings {
-    /// The least number of copies of each message, 1 to 5; a stream that has more keeps them. Three in production.
+    /// The least number of replicas, 1 to 5; a stream with more keeps them. Three in production.
     pub replicas: usize,
-    /// Where the queue of alerts is full.
+    /// At this size the queue of alerts is full.
     pub alerts_max_bytes: Bound<i64>,
-    /// How long a claimed alert may be silent: the lease.
+    /// The lease: a claimed alert without a heartbeat is delivered again after this time.
     pub ack_wait: Duration,
     /// How long timeline events stay on the stream.
     pub timeline_max_age: Bound<Duration>,
-    /// Where the oldest timeline events leave the stream; the store keeps them.
+    /// At this size the stream drops its oldest timeline events; the store keeps them.
     pub timeline_max_bytes: Bound<i64>,
     /// How long dead letters are kept.
     pub dead_letters_max_age: Bound<Duration>,
-    /// Where the oldest dead letters leave the stream.
+    /// At this size the stream drops its oldest dead letters.
     pub dead_letters_max_bytes: Bound<i64>,
-    /// How long a request to a session is kept.
+    /// How long cancel requests are kept.
     pub control_max_age: Bound<Duration>,
-    /// Where the oldest requests leave the stream.
+    /// At this size the stream drops its oldest cancel requests.
     pub control_max_bytes: Bound<i64>,
 }
 
 impl Default for TopologySettings {
     fn default() -> Self {
         const HOUR: Duration = Duration::from_secs(60 * 60);
-        // NATS reserves what is bounded, whatever is in it: together 1 GiB, so that a small disk is enough for a first try.
+        // NATS reserves the maximum of each stream. Together 1 GiB, so that a small disk is enough for a first try.
         const MIB: i64 = 1024 * 1024;
         Self {
             replicas: 1,

@@ -1,4 +1,4 @@
-//! The four streams.
+//! The four streams: their expected configuration, and how `tarsy migrate` changes an existing one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::bus::names::{
     ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
 };
 
-/// What a dead letter's own headers and a copy's may add to an alert.
+/// The size that the headers of a dead letter or of a copy may add to an alert.
 const COPY_HEADROOM_BYTES: usize = 64 * 1024;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
@@ -44,7 +44,7 @@ const FIELDS: [Field; 21] = [
     Field { name: "subject_transform", why: "consumers filter by the subject that the producer chose" },
 ];
 
-/// The streams as they must be on a server with this `max_payload`.
+/// The expected streams on a server with this `max_payload`.
 pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
     let base = Config {
         storage: StorageType::File,
@@ -98,7 +98,7 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
     [alerts, timeline, dead_letters, control]
 }
 
-/// What is expected, with what the server keeps beyond it accepted.
+/// The expected configuration, with the larger values of the server accepted.
 pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
     Config {
         num_replicas: found.num_replicas.max(expected.num_replicas),
@@ -108,8 +108,8 @@ pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
     }
 }
 
-/// What `tarsy migrate` makes of a stream that is there. Copies are never taken away. A bound that nobody chose may be
-/// larger, but has to be there; one that is new lets no message go that the stream holds already.
+/// The configuration that `tarsy migrate` gives to an existing stream. Replicas are never removed. A default limit may
+/// be larger, but must exist; a new limit drops no message that the stream has already.
 pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
     let (bytes, age) = match expected.name.as_str() {
         ALERTS => (settings.alerts_max_bytes, Bound::Exactly(expected.max_age)),
@@ -130,12 +130,12 @@ pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings
     Config { num_replicas: found.config.num_replicas.max(expected.num_replicas), max_bytes, max_age, ..expected }
 }
 
-/// NATS writes -1, and sometimes 0, for no bound.
+/// NATS represents "no limit" by -1, and sometimes by 0.
 fn larger(one: i64, other: i64) -> i64 {
     if one <= 0 || other <= 0 { -1 } else { one.max(other) }
 }
 
-/// No age at all is the longest.
+/// Zero means no limit of age.
 fn longer(one: Duration, other: Duration) -> Duration {
     if one.is_zero() || other.is_zero() { Duration::ZERO } else { one.max(other) }
 }
@@ -145,7 +145,7 @@ pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> 
     field_differences(&expected.name, &FIELDS, &json(found), &json(expected))
 }
 
-/// What is expected, with what is the operator's own business left as it was found.
+/// The expected configuration, with the settings that are up to the operator taken from the stream.
 pub(super) fn merged(found: Config, expected: Config) -> Config {
     Config {
         placement: found.placement,

@@ -1,4 +1,4 @@
-//! From a message to a job: whatever is wrong with the message is marked, never dropped.
+//! Turns a message of the queue into a job. An invalid message becomes a job with a refusal; it is never dropped.
 
 use std::sync::Arc;
 
@@ -15,18 +15,17 @@ use crate::engine::ports::{DeadReason, Job, Received, Refusal};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::headers::chosen_session_id;
 
-/// A job, with what the worker has to know and to keep while it works on it.
+/// A job and the slot that it occupies.
 #[derive(Debug)]
 pub struct ClaimedJob {
-    /// The alert and how to answer its message. Its headers are the allowed ones.
+    /// The alert, with its allowed headers, and its delivery.
     pub job: Job<JetStreamDelivery>,
-    /// The queue that the message came from.
     pub priority: Priority,
-    /// The worker's slot: it is free again when this is dropped.
+    /// Dropping it frees the slot.
     pub slot: OwnedSemaphorePermit,
 }
 
-/// A message of the queue before it has a slot.
+/// A claimed message that has no slot yet.
 #[derive(Debug)]
 pub(super) struct Claimed {
     pub(super) job: Job<JetStreamDelivery>,
@@ -34,7 +33,7 @@ pub(super) struct Claimed {
 }
 
 impl Claimed {
-    /// `None` for a message that did not come from one of the queue's consumers.
+    /// `None` for a message that no consumer of the queue has delivered.
     pub(super) fn read(context: &Context, message: Message, max_alert_bytes: usize) -> Option<Self> {
         let reply = message.reply.clone()?;
         let message = jetstream::Message { message, context: context.clone() };
@@ -66,14 +65,14 @@ impl Claimed {
     }
 }
 
-/// The id of the message at `sequence` of `stream`, stored at this Unix time.
+/// The session id of the message at `sequence` of `stream`, from the Unix time at which it was stored.
 fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
     SessionId::of_delivery(stream, sequence, u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0))
 }
 
-/// Whether a message of the queue, read from the stream itself, is this alert's.
-pub(in crate::bus) fn is_of(alert: SessionId, message: &StreamMessage) -> bool {
-    // A message under a used id is the alert that is derived from it; its header names the other one.
+/// Whether a message that was read from the stream of alerts belongs to this alert.
+pub(in crate::bus) fn belongs_to(alert: SessionId, message: &StreamMessage) -> bool {
+    // If the header names an id that another alert uses, the message belongs to the alert with the derived id.
     let chosen = chosen_session_id(&headers::allowed(Some(&message.headers))).ok().flatten();
     chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
 }

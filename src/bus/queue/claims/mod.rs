@@ -1,13 +1,16 @@
 //! The claim loop: takes alerts out of the queue, as many as there are free slots.
 //!
-//! Pull requests go out on an inbox of our own. async-nats' stream asks for more than is free and, when it is dropped,
-//! strands what is on its way until `ack_wait`; an own inbox is read until no request is left at the server.
+//! Pull requests are answered on an inbox of our own. async-nats' stream requests more alerts than there are slots and,
+//! when it is dropped, leaves the alerts that are on their way until `ack_wait`; our inbox is read until no request is
+//! left at the server.
 
+mod slots;
+mod rotation;
+mod pending_pulls;
+mod pull_requests;
+mod watchdog;
 mod claimer;
 mod job;
-mod requests;
-mod rotation;
-mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +23,22 @@ use self::claimer::{Claimer, Parts};
 use crate::bus::connection::Nats;
 
 pub use job::ClaimedJob;
-pub(super) use job::is_of;
+pub(super) use job::belongs_to;
 
-/// Jobs that wait to be taken are bounded by the slots; this bounds the slots.
+/// The capacity of the channel for jobs. Each job holds a slot, so this bounds the slots.
 const MAX_JOBS: usize = 4096;
 const MAX_EXPIRES: Duration = Duration::from_secs(10);
 
-/// How to claim.
+/// How a worker claims alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimSettings {
     /// Slots that only critical alerts may take.
     pub reserved_critical_slots: usize,
-    /// Larger bodies are not kept: they become dead letters.
+    /// An alert with a larger body becomes a dead letter without its body.
     pub max_alert_bytes: usize,
-    /// How long one request may wait at the server, at most 10 s: also how long `stop` may take.
+    /// How long one pull request may wait at the server, at most 10 s. `stop` takes as long.
     pub expires: Duration,
-    /// Alerts that wait for so long beside free slots make the claim loop begin anew.
+    /// If alerts wait for this long although slots are free, the claim loop starts again.
     pub stall_after: Duration,
 }
 
@@ -53,9 +56,8 @@ impl Default for ClaimSettings {
 /// Whether alerts are claimed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// They are.
     Claim,
-    /// Something they need is unavailable.
+    /// A service that investigations need is unavailable, or the worker drains.
     Pause,
 }
 
@@ -69,7 +71,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Starts to claim while `slots` has permits and `flow` says so. Each job holds one permit.
+    /// Starts to claim alerts while `slots` has permits and `flow` is [`Flow::Claim`]. Each job holds one permit.
     pub fn start(nats: &Nats, settings: ClaimSettings, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> Self {
         let (sender, jobs) = mpsc::channel(MAX_JOBS);
         let stop = CancellationToken::new();
@@ -89,19 +91,20 @@ impl Claims {
         self.jobs.recv().await
     }
 
-    /// Stops claiming at once, gives back what nobody has taken, and returns when no request is left at the server:
-    /// after at most `expires` and some seconds. Dropping the future leaves what is in flight to `ack_wait`.
+    /// Stops claiming, releases the jobs that were not received, and returns when no pull request is left at the
+    /// server: after at most `expires` and some seconds. If the future is dropped, alerts in flight come again after
+    /// `ack_wait`.
     pub async fn stop(mut self) {
         self.stop.cancel();
         self.jobs.close();
         while let Some(claimed) = self.jobs.recv().await {
-            claimed.job.delivery.give_back().await;
+            claimed.job.delivery.release().await;
         }
         if let Err(error) = (&mut self.task).await {
-            tracing::error!(%error, "the claim loop panicked");
+            tracing::error!(%error, "claim loop panicked");
         }
         if let Err(error) = self.nats.flush().await {
-            tracing::warn!(%error, "alerts that were given back may come again only after their ack_wait");
+            tracing::warn!(%error, "flush failed: released alerts may come again only after their ack_wait");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Notices that alerts wait although they are asked for: a client library or a server has lost a request. Pure.
+//! Detects stalled claims: alerts wait although they are requested, because the client library or the server has lost a
+//! pull request. Pure.
 
 use std::time::Duration;
 
@@ -7,56 +8,57 @@ use tokio::time::Instant;
 
 use crate::bus::names::Priority;
 
-/// A priority with alerts that could be delivered, and how far its delivery has come.
+/// The consumer of a priority that has alerts to deliver, and how many it has delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct ConsumerProgress {
     priority: Priority,
     delivered: u64,
 }
 
-impl Standing {
-    /// `None` when there is nothing to deliver, or the consumer is at its limit of unanswered alerts.
+impl ConsumerProgress {
+    /// `None` if the consumer has nothing to deliver, or is at its limit of unacknowledged alerts.
     pub(super) fn of(priority: Priority, info: &Info) -> Option<Self> {
         let limit = usize::try_from(info.config.max_ack_pending).unwrap_or(usize::MAX);
-        let waits = info.num_pending > 0 && info.num_ack_pending < limit;
-        waits.then_some(Self { priority, delivered: info.delivered.consumer_sequence })
+        let is_waiting = info.num_pending > 0 && info.num_ack_pending < limit;
+        is_waiting.then_some(Self { priority, delivered: info.delivered.consumer_sequence })
     }
 }
 
-/// Looks twice before it barks: between two looks another worker may have taken what the first one saw.
+/// Reports a priority only when two consecutive checks see the same progress, because another worker may have claimed
+/// its alerts in between.
 #[derive(Debug)]
 pub(super) struct Watchdog {
-    patience: Duration,
-    again: Duration,
-    next_look: Instant,
-    suspects: Vec<Standing>,
+    stall_after: Duration,
+    recheck_after: Duration,
+    next_check: Instant,
+    suspects: Vec<ConsumerProgress>,
 }
 
 impl Watchdog {
-    /// Suspects a stall after `patience` without a claim and looks a second time `again` later.
-    pub(super) fn new(patience: Duration, again: Duration) -> Self {
-        Self { patience, again, next_look: Instant::now() + patience, suspects: Vec::new() }
+    /// Checks after `stall_after` without a claim, and a second time `recheck_after` later.
+    pub(super) fn new(stall_after: Duration, recheck_after: Duration) -> Self {
+        Self { stall_after, recheck_after, next_check: Instant::now() + stall_after, suspects: Vec::new() }
     }
 
-    /// All is well: an alert was claimed, or none was wanted until now.
-    pub(super) fn calm(&mut self) {
-        self.next_look = Instant::now() + self.patience;
+    /// An alert was claimed, or none was wanted until now: starts the interval again.
+    pub(super) fn reset(&mut self) {
+        self.next_check = Instant::now() + self.stall_after;
         self.suspects.clear();
     }
 
-    /// Whether it is time to look.
     pub(super) fn is_due(&self) -> bool {
-        Instant::now() >= self.next_look
+        Instant::now() >= self.next_check
     }
 
-    /// Takes what a look has found; returns a priority that has not moved since the look before.
-    pub(super) fn looked(&mut self, found: Vec<Standing>) -> Option<Priority> {
-        let stalled = found.iter().find(|standing| self.suspects.contains(standing)).map(|standing| standing.priority);
-        if stalled.is_some() || found.is_empty() {
-            self.calm();
+    /// Records the consumers that have alerts to deliver; returns a priority without progress since the check before.
+    pub(super) fn record_check(&mut self, waiting: Vec<ConsumerProgress>) -> Option<Priority> {
+        let stalled =
+            waiting.iter().find(|progress| self.suspects.contains(progress)).map(|progress| progress.priority);
+        if stalled.is_some() || waiting.is_empty() {
+            self.reset();
         } else {
-            self.next_look = Instant::now() + self.again;
-            self.suspects = found;
+            self.next_check = Instant::now() + self.recheck_after;
+            self.suspects = waiting;
         }
         stalled
     }
@@ -66,35 +68,35 @@ impl Watchdog {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
-    const AGAIN: Duration = Duration::from_secs(2);
+    const STALL_AFTER: Duration = Duration::from_secs(60);
+    const RECHECK_AFTER: Duration = Duration::from_secs(2);
 
-    fn at(priority: Priority, delivered: u64) -> Standing {
-        Standing { priority, delivered }
+    fn waiting(priority: Priority, delivered: u64) -> Vec<ConsumerProgress> {
+        vec![ConsumerProgress { priority, delivered }]
     }
 
     #[tokio::test(start_paused = true)]
-    async fn alerts_that_wait_at_two_looks_without_a_delivery_are_a_stall() {
-        let mut watchdog = Watchdog::new(PATIENCE, AGAIN);
+    async fn a_consumer_without_progress_between_two_checks_is_stalled() {
+        let mut watchdog = Watchdog::new(STALL_AFTER, RECHECK_AFTER);
         assert!(!watchdog.is_due());
-        tokio::time::advance(PATIENCE).await;
+        tokio::time::advance(STALL_AFTER).await;
         assert!(watchdog.is_due());
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 7)]), None);
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 7)), None);
         assert!(!watchdog.is_due());
-        tokio::time::advance(AGAIN).await;
+        tokio::time::advance(RECHECK_AFTER).await;
         assert!(watchdog.is_due());
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 7)]), Some(Priority::High));
-        assert!(!watchdog.is_due(), "once a patience");
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 7)), Some(Priority::High));
+        assert!(!watchdog.is_due(), "a stall is reported once per interval");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_another_worker_takes_between_two_looks_is_none() {
-        let mut watchdog = Watchdog::new(PATIENCE, AGAIN);
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 7)]), None);
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 8)]), None);
-        assert_eq!(watchdog.looked(Vec::new()), None);
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 8)]), None);
-        watchdog.calm();
-        assert_eq!(watchdog.looked(vec![at(Priority::High, 8)]), None);
+    async fn an_alert_that_another_worker_claims_between_two_checks_is_no_stall() {
+        let mut watchdog = Watchdog::new(STALL_AFTER, RECHECK_AFTER);
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 7)), None);
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 8)), None);
+        assert_eq!(watchdog.record_check(Vec::new()), None);
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 8)), None);
+        watchdog.reset();
+        assert_eq!(watchdog.record_check(waiting(Priority::High, 8)), None);
     }
 }

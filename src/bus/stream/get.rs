@@ -1,4 +1,4 @@
-//! Single messages, read from a stream's leader: a follower that answers a direct get may be behind.
+//! Reads single messages from a stream's leader, because a replica that answers a direct get may lag behind.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, With
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 
-const TIMEOUT: Duration = Duration::from_secs(5);
+const GET_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The message at `sequence`.
+/// The message at `sequence`, if there is one.
 pub(crate) async fn message_at(nats: &Nats, stream: &str, sequence: u64) -> Result<Option<StreamMessage>, Error> {
     if sequence == 0 {
         return Ok(None);
@@ -18,7 +18,7 @@ pub(crate) async fn message_at(nats: &Nats, stream: &str, sequence: u64) -> Resu
     read(nats, stream, |builder| builder.sequence(sequence)).await
 }
 
-/// The first message of `filter` at `sequence` or behind it.
+/// The first message on `filter` at `sequence` or after it.
 pub(crate) async fn first_from(
     nats: &Nats,
     stream: &str,
@@ -29,19 +29,19 @@ pub(crate) async fn first_from(
 }
 
 /// The last message on `subject`.
-pub(crate) async fn last_on(nats: &Nats, stream: &str, subject: &str) -> Result<Option<StreamMessage>, Error> {
+pub(crate) async fn last_on_subject(nats: &Nats, stream: &str, subject: &str) -> Result<Option<StreamMessage>, Error> {
     read(nats, stream, |builder| builder.last_by_subject(subject)).await
 }
 
 async fn read(
     nats: &Nats,
     stream: &str,
-    what: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
+    select: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
 ) -> Result<Option<StreamMessage>, Error> {
     let read = async {
         let handle = nats.jetstream().get_stream_no_info(stream).await;
         let handle = handle.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
-        match what(handle.raw_message_builder()).send().await {
+        match select(handle.raw_message_builder()).send().await {
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
                 RawMessageErrorKind::NoMessageFound => Ok(None),
@@ -54,6 +54,6 @@ async fn read(
             },
         }
     };
-    let read = tokio::time::timeout(TIMEOUT, read).await;
+    let read = tokio::time::timeout(GET_TIMEOUT, read).await;
     read.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream} gave no answer"))))
 }

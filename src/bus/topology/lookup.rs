@@ -1,9 +1,9 @@
-//! What the server has of streams and consumers now.
+//! Reads the present configuration of streams and consumers from the server.
 
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::{ErrorCode, consumer, stream};
 
-use super::admin;
+use super::admin_error;
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::names::ALERTS;
@@ -19,7 +19,11 @@ impl Nats {
                     | GetStreamErrorKind::Request
                     | GetStreamErrorKind::InvalidStreamName => None,
                 };
-                if code == Some(ErrorCode::STREAM_NOT_FOUND) { Ok(None) } else { Err(admin(name, "read", &error)) }
+                if code == Some(ErrorCode::STREAM_NOT_FOUND) {
+                    Ok(None)
+                } else {
+                    Err(admin_error(name, "read", &error))
+                }
             }
         }
     }
@@ -27,7 +31,7 @@ impl Nats {
     pub(super) async fn find_consumer(&self, name: &str) -> Result<Option<consumer::Config>, Error> {
         let object = format!("{ALERTS}/{name}");
         let stream = self.jetstream().get_stream_no_info(ALERTS).await;
-        let stream = stream.map_err(|error| admin(&object, "read", &error))?;
+        let stream = stream.map_err(|error| admin_error(&object, "read", &error))?;
         match stream.consumer_info(name).await {
             Ok(info) => Ok(Some(info.config)),
             Err(error)
@@ -35,7 +39,7 @@ impl Nats {
             {
                 Ok(None)
             }
-            Err(error) => Err(admin(&object, "read", &error)),
+            Err(error) => Err(admin_error(&object, "read", &error)),
         }
     }
 }

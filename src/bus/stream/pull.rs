@@ -1,4 +1,4 @@
-//! The small print of a pull request: an inbox of its own and what the server's status messages mean.
+//! The replies to pull requests: their inbox, and the meaning of the server's status messages.
 
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
@@ -6,27 +6,26 @@ use futures_util::StreamExt;
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 
-/// Where pull requests are answered. Request number `n` is answered on `<prefix>.<n>`.
+/// The inbox for the replies to pull requests. Request number `n` is answered on `<prefix>.<n>`.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct PullInbox {
     prefix: String,
     subscriber: Subscriber,
 }
 
-/// One answer to a pull request.
+/// A reply to a pull request.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    /// A message of the stream.
+pub(crate) enum PullReply {
     Message(Box<Message>),
-    /// The server still knows this request.
+    /// The request with this number still waits at the server.
     Heartbeat(usize),
-    /// This request is over; there may be others.
-    Over(usize),
-    /// The consumer is gone, or the server says something that ends all requests.
+    /// The request with this number has ended.
+    Ended(usize),
+    /// All requests are lost: the consumer is gone, or the server reports another error.
     Lost(String),
 }
 
-impl Inbox {
+impl PullInbox {
     pub(crate) async fn open(nats: &Nats) -> Result<Self, Error> {
         let prefix = nats.client().new_inbox();
         let subscriber = nats.client().subscribe(format!("{prefix}.*")).await;
@@ -38,27 +37,27 @@ impl Inbox {
         format!("{}.{number}", self.prefix)
     }
 
-    /// The next answer. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Answer {
+    /// The next reply. Cancel safe.
+    pub(crate) async fn next(&mut self) -> PullReply {
         match self.subscriber.next().await {
             Some(message) => self.classify(message),
-            None => Answer::Lost("the connection was closed".to_owned()),
+            None => PullReply::Lost("the connection was closed".to_owned()),
         }
     }
 
-    fn classify(&self, message: Message) -> Answer {
+    fn classify(&self, message: Message) -> PullReply {
         let Some(status) = message.status else {
-            return Answer::Message(Box::new(message));
+            return PullReply::Message(Box::new(message));
         };
         let description = message.description.clone().unwrap_or_default();
         let number = || message.subject.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(0);
         match status.as_u16() {
-            100 => Answer::Heartbeat(number()),
-            404 | 408 => Answer::Over(number()),
+            100 => PullReply::Heartbeat(number()),
+            404 | 408 => PullReply::Ended(number()),
             409 if description.contains("Batch Completed") || description.contains("MaxAckPending") => {
-                Answer::Over(number())
+                PullReply::Ended(number())
             }
-            code => Answer::Lost(format!("{code} {description}")),
+            code => PullReply::Lost(format!("{code} {description}")),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A stream read in order through a consumer of our own, which leaves nothing behind.
+//! Reads a stream in order through an ephemeral consumer.
 //!
-//! async-nats' ordered consumer can be silent for 16 s after a server was killed. This one misses a heartbeat after
-//! about a second, and whoever reads it opens another one behind the last message it got.
+//! async-nats' ordered consumer can be silent for 16 s after a server was killed. This one notices a missing heartbeat
+//! after about a second; its caller then opens another reader after the last message.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use async_nats::jetstream::{self, Context};
 
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
-use crate::bus::queue::pull::{Answer, Inbox};
+use crate::bus::stream::pull::{PullInbox, PullReply};
 
-const HEARTBEAT: Duration = Duration::from_millis(500);
-const HEARTBEAT_MISSING: Duration = Duration::from_millis(1250);
-const EXPIRES: Duration = Duration::from_secs(30);
-const INACTIVE: Duration = Duration::from_secs(10);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(1250);
+const PULL_TIMEOUT: Duration = Duration::from_secs(30);
+const INACTIVE_TIMEOUT: Duration = Duration::from_secs(10);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
-/// A page of messages may be as large as the server's `max_payload` each.
+/// Long: each message of a page may be as large as the server's `max_payload`.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
-const BATCH: usize = 256;
-const PAGE: usize = 32;
+const BATCH_MESSAGES: usize = 256;
+const PAGE_MESSAGES: usize = 32;
 
-/// An ordered, gap-free reader, until its first error.
+/// Reads messages in order and without a gap, until its first error.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct StreamReader {
     context: Context,
     consumer: Consumer<Config>,
-    inbox: Inbox,
+    inbox: PullInbox,
     requests: usize,
     consumer_sequence: u64,
-    /// What is left of the last request.
+    /// Messages that the server may still send for the last request.
     left: usize,
 }
 
-/// A message and where it is on the stream.
+/// A message of a stream.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct ReadMessage {
     pub(crate) message: async_nats::Message,
     pub(crate) stream_sequence: u64,
     /// Unix time in nanoseconds.
     pub(crate) stored_at_ns: i128,
 }
 
-impl Reader {
-    /// Reads what `filter` lets through from stream sequence `from` on; from the first message for 0.
+impl StreamReader {
+    /// Reads the messages on `filter` from stream sequence `from` on; 0 means from the first message.
     pub(crate) async fn open(nats: &Nats, stream: &str, filter: String, from: u64) -> Result<Self, Error> {
         let opened = tokio::time::timeout(OPEN_TIMEOUT, async {
-            let inbox = Inbox::open(nats).await?;
+            let inbox = PullInbox::open(nats).await?;
             let name = format!("watch_{}", inbox.reply_to(0).rsplit('.').nth(1).unwrap_or_default());
             let config = Config {
-                // Named, so that the server can police the filter: it is part of the subject of the request.
+                // Only the request for a named consumer has the filter in its subject, where permissions apply to it.
                 name: Some(name),
                 filter_subject: filter,
                 deliver_policy: match from {
@@ -62,7 +62,7 @@ impl Reader {
                 replay_policy: ReplayPolicy::Instant,
                 memory_storage: true,
                 num_replicas: 1,
-                inactive_threshold: INACTIVE,
+                inactive_threshold: INACTIVE_TIMEOUT,
                 ..Config::default()
             };
             let consumer = nats.jetstream().create_consumer_on_stream(config, stream).await;
@@ -73,54 +73,54 @@ impl Reader {
         opened.await.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream}: no consumer in time"))))
     }
 
-    /// The next message, when it comes. After an error the reader is of no more use. Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Read, Error> {
+    /// Waits for the next message. After an error the reader cannot be used any more. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<ReadMessage, Error> {
         loop {
             if self.left == 0 {
-                self.ask(BatchConfig {
-                    batch: BATCH,
-                    expires: Some(EXPIRES),
-                    idle_heartbeat: HEARTBEAT,
+                self.request(BatchConfig {
+                    batch: BATCH_MESSAGES,
+                    expires: Some(PULL_TIMEOUT),
+                    idle_heartbeat: HEARTBEAT_INTERVAL,
                     ..BatchConfig::default()
                 })
                 .await?;
             }
-            let answer = tokio::time::timeout(HEARTBEAT_MISSING, self.inbox.next()).await;
+            let answer = tokio::time::timeout(HEARTBEAT_TIMEOUT, self.inbox.next()).await;
             match answer.map_err(|_| Error::Unavailable("a heartbeat is missing".to_owned()))? {
-                Answer::Message(message) => return self.read(*message),
-                Answer::Over(number) if number + 1 == self.requests => self.left = 0,
-                Answer::Heartbeat(_) | Answer::Over(_) => {}
-                Answer::Lost(reason) => return Err(Error::Unavailable(reason)),
+                PullReply::Message(message) => return self.read(*message),
+                PullReply::Ended(number) if number + 1 == self.requests => self.left = 0,
+                PullReply::Heartbeat(_) | PullReply::Ended(_) => {}
+                PullReply::Lost(reason) => return Err(Error::Unavailable(reason)),
             }
         }
     }
 
-    /// The next message that is there now; `None` when there is none. Not to be mixed with `next`.
-    pub(crate) async fn next_stored(&mut self) -> Result<Option<Read>, Error> {
+    /// The next stored message; `None` at the end of the stream. Do not mix it with `next`.
+    pub(crate) async fn next_available(&mut self) -> Result<Option<ReadMessage>, Error> {
         if self.left == 0 {
-            self.ask(BatchConfig { batch: PAGE, no_wait: true, ..BatchConfig::default() }).await?;
+            self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
         }
-        let mut is_first = self.left == PAGE;
+        let mut is_first = self.left == PAGE_MESSAGES;
         loop {
             let answer = tokio::time::timeout(PAGE_TIMEOUT, self.inbox.next()).await;
             match answer.map_err(|_| Error::Unavailable("no answer from the stream".to_owned()))? {
-                Answer::Message(message) => return self.read(*message).map(Some),
-                Answer::Over(number) if number + 1 == self.requests => {
+                PullReply::Message(message) => return self.read(*message).map(Some),
+                PullReply::Ended(number) if number + 1 == self.requests => {
                     self.left = 0;
                     if is_first {
                         return Ok(None);
                     }
-                    // The page ended early: only the next one tells whether that was all.
+                    // The page ended early: only the next page shows whether the stream has more messages.
                     is_first = true;
-                    self.ask(BatchConfig { batch: PAGE, no_wait: true, ..BatchConfig::default() }).await?;
+                    self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
                 }
-                Answer::Heartbeat(_) | Answer::Over(_) => {}
-                Answer::Lost(reason) => return Err(Error::Unavailable(reason)),
+                PullReply::Heartbeat(_) | PullReply::Ended(_) => {}
+                PullReply::Lost(reason) => return Err(Error::Unavailable(reason)),
             }
         }
     }
 
-    fn read(&mut self, message: async_nats::Message) -> Result<Read, Error> {
+    fn read(&mut self, message: async_nats::Message) -> Result<ReadMessage, Error> {
         let message = jetstream::Message { message, context: self.context.clone() };
         let info = message.info().map_err(|error| Error::Unavailable(error.to_string()))?;
         if info.consumer_sequence != self.consumer_sequence + 1 {
@@ -129,10 +129,10 @@ impl Reader {
         self.consumer_sequence = info.consumer_sequence;
         self.left = self.left.saturating_sub(1);
         let (stream_sequence, stored_at_ns) = (info.stream_sequence, info.published.unix_timestamp_nanos());
-        Ok(Read { message: message.message, stream_sequence, stored_at_ns })
+        Ok(ReadMessage { message: message.message, stream_sequence, stored_at_ns })
     }
 
-    async fn ask(&mut self, request: BatchConfig) -> Result<(), Error> {
+    async fn request(&mut self, request: BatchConfig) -> Result<(), Error> {
         let reply_to = self.inbox.reply_to(self.requests);
         let batch = request.batch;
         let sent = tokio::time::timeout(OPEN_TIMEOUT, self.consumer.request_batch(request, reply_to.into())).await;
