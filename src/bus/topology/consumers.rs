@@ -13,7 +13,7 @@ const MAX_ACK_PENDING: i64 = 10_000;
 const MAX_WAITING: i64 = 512;
 
 const FIELDS: [Field; 20] = [
-    Field { name: "deliver_subject", why: "workers pull what they have room for" },
+    Field { name: "deliver_subject", why: "workers pull alerts when they have free slots" },
     Field { name: "filter_subjects", why: "alerts and questions of the priority" },
     Field { name: "filter_subject", why: "all of the priority's subjects are in filter_subjects" },
     Field { name: "deliver_policy", why: "every alert in the queue" },

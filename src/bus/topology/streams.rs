@@ -17,7 +17,7 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 const FIELDS: [Field; 21] = [
     Field {
         name: "subjects",
-        why: "an alert elsewhere is stored by nobody, and another stream's subjects are not ours",
+        why: "an alert on another subject would be lost, and further subjects belong to other streams",
     },
     Field {
         name: "retention",
@@ -40,7 +40,7 @@ const FIELDS: [Field; 21] = [
     Field { name: "allow_rollup_hdrs", why: "a message must not remove others" },
     Field { name: "allow_msg_ttl", why: "a message must not remove itself" },
     Field { name: "mirror", why: "a mirror takes no message" },
-    Field { name: "sources", why: "messages of another stream are not ours" },
+    Field { name: "sources", why: "messages of another stream do not belong here" },
     Field { name: "subject_transform", why: "consumers filter by the subject that the producer chose" },
 ];
 

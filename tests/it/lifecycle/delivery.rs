@@ -1,4 +1,4 @@
-//! Alerts from the stream to their end, on real servers.
+//! Alerts from the stream to their disposition, on real servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts").join(name)).unwrap()
 }
 
-/// A producer that knows NATS and nothing of tarsy.
+/// A producer without tarsy's code.
 struct Producer {
     jetstream: Context,
 }
@@ -33,7 +33,7 @@ impl Producer {
         Self { jetstream: jetstream::new(async_nats::connect(system.nats.url()).await.unwrap()) }
     }
 
-    /// Publishes; returns the id that the alert has without a header.
+    /// Publishes an alert; returns its derived id.
     async fn publish(&self, subject: &'static str, headers: Headers<'_>, body: Vec<u8>) -> SessionId {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
@@ -42,14 +42,14 @@ impl Producer {
         let ack = self.jetstream.publish_with_headers(subject, map, body.into()).await.unwrap().await.unwrap();
         let stream = self.jetstream.get_stream("TARSY_ALERTS").await.unwrap();
         let stored = stream.get_raw_message(ack.sequence).await;
-        // It may be done already: then nobody needs its id.
+        // The alert may have been acknowledged already; its id is not needed then.
         stored.map_or(SessionId(Uuid::nil()), |message| {
             let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
             SessionId::of_delivery("TARSY_ALERTS", ack.sequence, at)
         })
     }
 
-    /// The next dead letter: its reason, its alert's id, its headers and body.
+    /// The next dead letter: reason, alert id, headers and body.
     async fn dead_letter(&self, after: u64) -> (String, HeaderMap, Vec<u8>) {
         let stream = self.jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
         let config = jetstream::consumer::pull::OrderedConfig {
@@ -79,7 +79,7 @@ fn prompt_of(system: &TestSystem, session: SessionId) -> String {
 async fn captured_alerts_are_investigated_and_a_resolved_one_costs_no_model_call() {
     let system = TestSystem::start(&[]).await;
     let producer = Producer::connect(&system).await;
-    // Published before anybody can take it, so that its derived id can be read.
+    // Published before a worker can claim it, so that its derived id can be read.
     let firing =
         producer.publish("tarsy.alerts.critical", &[], fixture("01_alertmanager_v4_firing_truncated.json")).await;
     let (worker, _) = system.worker("w1").await;
@@ -117,7 +117,7 @@ async fn captured_alerts_are_investigated_and_a_resolved_one_costs_no_model_call
     let last = seen.last().unwrap();
     match last.event_type {
         EventType::SessionCompleted => assert_eq!(last.metadata["stop_reason"], "not_investigated"),
-        // The second alert's session was still open when it came.
+        // The session of the second alert was still open when this one arrived.
         EventType::Joined => assert_eq!(last.metadata["joined_session_id"], mixed.to_string()),
         ref other => panic!("{other}"),
     }
@@ -233,7 +233,7 @@ async fn a_worker_refuses_streams_and_a_schema_that_do_not_fit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
+async fn a_worker_that_is_stopped_while_the_broker_is_unavailable_exits_cleanly() {
     let mut system = TestSystem::start(&[]).await;
     let (mut worker, _metrics) = system.worker("w1").await;
     system.nats.kill();
@@ -244,7 +244,7 @@ async fn a_worker_that_is_stopped_while_the_broker_is_away_ends_well() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_in_an_alert_is_seen_by_nobody_and_its_raw_body_is_forgotten() {
+async fn a_secret_in_an_alert_is_masked_everywhere_and_its_raw_body_is_deleted() {
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let producer = Producer::connect(&system).await;
@@ -260,7 +260,7 @@ async fn a_secret_in_an_alert_is_seen_by_nobody_and_its_raw_body_is_forgotten() 
         let leaks = system.database.number(&format!("SELECT count(*) FROM {table} WHERE {text} LIKE '%hunter2%'"));
         assert!(rows > 0 && leaks == 0, "{leaks} of {rows} rows of {table}");
     }
-    // The raw body goes when the alert is settled, just after the end is on the stream.
+    // The raw body is deleted when the alert is settled, just after the end event is on the stream.
     let raw = "SELECT count(*) FROM alerts WHERE raw IS NOT NULL";
     let forgotten = async {
         while system.database.number(raw) > 0 {

@@ -1,4 +1,4 @@
-//! What is owed to the world when an investigation is over, and the timeline stream takes nothing.
+//! Settling of ended investigations while the timeline stream accepts no event.
 
 use async_nats::jetstream::{self, Context};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::support::wait::eventually;
 
 const ALERTS: usize = 40;
 
-/// Alerts of as many fingerprints.
+/// Publishes alerts with different fingerprints.
 async fn publish(system: &TestSystem, count: usize, what: &str) -> Vec<SessionId> {
     let nats = system.connect().await;
     let mut sessions = Vec::new();
@@ -37,8 +37,8 @@ async fn completed(system: &TestSystem, count: usize) {
     eventually("every alert is investigated", async || system.database.number(sql) == count).await;
 }
 
-/// The worker is ready, and says this.
-async fn says_ready(address: &str, words: &str) {
+/// Returns when the worker is ready with this text.
+async fn is_ready_with(address: &str, words: &str) {
     let said = async || {
         let ready = http::get(address, "/readyz").await;
         ready.status == 200 && ready.body == words
@@ -64,7 +64,7 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
     jetstream(&system).await.delete_stream("TARSY_TIMELINE").await.unwrap();
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
-    says_ready(&address, "ok, but the timeline stream is unavailable\n").await;
+    is_ready_with(&address, "ok, but the timeline stream is unavailable\n").await;
 
     let sessions = publish(&system, ALERTS, "no stream").await;
     completed(&system, ALERTS).await;
@@ -75,11 +75,11 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
     system.migrate().await;
     all_settled(&system, &sessions).await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
-    says_ready(&address, "ok\n").await;
+    is_ready_with(&address, "ok\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_timeline_stream_that_is_full_holds_up_no_investigation_either() {
+async fn a_full_timeline_stream_delays_no_investigation() {
     let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
     let (mut worker, address) = system.worker("w1").await;
     let jetstream = jetstream(&system).await;
@@ -93,7 +93,7 @@ async fn a_timeline_stream_that_is_full_holds_up_no_investigation_either() {
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
     worker.logged("timeline stream unavailable").await;
 
-    // A worker that stops meanwhile leaves everything to the next one.
+    // A worker that stops meanwhile leaves the settling to the next one.
     worker.terminate();
     assert_eq!(worker.finished().await.0, 0, "{}", worker.log());
     jetstream.update_stream(config).await.unwrap();

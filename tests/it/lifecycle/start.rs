@@ -1,4 +1,4 @@
-//! How a worker begins and ends beside neighbours that are unavailable, and with addresses that cannot be right.
+//! How a worker starts and stops while services are unavailable, and with invalid addresses.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::support::process::Tarsy;
 use crate::support::system::TestSystem;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Nobody listens there.
+/// No process listens on this address.
 const NOWHERE: &str = "127.0.0.1:1";
 
-/// An address for a listener that has to be known before it is there.
+/// An address for a listener that starts later.
 fn free_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// Status and body of a probe; `None` while nobody listens.
+/// Status and body of a probe; `None` while no process listens.
 async fn probe(address: &str, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: tarsy\r\nconnection: close\r\n\r\n");
@@ -30,7 +30,7 @@ async fn probe(address: &str, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.trim().to_owned()))
 }
 
-/// Returns when `/readyz` says this.
+/// Returns when `/readyz` answers with this status and text.
 pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
     let mut last = None;
     let asked = async {
@@ -47,7 +47,7 @@ pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_cannot_be_read_ends_a_worker_at_once_and_shows_no_secret() {
+async fn an_invalid_address_ends_a_worker_at_once_and_shows_no_secret() {
     let nats = format!("nats://{NOWHERE}");
     let database = format!("postgres://tarsy:s3cret@{NOWHERE}/tarsy");
     let cases = [
@@ -76,7 +76,7 @@ async fn an_address_that_cannot_be_read_ends_a_worker_at_once_and_shows_no_secre
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_refuses_a_worker_ends_it_with_a_sentence_and_no_secret() {
+async fn a_database_that_refuses_a_worker_ends_it_with_a_message_without_a_secret() {
     let system = TestSystem::start(&[]).await;
     let (server, _) = system.database.url().rsplit_once('/').unwrap();
     let (_, host) = server.split_once('@').unwrap();
@@ -97,7 +97,7 @@ async fn a_database_that_refuses_a_worker_ends_it_with_a_sentence_and_no_secret(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_starts_on_a_newer_schema_that_lets_it_and_ends_on_one_that_does_not() {
+async fn a_worker_starts_on_a_newer_schema_only_if_that_permits_its_version() {
     let system = TestSystem::start(&[]).await;
     system.database.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')");
     let (mut worker, _) = system.worker("w1").await;
@@ -136,7 +136,7 @@ async fn a_role_that_may_only_write_rows_works(system: &TestSystem) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_waits_for_what_is_away_and_says_for_what() {
+async fn a_worker_waits_for_unavailable_services_and_names_them() {
     let mut system = TestSystem::start(&[]).await;
     system.nats.kill();
     let (listen, nats, llm) = (free_address(), system.nats.url(), system.llm_addr().to_owned());
@@ -181,7 +181,7 @@ async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
     let (_second, _) = system.worker("w2").await;
     first.terminate();
     is_ready(&probes, (503, "draining")).await;
-    // The call of the first worker stays where it is.
+    // The call of the first worker stays open.
     system.gates.open_all();
     let began = Instant::now();
     first.terminate();
@@ -196,7 +196,7 @@ async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_llm_service_that_other_machines_can_reach_says_so() {
+async fn an_llm_service_that_listens_for_other_machines_logs_it() {
     for (listen, warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", listen], &[]);
         service.ready().await;

@@ -1,4 +1,4 @@
-//! Claims: jobs in the right order, answered, and none stranded.
+//! The claim loop: jobs in the order of their priorities, each answered, none lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) fn start(nats: &Nats, slots: usize) -> Claims {
 }
 
 fn start_with(nats: &Nats, slots: usize, settings: ClaimSettings) -> Claims {
-    // A closed switch stays where it was.
+    // The receiver keeps the last value after its sender was dropped.
     let (_, flow) = watch::channel(Flow::Claim);
     let settings = ClaimSettings { expires: Duration::from_millis(300), ..settings };
     Claims::start(nats, settings, Arc::new(Semaphore::new(slots)), flow)
@@ -81,7 +81,7 @@ async fn a_plain_message_becomes_a_job_with_a_derived_id_and_an_ack_removes_it()
 }
 
 #[tokio::test]
-async fn what_is_given_back_comes_again_with_the_same_id_and_what_is_terminated_does_not() {
+async fn a_released_alert_is_redelivered_under_its_id_and_a_terminated_one_is_not() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let mut advisories = client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.TARSY_ALERTS.*").await.unwrap();
@@ -110,7 +110,7 @@ async fn what_is_given_back_comes_again_with_the_same_id_and_what_is_terminated_
 }
 
 #[tokio::test]
-async fn faults_of_a_message_are_marked_and_the_message_is_not_lost() {
+async fn an_invalid_message_becomes_a_job_with_a_refusal() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let chosen = SessionId(Uuid::now_v7());
@@ -181,7 +181,7 @@ async fn a_slot_that_becomes_free_beside_a_reserved_one_is_used() {
     publish(&nats, Priority::Normal, "first").await;
     let first = next(&mut claims).await;
     publish(&nats, Priority::Normal, "second").await;
-    // Only critical alerts are asked for now. Nothing but the slot tells that this is over.
+    // Only critical alerts are requested now, until a slot becomes free.
     assert!(tokio::time::timeout(Duration::from_millis(600), claims.next()).await.is_err());
     first.job.delivery.ack().await.unwrap();
     drop(first);
@@ -190,7 +190,7 @@ async fn a_slot_that_becomes_free_beside_a_reserved_one_is_used() {
 }
 
 #[tokio::test]
-async fn no_more_is_claimed_than_there_are_slots() {
+async fn a_worker_claims_no_more_alerts_than_it_has_slots() {
     let (server, nats) = prepared().await;
     for _ in 0..20 {
         publish(&nats, Priority::Normal, "x").await;
@@ -219,7 +219,7 @@ async fn a_paused_worker_claims_nothing_until_it_is_resumed() {
     let mut paused = Claims::start(&nats, ClaimSettings::default(), slots, flow);
     publish(&nats, Priority::Normal, "one").await;
     let mut other = start(&nats, 1);
-    // The other worker gets it although the paused one was first.
+    // The other worker gets the alert although the paused one started first.
     next(&mut other).await.job.delivery.ack().await.unwrap();
     other.stop().await;
 
@@ -241,8 +241,8 @@ async fn claims_go_on_after_the_server_was_killed() {
     claimed.job.delivery.ack().await.unwrap();
     drop(claimed);
     server.restart().await;
-    let mut link = nats.watch_connection();
-    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    let mut connection = nats.watch_connection();
+    within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
     publish(&connect(&server).await, Priority::Normal, "after").await;
     loop {
         // The ack of the first may have been lost with the server.
@@ -255,9 +255,9 @@ async fn claims_go_on_after_the_server_was_killed() {
     claims.stop().await;
 }
 
-/// A paused consumer stands for whatever keeps the server from delivering.
+/// A paused consumer stands for every reason why the server does not deliver.
 #[tokio::test]
-async fn alerts_that_wait_beside_free_slots_make_the_claims_begin_anew() {
+async fn alerts_that_wait_beside_free_slots_restart_the_claim_loop() {
     let recorder = recorder();
     let _counting = metrics::set_default_local_recorder(&recorder);
     let (server, nats) = prepared().await;
@@ -276,7 +276,7 @@ async fn alerts_that_wait_beside_free_slots_make_the_claims_begin_anew() {
     };
     within("a stall", async {
         while stalls() == 0 {
-            // A counter tells nobody that it has grown.
+            // A counter has no signal for its growth.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
@@ -305,7 +305,7 @@ async fn an_idle_queue_is_no_stall() {
 
 /// A job that arrives while a worker stops must not wait for `ack_wait` (30 s here, three times the limit).
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_worker_that_stops_strands_nothing() {
+async fn a_worker_that_stops_leaves_no_alert_behind() {
     let (server, nats) = prepared().await;
     let rounds: usize = std::env::var("TARSY_TEST_STRAND_ROUNDS").map_or(30, |rounds| rounds.parse().unwrap());
     let producer = connect(&server).await;
@@ -314,12 +314,12 @@ async fn a_worker_that_stops_strands_nothing() {
     for round in 0..rounds {
         other.stop().await;
         let mut stopping = start(&nats, 4);
-        // It is idle and waits at the server when the job and the end come together.
+        // The worker is idle and its requests wait at the server when the job and the stop arrive together.
         publish(&producer, Priority::Low, "warm").await;
         let warm = next(&mut stopping).await;
         warm.job.delivery.ack().await.unwrap();
         drop(warm);
-        // The end comes a little later each time: before, while and after the job is on its way.
+        // The stop comes a little later in each round: before, while and after the job is on its way.
         let (_, ()) = tokio::join!(publish(&producer, Priority::ALL[round % 4], "job"), async {
             let begun = std::time::Instant::now();
             while begun.elapsed() < Duration::from_micros((round as u64 % 40) * 20) {
@@ -329,7 +329,7 @@ async fn a_worker_that_stops_strands_nothing() {
         });
         other = start(&nats, 1);
         let claimed = tokio::time::timeout(Duration::from_secs(10), other.next()).await;
-        let claimed = claimed.unwrap_or_else(|_| panic!("round {round}: a job was stranded")).unwrap();
+        let claimed = claimed.unwrap_or_else(|_| panic!("round {round}: the job did not arrive")).unwrap();
         assert_eq!(body(&claimed), "job");
         claimed.job.delivery.ack().await.unwrap();
         claimed_while_stopping += 1;

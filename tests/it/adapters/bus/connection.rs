@@ -1,4 +1,4 @@
-//! Whom tarsy connects to.
+//! Connecting: which servers are accepted, how long a connection is retried, and reconnects.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn a_server_older_than_2_11_is_refused() {
 }
 
 #[tokio::test]
-async fn a_command_gives_up_when_nobody_answers() {
+async fn a_command_fails_if_no_server_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -53,11 +53,11 @@ async fn a_command_gives_up_when_nobody_answers() {
 }
 
 #[tokio::test]
-async fn a_worker_waits_for_the_server_to_come() {
+async fn a_worker_waits_for_the_server_to_start() {
     let mut server = NatsServer::start().await;
     server.kill();
-    let patient = Options { retry: ConnectRetry::Forever, ..options(server.url()) };
-    let mut connecting = tokio::spawn(async move { Nats::connect(&patient).await });
+    let retrying = Options { retry: ConnectRetry::Forever, ..options(server.url()) };
+    let mut connecting = tokio::spawn(async move { Nats::connect(&retrying).await });
     let early = tokio::time::timeout(Duration::from_millis(600), &mut connecting).await;
     assert!(early.is_err(), "nobody is there: {early:?}");
     server.restart().await;
@@ -69,15 +69,15 @@ async fn a_worker_waits_for_the_server_to_come() {
 async fn a_wrong_password_is_refused_at_once() {
     let server = NatsServer::start_with("authorization { user: tarsy, password: right }").await;
     let url = server.url().replace("nats://", "nats://tarsy:wrong@");
-    let patient = Options { retry: ConnectRetry::UpTo(Duration::from_secs(3600)), ..options(url) };
-    let message = within("the refusal", Nats::connect(&patient)).await.unwrap_err().to_string();
+    let retrying = Options { retry: ConnectRetry::UpTo(Duration::from_secs(3600)), ..options(url) };
+    let message = within("the refusal", Nats::connect(&retrying)).await.unwrap_err().to_string();
     assert!(message.starts_with(&format!("nats at {} refused the connection: ", server.url())), "{message}");
 }
 
 #[tokio::test]
-async fn a_url_that_cannot_be_understood_is_an_error_at_once_however_patient() {
-    let patient = Options { retry: ConnectRetry::Forever, ..options("http://u:s3cret@a:4222".into()) };
-    let error = within("the refusal", Nats::connect(&patient)).await.unwrap_err();
+async fn an_invalid_url_is_an_error_at_once_even_if_connecting_is_retried_forever() {
+    let retrying = Options { retry: ConnectRetry::Forever, ..options("http://u:s3cret@a:4222".into()) };
+    let error = within("the refusal", Nats::connect(&retrying)).await.unwrap_err();
     assert!(matches!(error, Error::Url { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
@@ -86,7 +86,7 @@ async fn a_url_that_cannot_be_understood_is_an_error_at_once_however_patient() {
 }
 
 #[tokio::test]
-async fn the_server_is_named_without_credentials_and_its_distance_is_measured() {
+async fn the_server_info_has_no_credentials_and_the_round_trip_is_measured() {
     let mut server = NatsServer::start_with("authorization { user: u, password: s3cret }\nmax_payload: 2MB").await;
     let nats = Nats::connect(&options(server.url().replace("nats://", "nats://u:s3cret@"))).await.unwrap();
     let info = nats.server();
@@ -108,17 +108,17 @@ async fn the_login_in_a_url_is_used() {
 }
 
 #[tokio::test]
-async fn a_reconnect_is_seen_and_counted() {
+async fn a_reconnect_is_reported_and_counted() {
     let recorder = recorder();
     let _counting = metrics::set_default_local_recorder(&recorder);
     let mut server = NatsServer::start().await;
     let nats = connect(&server).await;
-    let mut link = nats.watch_connection();
+    let mut connection = nats.watch_connection();
     server.kill();
-    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
     let before = nats.connection_state().connections;
     server.restart().await;
-    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
     assert_eq!((before, nats.connection_state().connections), (1, 2));
     assert!(recorder.handle().render().contains("\ntarsy_nats_reconnects_total 1\n"));
 }

@@ -1,4 +1,4 @@
-//! Requests to sessions: heard while they are made, and looked up after every time that nobody could hear them.
+//! Cancel requests: received live, and looked up after every interruption of the subscription.
 
 use std::future::Future;
 
@@ -18,7 +18,7 @@ async fn next(requests: &JetStreamCancelRequests) -> CancelNotice {
     within("a request", requests.next()).await
 }
 
-/// Polls once and gives up.
+/// Polls once, then drops the future.
 async fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -28,7 +28,7 @@ async fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 #[tokio::test]
-async fn a_cancel_request_to_any_session_is_heard_and_can_be_looked_up() {
+async fn a_cancel_request_to_any_session_is_received_and_can_be_looked_up() {
     let (_server, nats) = prepared().await;
     let (first, second) = (new_session(), new_session());
     let requests = listen(&nats).await;
@@ -44,7 +44,7 @@ async fn a_cancel_request_to_any_session_is_heard_and_can_be_looked_up() {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_understands_is_skipped() {
+async fn a_request_of_an_unknown_form_is_skipped() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let (strange, session) = (new_session(), new_session());
@@ -59,18 +59,18 @@ async fn a_request_that_nobody_understands_is_skipped() {
 }
 
 #[tokio::test]
-async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_heard() {
+async fn a_reconnect_reports_missed_requests_and_receives_later_ones() {
     let (mut server, nats) = prepared().await;
     let (missed, later) = (new_session(), new_session());
     let requests = listen(&nats).await;
-    let mut link = nats.watch_connection();
+    let mut connection = nats.watch_connection();
     for _ in 0..2 {
         server.restart().await;
         connect(&server).await.request_cancel(missed).await.unwrap();
         // A request that came on the new subscription of the round before may be before it.
         while next(&requests).await != CancelNotice::Missed {}
         assert!(requests.cancel_requested(missed).await.unwrap());
-        within("the connection", link.wait_for(|link| link.connected)).await.unwrap();
+        within("the connection", connection.wait_for(|state| state.connected)).await.unwrap();
     }
     // The first ones may have come on the new subscription as well.
     nats.request_cancel(later).await.unwrap();
@@ -78,7 +78,7 @@ async fn after_a_reconnect_requests_may_have_been_missed_and_later_ones_are_hear
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_loses_nothing() {
+async fn a_wait_that_is_dropped_loses_no_request() {
     let (_server, nats) = prepared().await;
     let requests = JetStreamCancelRequests::listen(&nats).await.unwrap();
     assert_eq!(poll_once(requests.next()).await, Some(CancelNotice::Missed));
@@ -97,7 +97,7 @@ async fn a_wait_that_is_given_up_loses_nothing() {
 
 /// The client keeps 65,536 messages for a subscription and drops the next ones.
 #[tokio::test]
-async fn when_messages_were_dropped_requests_may_have_been_missed() {
+async fn dropped_messages_report_missed_requests() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let session = new_session();

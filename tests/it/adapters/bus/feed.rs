@@ -1,4 +1,4 @@
-//! The feed: gap-free from the table, whatever happens to the broker and whoever publishes beside it.
+//! The feed: publishes the table without a gap, through outages of the broker and beside other publishers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn a_drain_publishes_and_counts_every_row_in_order() {
 }
 
 #[tokio::test]
-async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
+async fn a_notification_publishes_in_the_background_even_after_an_idle_time() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();
@@ -49,7 +49,7 @@ async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
         feed.notify(session);
         within("the event", until_on_stream(&jetstream, session, seq as usize)).await;
         if seq % 5 == 0 {
-            // The publisher runs idle now and then; that it does has no signal.
+            // The publisher becomes idle now and then, which has no signal.
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }
@@ -58,7 +58,7 @@ async fn a_poke_publishes_without_being_waited_for_also_after_an_idle_time() {
 }
 
 #[tokio::test]
-async fn a_killed_server_in_the_middle_leaves_no_gap_and_no_repetition() {
+async fn a_server_killed_in_the_middle_causes_no_gap_and_no_duplicate() {
     let (mut server, nats) = prepared().await;
     let session = new_session();
     let rows = history(session, 3000);
@@ -77,7 +77,7 @@ async fn a_killed_server_in_the_middle_leaves_no_gap_and_no_repetition() {
 }
 
 #[tokio::test]
-async fn two_publishers_at_once_make_no_duplicate() {
+async fn two_concurrent_publishers_cause_no_duplicate() {
     let (server, nats) = prepared().await;
     let session = new_session();
     let rows = history(session, 300);
@@ -91,7 +91,7 @@ async fn two_publishers_at_once_make_no_duplicate() {
 }
 
 #[tokio::test]
-async fn an_emptied_stream_is_filled_again_from_the_first_event() {
+async fn a_purged_stream_is_filled_again_from_the_first_event() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();
@@ -108,7 +108,7 @@ async fn an_emptied_stream_is_filled_again_from_the_first_event() {
 }
 
 #[tokio::test]
-async fn a_drain_that_cannot_be_done_says_why_after_its_time() {
+async fn a_drain_that_fails_returns_the_cause_after_its_timeout() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
@@ -122,7 +122,7 @@ async fn a_drain_that_cannot_be_done_says_why_after_its_time() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_megabyte_is_cut_and_marked_and_what_follows_is_published() {
+async fn an_event_of_a_megabyte_is_truncated_and_later_events_are_published() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let session = new_session();
@@ -141,7 +141,7 @@ async fn an_event_of_a_megabyte_is_cut_and_marked_and_what_follows_is_published(
 }
 
 #[tokio::test]
-async fn a_dead_letter_that_is_buried_twice_is_one_message() {
+async fn a_dead_letter_that_is_published_twice_is_one_message() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let feed = feed(&nats, &Arc::new(Table::default()));

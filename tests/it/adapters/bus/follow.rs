@@ -1,4 +1,4 @@
-//! Followers: the same events for everybody, whenever they join and whatever happens; deltas in order and in time.
+//! Followers: all get the same events, whenever they start and whatever fails; deltas arrive in order and in time.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ fn without_table(nats: &Nats, session: SessionId, after: u32) -> Follower {
 }
 
 async fn next(follower: &mut Follower) -> TimelineUpdate {
-    within("something to show", follower.next()).await.expect("not the end")
+    within("an update", follower.next()).await.expect("not the end")
 }
 
 async fn rest(mut follower: Follower) -> Vec<TimelineEvent> {
     let mut events = Vec::new();
-    while let Some(followed) = within("the end", follower.next()).await {
-        match followed {
+    while let Some(update) = within("the end", follower.next()).await {
+        match update {
             TimelineUpdate::Event(event) => events.push(event),
             TimelineUpdate::Delta(delta) => panic!("{delta:?}"),
         }
@@ -84,7 +84,7 @@ async fn watchers_that_join_at_the_start_in_the_middle_or_at_the_end_see_the_sam
 }
 
 #[tokio::test]
-async fn a_killed_server_in_the_middle_hides_and_repeats_nothing() {
+async fn a_server_killed_in_the_middle_hides_and_repeats_no_event() {
     for with_table in [false, true] {
         let (mut server, nats) = prepared().await;
         let session = new_session();
@@ -119,7 +119,7 @@ async fn a_gap_on_the_stream_is_filled_from_the_table() {
     let session = new_session();
     let rows = history(session, 6);
     let full = Arc::new(Table::new(rows.clone()));
-    // A stream that lost an event: no publisher of ours does that.
+    // A stream with a gap, which no publisher of tarsy leaves.
     for row in [&rows[0], &rows[1], &rows[4], &rows[5]] {
         let payload = serde_json::to_vec(row).unwrap();
         jetstream.publish(tarsy::bus::timeline_subject(session), payload.into()).await.unwrap().await.unwrap();
@@ -162,7 +162,7 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again() {
 }
 
 #[tokio::test]
-async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
+async fn deltas_are_joined_emitted_in_order_and_replaced_by_the_durable_event() {
     let (_server, nats) = prepared().await;
     let session = new_session();
     let table = Arc::new(Table::new(vec![TimelineEvent {
@@ -194,7 +194,7 @@ async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
     }
     assert!(pieces < 4, "{pieces} pieces for 4 words sent at once");
 
-    // The durable event of iteration 2 comes, then a late delta of it, then one of iteration 3.
+    // The durable event of iteration 2 arrives, then a late delta of it, then one of iteration 3.
     table.add(event(session, 2));
     feed.drain(session, 2).await.unwrap();
     assert_eq!(next(&mut follower).await, TimelineUpdate::Event(event(session, 2)));
@@ -204,7 +204,7 @@ async fn deltas_are_joined_shown_in_order_and_replaced_by_the_durable_event() {
 }
 
 #[tokio::test]
-async fn a_delta_of_a_superseded_worker_is_not_shown() {
+async fn a_delta_of_a_superseded_worker_is_dropped() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let session = new_session();

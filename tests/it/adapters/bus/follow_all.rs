@@ -1,4 +1,4 @@
-//! Everything that happens from now on: each event once, in the order of the stream, whatever happens to the server.
+//! Following all sessions: each later event once, in the order of the stream, through restarts of the server.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
 async fn take(follower: &mut AllFollower, count: usize) -> Vec<TimelineEvent> {
     let mut events = Vec::new();
     while events.len() < count {
-        events.push(within("an event", follower.next()).await.expect("it goes on"));
+        events.push(within("an event", follower.next()).await.expect("a further event"));
     }
     events
 }
 
-/// The whole stream, as an outsider reads it.
+/// The whole stream as a foreign client reads it.
 async fn on_stream(jetstream: &async_nats::jetstream::Context) -> Vec<TimelineEvent> {
     let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let state = &stream.cached_info().state;
@@ -33,7 +33,7 @@ async fn on_stream(jetstream: &async_nats::jetstream::Context) -> Vec<TimelineEv
 }
 
 #[tokio::test]
-async fn two_killed_servers_hide_and_repeat_nothing_of_any_session() {
+async fn a_server_killed_twice_hides_and_repeats_no_event_of_any_session() {
     const EACH: u32 = 600;
     let (mut server, nats) = prepared().await;
     let sessions = [new_session(), new_session(), new_session()];
@@ -66,7 +66,7 @@ async fn two_killed_servers_hide_and_repeat_nothing_of_any_session() {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_lost_and_filled_again_is_read_again_without_what_was_shown() {
+async fn a_stream_that_was_filled_again_is_read_without_the_events_emitted_before() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let (first, second) = (new_session(), new_session());
@@ -78,7 +78,7 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again_without_what_was_
 
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    // Filled from the first event of each session; in the end the new stream is longer than the old one was.
+    // Filled from the first event of each session; the new stream becomes longer than the old one was.
     table.add(event(first, 6));
     table.add(event(second, 1));
     feed.drain(second, 1).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_stream_that_was_lost_and_filled_again_is_read_again_without_what_was_
 }
 
 #[tokio::test]
-async fn without_a_stream_it_does_not_begin() {
+async fn following_fails_without_a_stream() {
     let (server, nats) = prepared().await;
     outsider(&server).await.1.delete_stream("TARSY_TIMELINE").await.unwrap();
     let error = AllFollower::start(&nats).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Dead letters for people: listed, dropped, retried.
+//! Dead letters: listed, dropped and retried.
 
 use std::sync::Arc;
 
@@ -36,13 +36,13 @@ fn letter(number: u64) -> DeadLetter {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
+async fn dead_letters_are_listed_completely_the_newest_first() {
     let (server, nats) = prepared().await;
     assert_eq!(nats.dead_letters().await.unwrap(), []);
     let given_up: Vec<DeadLetter> = (1..=100).map(letter).collect();
     publish_all(&nats, given_up.clone()).await;
     let (_, jetstream) = outsider(&server).await;
-    jetstream.publish("tarsy.dead.what.ever", "somebody else's".into()).await.unwrap().await.unwrap();
+    jetstream.publish("tarsy.dead.what.ever", "a foreign message".into()).await.unwrap().await.unwrap();
 
     let found = nats.dead_letters().await.unwrap();
     let expected: Vec<StoredDeadLetter> = given_up
@@ -72,7 +72,7 @@ async fn dead_letters_are_listed_with_all_they_have_the_newest_first() {
 }
 
 #[tokio::test]
-async fn a_letter_is_dropped_once() {
+async fn a_dead_letter_is_dropped_once() {
     let (_server, nats) = prepared().await;
     publish_all(&nats, [letter(1), letter(2)]).await;
     assert!(nats.drop_dead_letter(1).await.unwrap());
@@ -84,7 +84,7 @@ async fn a_letter_is_dropped_once() {
 }
 
 #[tokio::test]
-async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
+async fn a_retry_is_a_new_session_that_names_the_earlier_one() {
     let (_server, nats) = prepared().await;
     let given_up = letter(1);
     publish_all(&nats, [given_up.clone()]).await;
@@ -108,7 +108,7 @@ async fn a_retry_is_a_session_of_its_own_that_names_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_question_is_asked_again_where_it_was_asked() {
+async fn a_question_is_retried_on_its_own_subject() {
     let (_server, nats) = prepared().await;
     publish_all(&nats, [DeadLetter { subject: "tarsy.questions.high.question".into(), ..letter(1) }]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
@@ -117,7 +117,7 @@ async fn a_question_is_asked_again_where_it_was_asked() {
 }
 
 #[tokio::test]
-async fn without_another_chain_a_retry_keeps_its_own() {
+async fn a_retry_without_a_chain_keeps_the_original_one() {
     let (_server, nats) = prepared().await;
     publish_all(&nats, [letter(1)]).await;
     let stored = nats.dead_letters().await.unwrap().remove(0);
@@ -128,7 +128,7 @@ async fn without_another_chain_a_retry_keeps_its_own() {
 }
 
 #[tokio::test]
-async fn a_letter_that_cannot_be_queued_stays() {
+async fn a_dead_letter_that_cannot_be_queued_stays() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let small = TopologySettings { alerts_max_bytes: Bound::Exactly(1000), ..TopologySettings::default() };

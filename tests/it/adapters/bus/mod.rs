@@ -1,4 +1,4 @@
-//! NATS: streams and consumers, the queue and what is in it, feed, dead letters, requests, presence and followers.
+//! The bus on a real nats-server: topology, queue, feed, followers, dead letters, cancel requests and presence.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,7 +27,7 @@ use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
 
 use crate::support::nats::NatsServer;
 
-/// Nothing in these tests takes longer unless it is broken.
+/// Every step of these tests takes less.
 const LIMIT: Duration = Duration::from_secs(30);
 
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -35,12 +35,15 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 async fn connect(server: &NatsServer) -> Nats {
-    let options =
-        Options { url: server.url(), role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(LIMIT) };
+    connect_to(server.url()).await
+}
+
+async fn connect_to(url: String) -> Nats {
+    let options = Options { url, role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(LIMIT) };
     Nats::connect(&options).await.expect("a connection")
 }
 
-/// A server with the streams on it.
+/// A server with the streams and consumers.
 async fn prepared() -> (NatsServer, Nats) {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
@@ -48,12 +51,12 @@ async fn prepared() -> (NatsServer, Nats) {
     (server, nats)
 }
 
-/// Counts what the metrics macros say on this thread while the guard lives.
+/// Records the metrics of this thread while its guard lives.
 fn recorder() -> metrics_exporter_prometheus::PrometheusRecorder {
     metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder()
 }
 
-/// A client that is not tarsy's: a producer, an administrator.
+/// A client without tarsy's code, like a producer or an administrator.
 async fn outsider(server: &NatsServer) -> (async_nats::Client, async_nats::jetstream::Context) {
     let client = async_nats::connect(server.url()).await.expect("a connection");
     let jetstream = async_nats::jetstream::new(client.clone());

@@ -1,4 +1,4 @@
-//! How long the queue is, and where an alert stands in it.
+//! The length of the queue and the position of an alert in it.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn questions_and_alerts_of_one_priority_wait_in_one_queue() {
 }
 
 #[tokio::test]
-async fn behind_many_alerts_a_bound_is_told() {
+async fn behind_many_alerts_the_position_is_an_upper_bound() {
     let (_server, nats) = prepared().await;
     for _ in 0..201 {
         publish(&nats, Priority::Normal, None).await;
@@ -115,7 +115,7 @@ async fn behind_many_alerts_a_bound_is_told() {
 }
 
 #[tokio::test]
-async fn the_backlog_tells_what_waits_what_is_claimed_and_since_when() {
+async fn the_backlog_counts_waiting_and_claimed_alerts_and_has_the_oldest_age() {
     let (_server, nats) = prepared().await;
     let empty = |priority| Backlog { priority, pending: 0, in_progress: 0, oldest: None };
     assert_eq!(nats.backlog().await.unwrap(), Priority::ALL.map(empty));

@@ -1,4 +1,4 @@
-//! Workers that say that they are there, and who hears them.
+//! Worker status: published by workers and collected for people.
 
 use std::time::Duration;
 
@@ -21,21 +21,21 @@ fn news(name: &str, slots: u32) -> WorkerStatus {
     }
 }
 
-/// Listens while `speak` is called again and again, as workers do.
+/// Collects while `speak` is called repeatedly, as workers do.
 async fn heard(nats: &Nats, mut speak: impl FnMut()) -> Vec<WorkerStatus> {
     let listening = nats.workers(Duration::from_millis(500));
     tokio::pin!(listening);
     loop {
         tokio::select! {
             workers = &mut listening => return workers.unwrap(),
-            // Nobody is told when somebody begins to listen: workers speak again and again.
+            // A new subscription has no signal, so the status is published repeatedly.
             () = tokio::time::sleep(Duration::from_millis(10)) => speak(),
         }
     }
 }
 
 #[tokio::test]
-async fn every_worker_is_listed_once_by_name_with_its_last_news() {
+async fn every_worker_is_listed_once_by_name_with_its_last_status() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let presence = WorkerPresence::new(&nats);
@@ -61,22 +61,22 @@ async fn every_worker_is_listed_once_by_name_with_its_last_news() {
 }
 
 #[tokio::test]
-async fn a_worker_that_cannot_be_heard_does_not_wait() {
+async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
     let (mut server, nats) = prepared().await;
     let presence = WorkerPresence::new(&nats);
     let worker = news("a", 1);
-    // More than the connection queues: nothing else runs on this thread meanwhile.
+    // More than the connection queues, because no other task runs on this thread meanwhile.
     for _ in 0..10_000 {
         presence.announce(&worker);
     }
-    let mut link = nats.watch_connection();
+    let mut connection = nats.watch_connection();
     server.kill();
-    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
     for _ in 0..10_000 {
         presence.announce(&worker);
     }
     server.restart().await;
-    within("the reconnect", link.wait_for(|link| link.connected)).await.unwrap();
+    within("the reconnect", connection.wait_for(|state| link.connected)).await.unwrap();
     let workers = heard(&nats, || presence.announce(&worker)).await;
     assert_eq!(workers, [worker]);
 }

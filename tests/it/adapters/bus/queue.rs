@@ -1,4 +1,4 @@
-//! The sweeper's view of the queue: whose message stands where, and lost ones queued again.
+//! The queue as the sweeper uses it: which alert a message belongs to, and requeuing lost alerts.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn stored(server: &NatsServer, sequence: u64) -> async_nats::jetstream::me
 }
 
 #[tokio::test]
-async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
+async fn a_message_belongs_to_its_own_alert_and_to_no_other() {
     let (server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);
     let chosen = new_session();
@@ -54,7 +54,7 @@ async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
     assert!(!queue.holds(chosen, 0).await.unwrap());
     claims.stop().await;
 
-    // The stream is lost, and the sequence belongs to somebody else.
+    // The stream was lost, and the sequence belongs to another alert.
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
     let unavailable = queue.holds(chosen, with_id).await.unwrap_err();
@@ -68,7 +68,7 @@ async fn a_message_is_held_for_the_alert_that_it_brought_and_for_no_other() {
 }
 
 #[tokio::test]
-async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
+async fn a_requeued_alert_has_its_body_and_its_allowed_headers() {
     let (server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);
     let id = new_session();
@@ -80,7 +80,7 @@ async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
     let (_, jetstream) = outsider(&server).await;
     jetstream.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
     let lost = idle(id, "tarsy.alerts.low.disk-full", headers);
-    // Twice within the server's window for duplicates: both are stored.
+    // Twice within the server's duplicate window: both are stored.
     let sequences = [queue.requeue(&lost).await.unwrap(), queue.requeue(&lost).await.unwrap()];
     assert_eq!(sequences, [2, 3]);
     let message = stored(&server, 2).await;
@@ -99,7 +99,7 @@ async fn an_alert_that_the_stream_has_lost_comes_again_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_question_that_the_stream_has_lost_comes_again_as_a_question() {
+async fn a_requeued_question_is_a_question() {
     let (server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);
     let lost = idle(new_session(), "tarsy.questions.critical.question", json!({}));
@@ -108,7 +108,7 @@ async fn a_question_that_the_stream_has_lost_comes_again_as_a_question() {
 }
 
 #[tokio::test]
-async fn an_alert_of_an_unknown_subject_is_queued_with_normal_priority() {
+async fn an_alert_of_an_unknown_subject_is_requeued_with_normal_priority() {
     let (server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);
     for (sequence, subject) in [(1, ""), (2, "tarsy.alerts.urgent"), (3, "tarsy.alerts.high.>"), (4, "tarsy.control.x")]
@@ -119,7 +119,7 @@ async fn an_alert_of_an_unknown_subject_is_queued_with_normal_priority() {
 }
 
 #[tokio::test]
-async fn an_alert_that_cannot_be_queued_again_is_an_error() {
+async fn an_alert_that_cannot_be_requeued_is_an_error() {
     let (mut server, nats) = prepared().await;
     let queue = JetStreamQueue::new(&nats);
     let id = new_session();
@@ -128,8 +128,8 @@ async fn an_alert_that_cannot_be_queued_again_is_an_error() {
     assert_eq!(error, format!("broker is unavailable: alert {id} cannot be queued again: its body was not kept"));
 
     server.kill();
-    let mut link = nats.watch_connection();
-    within("the loss", link.wait_for(|link| !link.connected)).await.unwrap();
+    let mut connection = nats.watch_connection();
+    within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
     let limit = Duration::from_secs(15);
     let unavailable = idle(id, "tarsy.alerts.low", json!({}));
     let both = async { tokio::join!(queue.requeue(&unavailable), queue.holds(id, 1)) };
@@ -138,7 +138,7 @@ async fn an_alert_that_cannot_be_queued_again_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_a_retry_says_of_itself_reaches_the_worker() {
+async fn the_headers_of_a_retry_reach_the_worker() {
     let (_server, nats) = prepared().await;
     let headers = json!({TITLE: "Disk is full on db-1", RETRY_OF: new_session().to_string(), FORCE: "true"});
     publish(&nats, headers.clone()).await;

@@ -1,4 +1,4 @@
-//! A table of events in memory: the store's side of the feed, and events to put into it.
+//! An outbox in memory for the feed, and builders of events.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Table {
         Self { rows: Mutex::new(events), asked: watch::Sender::default() }
     }
 
-    /// After which event somebody asked last.
+    /// The event number of the last read.
     pub(super) fn asked(&self) -> watch::Receiver<u32> {
         self.asked.subscribe()
     }
@@ -82,12 +82,12 @@ pub(super) fn end(session_id: SessionId, session_seq: u32) -> TimelineEvent {
     }
 }
 
-/// `count` events; the last one is the end.
+/// `count` events, the last of which is the end event.
 pub(super) fn history(session: SessionId, count: u32) -> Vec<TimelineEvent> {
     (1..count).map(|seq| event(session, seq)).chain([end(session, count)]).collect()
 }
 
-/// What the stream holds of a session, as an outsider reads it.
+/// The events of a session on the stream, as a foreign client reads them.
 pub(super) async fn on_stream(jetstream: &async_nats::jetstream::Context, session: SessionId) -> Vec<TimelineEvent> {
     let subject = timeline_subject(session);
     let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
@@ -110,7 +110,7 @@ pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, 
         if infos >= count {
             return;
         }
-        // A stream does not tell that it has grown: it is asked again until the limit.
+        // A stream has no signal for its growth, so it is polled until the limit.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

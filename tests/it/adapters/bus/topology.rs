@@ -1,9 +1,9 @@
-//! Streams and consumers: created, verified field by field, repaired.
+//! Streams and consumers: created, verified field by field, and repaired.
 
 use serde_json::{Value, json};
+use tarsy::bus::TopologyStatus::{self, Differs, Fine, Missing, Unreadable, Weak};
 use tarsy::bus::{
-    Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport, TopologySettings,
-    TopologyStatus, Weakness,
+    Bound, Difference, Error, Nats, NewAlert, Priority, TopologyChanges, TopologyReport, TopologySettings, Weakness,
 };
 use tarsy::engine::ports::Delivery;
 
@@ -26,7 +26,7 @@ async fn differences(nats: &Nats) -> Vec<Difference> {
     }
 }
 
-/// Fails unless exactly the edit was found (edits that need others beside them are found with those).
+/// Fails unless exactly the edited fields differ (some edits need others).
 async fn assert_found(nats: &Nats, object: &str, edit: &Value, field: &str) {
     let found = differences(nats).await;
     let fields: Vec<&str> = found
@@ -40,7 +40,7 @@ async fn assert_found(nats: &Nats, object: &str, edit: &Value, field: &str) {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_created_once_and_then_left_alone() {
+async fn missing_streams_and_consumers_are_created_once() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let settings = TopologySettings::default();
@@ -56,7 +56,7 @@ async fn what_is_missing_is_created_once_and_then_left_alone() {
 }
 
 #[tokio::test]
-async fn what_differs_is_named_with_both_values_and_put_right() {
+async fn a_difference_is_reported_with_both_values_and_repaired() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
@@ -96,9 +96,9 @@ async fn each_stream_and_consumer_is_inspected_on_its_own() {
     let nats = connect(&server).await;
     let settings = TopologySettings::default();
     let all = |status: TopologyStatus| OBJECTS.map(|name| TopologyReport { name: name.into(), status: status.clone() });
-    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(TopologyStatus::Missing));
+    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(Missing));
     nats.ensure_topology(&settings).await.unwrap();
-    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(TopologyStatus::Fine));
+    assert_eq!(nats.inspect_topology(&settings).await.unwrap(), all(Fine));
 
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_CONTROL").await.unwrap();
@@ -106,13 +106,12 @@ async fn each_stream_and_consumer_is_inspected_on_its_own() {
     let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
     config.discard = async_nats::jetstream::stream::DiscardPolicy::Old;
     jetstream.update_stream(&config).await.unwrap();
-    let mut expected = all(TopologyStatus::Fine);
-    expected[0].status =
-        TopologyStatus::Differs(differences(&nats).await.into_iter().filter(|d| d.field.is_some()).collect());
-    expected[3].status = TopologyStatus::Missing;
-    expected[7].status = TopologyStatus::Missing;
+    let mut expected = all(Fine);
+    expected[0].status = Differs(differences(&nats).await.into_iter().filter(|d| d.field.is_some()).collect());
+    expected[3].status = Missing;
+    expected[7].status = Missing;
     assert_eq!(nats.inspect_topology(&settings).await.unwrap(), expected);
-    let TopologyStatus::Differs(found) = &expected[0].status else { unreachable!() };
+    let Differs(found) = &expected[0].status else { unreachable!() };
     assert_eq!(found.len(), 1);
 }
 
@@ -123,20 +122,15 @@ async fn an_object_that_may_not_be_read_does_not_hide_the_others() {
     let mut server = NatsServer::start().await;
     connect(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
     server.restart_with(denied).await;
-    let url = server.url().replace("nats://", "nats://u:p@");
-    let retry = tarsy::bus::ConnectRetry::UpTo(super::LIMIT);
-    let options = tarsy::bus::Options { url, role: "test".into(), credentials: None, retry };
-    let nats = Nats::connect(&options).await.unwrap();
-    let examined = super::within("the inspection", nats.inspect_topology(&TopologySettings::default())).await.unwrap();
-    for (index, TopologyReport { name, status }) in examined.into_iter().enumerate() {
+    let nats = super::connect_to(server.url().replace("nats://", "nats://u:p@")).await;
+    let reports = super::within("the inspection", nats.inspect_topology(&TopologySettings::default())).await.unwrap();
+    for (index, TopologyReport { name, status }) in reports.into_iter().enumerate() {
         match status {
-            TopologyStatus::Fine => assert!(![1, 5].contains(&index), "{name} cannot be read"),
-            TopologyStatus::Unreadable(reason) => {
+            Fine => assert!(![1, 5].contains(&index), "{name} cannot be read"),
+            Unreadable(reason) => {
                 assert!([1, 5].contains(&index) && reason.contains(": cannot read: "), "{name}: {reason}");
             }
-            TopologyStatus::Missing | TopologyStatus::Weak(_) | TopologyStatus::Differs(_) => {
-                panic!("{name}: {status:?}")
-            }
+            Missing | Weak(_) | Differs(_) => panic!("{name}: {status:?}"),
         }
     }
     server.kill();
@@ -144,12 +138,12 @@ async fn an_object_that_may_not_be_read_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn an_installation_without_questions_gets_their_subjects_and_keeps_what_waits() {
+async fn migrate_adds_the_subjects_of_questions_and_keeps_waiting_alerts() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let (client, jetstream) = outsider(&server).await;
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    // As the version before made them.
+    // As the previous version created them.
     for priority in Priority::ALL {
         let name = priority.as_str();
         let info = request_api(&client, format!("CONSUMER.INFO.TARSY_ALERTS.{name}"), &json!({})).await.unwrap();
@@ -171,7 +165,7 @@ async fn an_installation_without_questions_gets_their_subjects_and_keeps_what_wa
     let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     assert_eq!((ensured.created, ensured.updated), (0, 5), "the stream and its four consumers");
     nats.publish_question(message).await.unwrap();
-    // A worker that ran all the while gets both, and what it holds stays its own.
+    // A worker that is running gets both, and keeps its claimed alerts.
     let question = super::claims::next(&mut claims).await;
     assert_eq!(
         (question.job.received.subject.as_str(), question.job.received.stream_sequence),
@@ -282,7 +276,7 @@ async fn every_edited_field_of_a_consumer_is_found() {
 }
 
 #[tokio::test]
-async fn what_the_server_cannot_change_in_place_is_an_error_that_names_the_stream() {
+async fn a_field_that_cannot_be_changed_is_an_error_that_names_the_stream() {
     let (server, nats) = prepared().await;
     let (client, jetstream) = outsider(&server).await;
     let info = request_api(&client, "STREAM.INFO.TARSY_TIMELINE".into(), &json!({})).await.unwrap();
@@ -294,7 +288,7 @@ async fn what_the_server_cannot_change_in_place_is_an_error_that_names_the_strea
 }
 
 #[tokio::test]
-async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
+async fn a_publish_that_is_not_stored_is_an_error_with_the_cause() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let alert = |bytes: usize| NewAlert {
@@ -319,7 +313,7 @@ async fn a_publish_that_is_not_stored_is_an_error_that_says_why() {
 }
 
 #[tokio::test]
-async fn more_copies_ages_and_bytes_than_are_asked_for_are_accepted_and_kept() {
+async fn larger_replicas_ages_and_sizes_than_expected_are_accepted_and_kept() {
     let (server, nats) = prepared().await;
     let (_, jetstream) = outsider(&server).await;
     let config = async |name: &str| jetstream.get_stream(name).await.unwrap().cached_info().config.clone();
@@ -353,7 +347,7 @@ async fn more_copies_ages_and_bytes_than_are_asked_for_are_accepted_and_kept() {
 }
 
 #[tokio::test]
-async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
+async fn a_stream_of_an_older_version_gets_a_limit_that_drops_no_message() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
@@ -370,13 +364,13 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
     let settings =
         TopologySettings { dead_letters_max_bytes: Bound::AtLeast(1_000_000), ..TopologySettings::default() };
     nats.verify_topology(&settings).await.expect("a worker does not need the bound");
-    let examined = nats.inspect_topology(&settings).await.unwrap();
-    let weak: Vec<&str> = examined
+    let reports = nats.inspect_topology(&settings).await.unwrap();
+    let weak: Vec<&str> = reports
         .iter()
-        .filter(|object| object.status == TopologyStatus::Weak(Weakness::Unbounded))
+        .filter(|object| object.status == Weak(Weakness::Unbounded))
         .map(|object| object.name.as_str())
         .collect();
-    assert_eq!(weak, ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"], "doctor tells of it");
+    assert_eq!(weak, ["TARSY_TIMELINE", "TARSY_DEAD_LETTERS"], "doctor reports it");
 
     let ensured = nats.ensure_topology(&settings).await.unwrap();
     assert_eq!(ensured, TopologyChanges { created: 0, updated: 2, unchanged: 6 });
@@ -389,7 +383,7 @@ async fn a_stream_of_an_older_version_gets_a_bound_that_lets_no_message_go() {
 }
 
 #[tokio::test]
-async fn a_stream_for_which_the_server_has_no_room_is_refused_with_the_setting_that_helps() {
+async fn a_stream_without_room_on_the_server_is_an_error_that_names_the_setting() {
     let server = NatsServer::start().await;
     let large = TopologySettings { alerts_max_bytes: Bound::Exactly(1 << 40), ..TopologySettings::default() };
     let error = connect(&server).await.ensure_topology(&large).await.unwrap_err().to_string();

@@ -12,14 +12,14 @@ use crate::support::system::TestSystem;
 /// A tool of the drill that changes something.
 const RESTART: &str = "drill.restart_deployment";
 
-/// The drill's investigation, over.
+/// A completed investigation of the drill.
 async fn investigated(system: &TestSystem) -> SessionId {
     let session = system.publish().await;
     assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCompleted);
     session
 }
 
-/// Names of the tools that the agents of a session are offered.
+/// The names of the tools that the agents of a session have.
 fn offered(system: &TestSystem, session: SessionId) -> Vec<String> {
     let names =
         "SELECT jsonb_path_query(plan, '$.stages[*].agents[*].tools[*].name') #>> '{}' AS name FROM session_plans";

@@ -1,5 +1,5 @@
 //! Thousands of different alerts with critical ones in between. The suite queues all of them and investigates until
-//! the critical ones are through; `TARSY_LOAD_BURST_TO_END=1` investigates every one, with quick answers.
+//! the critical ones have ended; `TARSY_LOAD_BURST_TO_END=1` investigates every one, with quick answers.
 
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,11 @@ const CLAIMED_WITHIN: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_secs(4);
 const QUICK: Duration = Duration::ZERO;
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
-/// What the worker may grow by when thousands are queued.
+/// The growth of the worker's memory that is allowed while thousands of alerts are queued.
 const MAX_GROWTH_KIB: u64 = 32 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() {
+async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     let count = from_env("TARSY_LOAD_BURST", BURST);
     let to_end = from_env("TARSY_LOAD_BURST_TO_END", 0) == 1;
     let transcript = Some(paced(1, if to_end { QUICK } else { SLOW }));
@@ -67,7 +67,7 @@ async fn a_burst_of_alerts_neither_fills_the_memory_nor_delays_a_critical_one() 
          critical ones claimed after: {claims}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
         over as f64 / took.as_secs_f64(),
     );
-    // One may meet a machine with more to do than it can; without a reserved slot half of them wait for seconds.
+    // An overloaded machine may delay one of them; without a reserved slot half of them wait for seconds.
     assert!(claims.quantile(0.9) <= CLAIMED_WITHIN && claims.worst() < SLOW / 2, "a critical alert waited");
     if let (Some(before), Some(most)) = (before, most) {
         assert!(most < MAX_MEMORY_KIB, "{most} KiB");
@@ -111,7 +111,7 @@ async fn watch_memory(pid: u32, stop: CancellationToken) -> Option<u64> {
     Some(most)
 }
 
-/// `None` where the kernel does not tell it in this way.
+/// `None` if the kernel does not report it.
 fn memory_kib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

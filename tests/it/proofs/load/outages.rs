@@ -1,4 +1,4 @@
-//! The broker, the database and the LLM service go away under running investigations and come back.
+//! Outages of the broker, the database and the LLM service during investigations.
 //! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service long ones.
 
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use crate::support::wait::eventually;
 const SESSIONS: usize = 6;
 const ANSWERS: usize = 8;
 const CALL: Duration = Duration::from_millis(400);
-/// Longer than any outage here but the longest of the LLM service.
+/// Longer than every outage here except the longest of the LLM service.
 const LEASE: Duration = Duration::from_secs(30);
 const OUTAGE_SECS: u64 = 6;
 
-/// Two workers with sessions that all have been answered once.
+/// Two workers with sessions that each have one answer.
 async fn at_work(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
     let transcript = Some(paced(ANSWERS, CALL));
     let system = TestSystem::start_with(Setup { lease: LEASE, transcript, ..setup }).await;
@@ -41,19 +41,19 @@ fn most_checkpoints(system: &TestSystem) -> i64 {
     system.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
 }
 
-/// How often sessions changed hands.
+/// How often sessions changed their owner.
 #[derive(Debug, PartialEq, Eq)]
 struct Changes {
-    /// And those whose lease ran out while the database was unavailable.
+    /// After their lease had expired while the database was unavailable.
     released: usize,
-    /// The only ones that count an attempt.
+    /// Only these count an attempt.
     expired: usize,
 }
 
 const NONE: Changes = Changes { released: 0, expired: 0 };
 
-/// All over, in order, whole.
-async fn all_is_well(system: &TestSystem, count: usize) -> Changes {
+/// Asserts that all sessions have ended with whole timelines.
+async fn assert_all_ended_whole(system: &TestSystem, count: usize) -> Changes {
     ended(system, count).await;
     system.queue_is_empty().await;
     let timelines = system.assert_all_whole().await;
@@ -64,7 +64,7 @@ async fn all_is_well(system: &TestSystem, count: usize) -> Changes {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt() {
+async fn a_broker_killed_during_a_run_delays_nothing_and_costs_no_attempt() {
     let (mut system, workers) = at_work(Setup::default()).await;
     system.nats.kill();
     for worker in &workers {
@@ -75,11 +75,11 @@ async fn a_broker_that_is_killed_in_mid_run_delays_nothing_and_costs_no_attempt(
     works_on(&system, before).await;
     system.nats.restart().await;
     publish_many(&system, 2).await;
-    assert_eq!(all_is_well(&system, SESSIONS + 2).await, NONE);
+    assert_eq!(assert_all_ended_whole(&system, SESSIONS + 2).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn investigations_outlive_the_loss_of_all_streams() {
+async fn investigations_survive_the_loss_of_all_streams() {
     let (mut system, workers) = at_work(Setup::default()).await;
     system.nats.kill();
     for worker in &workers {
@@ -87,13 +87,13 @@ async fn investigations_outlive_the_loss_of_all_streams() {
     }
     system.nats.restart_empty().await;
     system.migrate().await;
-    // The new stream gives the sequences of the lost alerts to others.
+    // The new stream assigns the sequences of the lost alerts to others.
     publish_many(&system, SESSIONS).await;
-    assert_eq!(all_is_well(&system, 2 * SESSIONS).await, NONE);
+    assert_eq!(assert_all_ended_whole(&system, 2 * SESSIONS).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_that_were_released_before_all_streams_were_lost_are_published_again() {
+async fn sessions_released_before_all_streams_were_lost_are_requeued() {
     let watched = &["answer-3-start"];
     let sweep = Duration::from_secs(1);
     let mut system = TestSystem::start_with(Setup {
@@ -113,7 +113,7 @@ async fn sessions_that_were_released_before_all_streams_were_lost_are_published_
     }
     system.nats.kill();
     leaving.logged("nats is unavailable").await;
-    // The calls finish and the sessions are given back, but the broker hears of neither.
+    // The calls finish and the sessions are released, but the broker receives no answer.
     leaving.terminate();
     leaving.logged("SIGTERM").await;
     system.gates.open_all();
@@ -124,7 +124,7 @@ async fn sessions_that_were_released_before_all_streams_were_lost_are_published_
     system.nats.restart_empty().await;
     system.migrate().await;
     let _successor = system.worker("w2").await;
-    assert_eq!(all_is_well(&system, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
+    assert_eq!(assert_all_ended_whole(&system, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,7 +152,7 @@ async fn a_sweep_ends_an_investigation_past_its_deadline_without_workers_and_mes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
+async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));
     let (system, workers) = at_work(Setup { database, ..Setup::default() }).await;
@@ -166,20 +166,20 @@ async fn a_database_that_crashes_in_mid_run_costs_no_attempt() {
     postgres.restart().await;
     let unavailable = crashed.elapsed();
     publish_many(&system, 2).await;
-    let changes = all_is_well(&system, SESSIONS + 2).await;
+    let changes = assert_all_ended_whole(&system, SESSIONS + 2).await;
     println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0, "what nobody could renew is nobody's death");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
+async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
     let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS));
     let transcript = Some(paced(ANSWERS, CALL));
     let watched = &["answer-3-start"];
     let mut system = TestSystem::start_with(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
     let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
     publish_many(&system, SESSIONS).await;
-    // Every session waits for an answer of which nothing has come: a stream that breaks later is a failed call.
+    // Every session waits for the first chunk of an answer: a stream that breaks later is a failed call.
     let mut waiting = Vec::new();
     for _ in 0..SESSIONS {
         waiting.push(system.gates.next().await);
@@ -197,7 +197,7 @@ async fn an_llm_service_that_is_away_costs_neither_attempt_nor_iteration() {
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
     let address = system.llm_addr().to_owned();
     system.start_llm_service(&address).await;
-    let changes = all_is_well(&system, SESSIONS).await;
+    let changes = assert_all_ended_whole(&system, SESSIONS).await;
     println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
     assert_eq!(changes.expired, 0);
     assert!(changes.released <= 3 * SESSIONS, "sessions were claimed again and again while the model was unavailable");

@@ -1,4 +1,4 @@
-//! A rolling restart of a whole fleet.
+//! A rolling restart of all workers.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const SESSIONS: usize = 50;
 const WORKERS: usize = 3;
 const ANSWERS: usize = 9;
 const CALL: Duration = Duration::from_millis(1500);
-/// For the hand-over itself.
+/// For a release and the next claim.
 const MARGIN: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,12 +65,12 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
          from the last step to the next one:       {gaps}",
     );
     assert!(handed_over >= SESSIONS * 4 / 5, "the rollout took longer than the investigations");
-    // A step takes a call anyway; what comes on top of it is the delay.
+    // A step takes as long as a call anyway; the rest is the delay.
     assert!(gaps.worst() <= CALL + CALL + MARGIN, "delayed by more than the drain of one call");
     assert!(stalls.worst() <= CALL + MARGIN);
 }
 
-/// How long a session stood still before it was resumed, and until its next step.
+/// The time without progress before a session was resumed, and the time until its next step.
 fn around(events: &[TimelineEvent], resumed: &TimelineEvent) -> (Duration, Duration) {
     let step = |event: &&TimelineEvent| event.execution_id.is_some();
     let before = events.iter().filter(|event| event.session_seq < resumed.session_seq).rfind(step).unwrap();

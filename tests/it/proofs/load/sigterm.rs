@@ -1,4 +1,4 @@
-//! SIGTERM again and again while investigations run. `TARSY_LOAD_ROUNDS=300` makes it long.
+//! Repeated SIGTERM during investigations. `TARSY_LOAD_ROUNDS=300` makes it long.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,18 +19,18 @@ const ROUNDS: usize = 12;
 const OPEN: usize = 6;
 const ANSWERS: usize = 6;
 const CALL: Duration = Duration::from_millis(150);
-/// So long that nobody mistakes a lease that ran out for a hand-over.
+/// So long that an expired lease cannot be mistaken for a release.
 const LEASE: Duration = Duration::from_secs(30);
 const RESUMED_WITHIN: Duration = Duration::from_secs(1);
-/// The hand-over that meets a machine with more to do than it can.
+/// The limit for a resumption on an overloaded machine.
 const WORST_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the log of a terminated worker says about a session.
-struct HandedBack {
+/// A release in the log of a terminated worker.
+struct Released {
     worker: String,
     session: SessionId,
     at: DateTime<Utc>,
-    /// When the worker's process was gone.
+    /// When the worker's process exited.
     gone: DateTime<Utc>,
 }
 
@@ -56,7 +56,7 @@ async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within
         exits.spawn(exit(name, leaving));
     }
     ended(&system, published.len()).await;
-    let released: Vec<HandedBack> = exits.join_all().await.into_iter().flatten().collect();
+    let released: Vec<Released> = exits.join_all().await.into_iter().flatten().collect();
     system.queue_is_empty().await;
     let timelines = system.assert_all_whole().await;
     assert_all_completed(&system, published.len());
@@ -77,14 +77,14 @@ async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within
     assert!(starts.worst() < LEASE / 3, "an alert was stranded with a worker that had gone");
 }
 
-/// Keeps sessions coming.
+/// Publishes further alerts.
 async fn top_up(system: &TestSystem, published: &mut Published) {
     let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     let open = published.len() - usize::try_from(over).unwrap();
     published.extend(publish_many(system, OPEN.saturating_sub(open)).await);
 }
 
-async fn exit(worker: String, mut leaving: Tarsy) -> Vec<HandedBack> {
+async fn exit(worker: String, mut leaving: Tarsy) -> Vec<Released> {
     assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
     let gone = Utc::now();
     let log = leaving.log();
@@ -92,13 +92,13 @@ async fn exit(worker: String, mut leaving: Tarsy) -> Vec<HandedBack> {
     let released = lines.map(|line| {
         let at = line.split_whitespace().next().unwrap().parse().unwrap();
         let id = line.split("session_id=").nth(1).unwrap().split_whitespace().next().unwrap();
-        HandedBack { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, gone }
+        Released { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, gone }
     });
     released.collect()
 }
 
-/// How long nobody had a session, from the log line before its release and from the exit of its worker.
-fn resumptions(timelines: &Timelines, released: &[HandedBack]) -> (Figures, Figures) {
+/// How long a session had no owner, since the log line of its release and since the exit of its worker.
+fn resumptions(timelines: &Timelines, released: &[Released]) -> (Figures, Figures) {
     let (mut from_release, mut from_exit) = (Figures::default(), Figures::default());
     for back in released {
         let events = &timelines[&back.session];
@@ -119,7 +119,7 @@ fn start_of(timelines: &Timelines, session: SessionId, published: DateTime<Utc>)
     between(published, first(&timelines[&session], EventType::SessionStarted).unwrap().created_at)
 }
 
-/// A drain lets the call in flight finish: nothing is paid twice.
+/// A drain lets the call in flight finish, so no call is repeated.
 fn assert_no_call_is_repeated(system: &TestSystem) {
     let mut calls = BTreeMap::<String, u32>::new();
     for line in std::fs::read_to_string(system.file("model_calls")).unwrap().lines() {

@@ -20,7 +20,7 @@ const IN_A_RACE: usize = 12;
 const ANSWERS: usize = 2;
 /// A call that is held for longer has failed: an iteration's time is two minutes.
 const WHILE_HELD: Duration = Duration::from_secs(100);
-/// Every investigation is held open here.
+/// The gate at which every investigation is held open.
 const HELD: &str = "answer-0-start";
 
 async fn two_workers(system: &TestSystem) -> [Tarsy; 2] {
@@ -32,7 +32,7 @@ fn setup() -> Setup<'static> {
     Setup { watched: &[HELD], lease: Duration::from_secs(30), slots: 16, transcript, ..Setup::default() }
 }
 
-/// One session took all the other alerts in, and each of these says so on its own subject.
+/// Asserts that all other alerts joined one session, with an event on the subject of each.
 fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> SessionId {
     let opened = |id: &&SessionId| timelines[id][0].event_type == EventType::SessionStarted;
     let sessions: Vec<&SessionId> = alerts.iter().filter(opened).collect();
@@ -54,7 +54,7 @@ fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> Sess
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_one_fingerprint_is_one_investigation_that_every_alert_is_told_about() {
+async fn a_storm_of_one_fingerprint_is_one_session_and_each_alert_has_an_event() {
     let count = from_env("TARSY_LOAD_STORM", STORM);
     let mut system = TestSystem::start_with(setup()).await;
     let _workers = two_workers(&system).await;
