@@ -57,7 +57,7 @@ fn is_cancel(payload: &[u8]) -> bool {
     serde_json::from_slice::<Body>(payload).is_ok_and(|body| body == Body::Cancel)
 }
 
-/// Hears the requests to every session: implements the port `CancelRequests`.
+/// Receives the cancel requests to every session: implements the port `CancelRequests`.
 #[derive(Debug)]
 pub struct JetStreamCancelRequests {
     nats: Nats,

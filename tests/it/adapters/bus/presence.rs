@@ -76,7 +76,7 @@ async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
         presence.announce(&worker);
     }
     server.restart().await;
-    within("the reconnect", connection.wait_for(|state| link.connected)).await.unwrap();
+    within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
     let workers = heard(&nats, || presence.announce(&worker)).await;
     assert_eq!(workers, [worker]);
 }
