@@ -90,8 +90,8 @@ pub fn describe(config: &Config) -> String {
         (config.llm_providers.len(), "provider"),
         (config.mcp_servers.len(), "MCP server"),
     ];
-    let told = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
-    told.join(", ")
+    let each = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    each.join(", ")
 }
 
 fn emit(root: &Yaml<'_>) -> String {

@@ -39,20 +39,20 @@ pub fn on_signals(stop_on: StopOn) -> anyhow::Result<Signals> {
     };
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
-    let asked = signals.clone();
+    let tokens = signals.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: shutting down"),
             _ = interrupt.recv() => tracing::info!("SIGINT: shutting down"),
             () = gone(parent) => tracing::info!("standard input ended: shutting down"),
         }
-        asked.end.cancel();
+        tokens.end.cancel();
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
         tracing::warn!("second signal: shutting down without waiting for running calls");
-        asked.now.cancel();
+        tokens.now.cancel();
     });
     Ok(signals)
 }

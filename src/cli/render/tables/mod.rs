@@ -1,4 +1,4 @@
-//! Tables for a terminal, built from [`table`]: lists of sessions, one session, dead letters, checks.
+//! Tables for a terminal, built from `table`: lists of sessions, one session, dead letters, checks.
 
 pub(crate) mod table;
 pub mod list;
