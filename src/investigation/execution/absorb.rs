@@ -16,8 +16,8 @@ use crate::investigation::react::{self, Reply, ReplyKind};
 
 /// The entries for an answer.
 ///
-/// Each call gets an id that is unique within the execution, and `read_only` from the plan. A final answer, or the answer
-/// after `concluding`, ends the execution.
+/// Each call gets an id that is unique within the execution, and `read_only` from the plan. A final answer, or the
+/// answer after `concluding`, ends the execution.
 pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
     let mut entries = entries_of(state, answer);
     if let Some(Entry::Answer(answer)) = entries.first_mut() {
@@ -45,8 +45,8 @@ fn entries_of(state: &State, answer: Answer) -> Vec<Entry> {
     }
 }
 
-/// Drops calls that will have no result, together with the provider's own form of the answer: it contains the calls, and
-/// no provider accepts it without their results.
+/// Drops calls that will have no result, together with the provider's own form of the answer: it contains the calls,
+/// and no provider accepts it without their results.
 fn drop_calls(answer: &mut Answer) {
     if !answer.calls.is_empty() {
         answer.calls.clear();
@@ -62,9 +62,9 @@ const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request
 /// The code of a repeated empty answer.
 const EMPTY: &str = "empty";
 
-/// The entries for a model call without an answer. A permanent `code` ends the execution. Any other is a failed iteration
-/// whose error is added to the conversation, if it fits in the context window. A strategy without tools has no results
-/// to blank: for it an exceeded window is permanent, too.
+/// The entries for a model call without an answer. A permanent `code` ends the execution. Any other is a failed
+/// iteration whose error is added to the conversation, if it fits in the context window. A strategy without tools has
+/// no results to blank: for it an exceeded window is permanent, too.
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     let error = CallError { message, timeout: timeout || is_timeout(message) };

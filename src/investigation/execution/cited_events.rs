@@ -1,7 +1,7 @@
 //! Citations: the event numbers in brackets that an analysis gives as its sources, `[7]` or `[7, 9]`.
 //!
-//! A number without a result is no evidence. It gets a question mark, `[42?]`, and is no longer a citation. Code, links,
-//! an index as in `items[0]` and a year look like citations and stay unchanged.
+//! A number without a result is no evidence. It gets a question mark, `[42?]`, and is no longer a citation. Code,
+//! links, an index as in `items[0]` and a year look like citations and stay unchanged.
 //! `docs/decisions/0034-numbers-that-no-result-has.md` has the rules.
 
 use std::collections::{BTreeSet, HashSet};
@@ -120,7 +120,8 @@ fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
     }
 }
 
-/// The items within brackets, if all of them are sources and at least one is a number. `start` is the offset of `inside`.
+/// The items within brackets, if all of them are sources and at least one is a number. `start` is the offset of
+/// `inside`.
 fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
     let mut items = Vec::new();
     let mut at = start;

@@ -65,8 +65,8 @@ impl Message {
     }
 }
 
-/// The messages of `entries`, in order; `options` has one item for each entry. Facts have no message. Tool results up to
-/// entry number `elided` are replaced by a note, so that every call keeps a result and every result its number.
+/// The messages of `entries`, in order; `options` has one item for each entry. Facts have no message. Tool results up
+/// to entry number `elided` are replaced by a note, so that every call keeps a result and every result its number.
 pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Vec<Message> {
     let numbered = (1_u32..).zip(entries.iter().zip(options));
     let body = |number| if number <= elided { ResultBody::Elided } else { ResultBody::Full };

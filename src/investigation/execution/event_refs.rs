@@ -1,7 +1,7 @@
 //! Event numbers of tool results: people see them beside each event, and an analysis cites them.
 //!
-//! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored beside
-//! the entry, never inside of it.
+//! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored
+//! beside the entry, never inside of it.
 
 use std::collections::BTreeMap;
 

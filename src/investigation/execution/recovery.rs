@@ -1,7 +1,7 @@
 //! Recovery after a loss of commits in the database: remembers the calls of the lost steps that may have been sent.
 //!
-//! The journal is back at an earlier entry, and the model will probably request the same calls again. They are recognised
-//! by their identity and not sent a second time.
+//! The journal is back at an earlier entry, and the model will probably request the same calls again. They are
+//! recognised by their identity and not sent a second time.
 
 use serde::{Deserialize, Serialize};
 

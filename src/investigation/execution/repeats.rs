@@ -67,8 +67,8 @@ fn canonical(call: &ToolCall) -> String {
     format!("{} {arguments}", call.tool)
 }
 
-/// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events have
-/// it, because their arguments may be masked or cut.
+/// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events
+/// have it, because their arguments may be masked or cut.
 pub fn identity(call: &ToolCall) -> String {
     let hash = Sha256::digest(canonical(call));
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

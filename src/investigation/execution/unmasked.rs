@@ -49,8 +49,8 @@ impl OriginalArguments {
     }
 }
 
-/// Records the calls whose arguments the mask has changed, and keeps the original arguments of those only. Both lists are
-/// in the same order.
+/// Records the calls whose arguments the mask has changed, and keeps the original arguments of those only. Both lists
+/// are in the same order.
 pub(super) fn note_masked_calls(answer: &mut Answer) {
     let Some(unmasked) = &mut answer.unmasked else { return };
     unmasked.text.clear();

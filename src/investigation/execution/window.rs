@@ -1,7 +1,8 @@
 //! The model's context window: estimates the size of the next request and blanks old tool results when it is too large.
 //!
-//! The estimate is a fold of its own: every entry changes a few numbers, so its cost does not depend on the length of the
-//! journal. Many results are blanked at once, because each change of the conversation invalidates the provider's cache.
+//! The estimate is a fold of its own: every entry changes a few numbers, so its cost does not depend on the length of
+//! the journal. Many results are blanked at once, because each change of the conversation invalidates the provider's
+//! cache.
 
 use std::collections::VecDeque;
 
@@ -183,8 +184,8 @@ impl Window {
         }
     }
 
-    /// The largest request, in tokens, for a model with this context window; 0 means that the window is unknown. A refused
-    /// request proves that the window is smaller than the request.
+    /// The largest request, in tokens, for a model with this context window; 0 means that the window is unknown. A
+    /// refused request proves that the window is smaller than the request.
     pub fn budget(&self, context_window: u64) -> u64 {
         let configured = if context_window == 0 { DEFAULT_WINDOW } else { context_window };
         let window = self.refused_tokens.map_or(configured, |refused| refused.min(configured));
@@ -201,8 +202,8 @@ impl Window {
         self.refusals > 0
     }
 
-    /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking frees
-    /// nothing.
+    /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking
+    /// frees nothing.
     pub(super) fn last_to_blank(&self, target: u64, tools: ToolBinding, elidable: Elidable) -> Option<u32> {
         let before = self.request_bytes(tools);
         let mut bytes = before;

@@ -1,5 +1,5 @@
-//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, or URL-decoded. A view maps its
-//! offsets back to the original text.
+//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, or URL-decoded. A view maps
+//! its offsets back to the original text.
 
 use super::spans::SecretSpan;
 

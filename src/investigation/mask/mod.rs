@@ -57,8 +57,8 @@ impl fmt::Debug for Mask {
 }
 
 impl Mask {
-    /// Masks these values, too, also in their encoded forms. Values of less than six bytes are ignored: they would match
-    /// ordinary words.
+    /// Masks these values, too, also in their encoded forms. Values of less than six bytes are ignored: they would
+    /// match ordinary words.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self {
             secrets: Arc::new(KnownSecrets::new(secrets.into_iter())),

@@ -71,8 +71,8 @@ impl StreamMask {
         news
     }
 
-    /// The rest of the masked text after the last chunk. All returned texts together are the masked text, unless the end has
-    /// changed the masked form of the beginning.
+    /// The rest of the masked text after the last chunk. All returned texts together are the masked text, unless the
+    /// end has changed the masked form of the beginning.
     pub fn finish(self) -> String {
         let masked = self.mask.apply(&self.raw);
         let common = masked.char_indices().zip(self.shown.chars()).find(|((_, one), other)| one != other);
@@ -143,8 +143,8 @@ fn is_prose(line: &str) -> bool {
 }
 
 impl Mask {
-    /// Bytes at the end of an unfinished text that may be the beginning of a known secret with white space. A secret without
-    /// white space ends with its word.
+    /// Bytes at the end of an unfinished text that may be the beginning of a known secret with white space. A secret
+    /// without white space ends with its word.
     fn held_back(&self) -> usize {
         let spaced = self.secrets.iter().filter(|secret| secret.contains(char::is_whitespace));
         spaced.map(String::len).max().unwrap_or_default()

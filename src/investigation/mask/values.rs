@@ -190,7 +190,8 @@ fn is_connection_pair(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether the value is a placeholder or reference as a whole: `${DB_PASSWORD}`, `{{ .Values.db }}`, `<set to the key …>`.
+/// Whether the value is a placeholder or reference as a whole: `${DB_PASSWORD}`, `{{ .Values.db }}`, `<set to the key
+/// …>`.
 fn is_reference(value: &str) -> bool {
     if !value.starts_with(['$', '{', '<', '#']) {
         return false;

@@ -21,8 +21,8 @@ impl Problem {
     }
 }
 
-/// The fault of an answer that is neither a call nor a final answer; `found` are its sections, `quoted` its most serious
-/// quoted header.
+/// The fault of an answer that is neither a call nor a final answer; `found` are its sections, `quoted` its most
+/// serious quoted header.
 pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) -> Problem {
     match quoted {
         None | Some(QuotedHeader::Harmless) => missing(text, found),

@@ -19,8 +19,8 @@ pub(super) struct SplitLine<'a> {
     pub(super) unclosed: &'a str,
 }
 
-/// Splits a line at a header behind the end of a sentence: `I know enough.Final Answer: …`. Spaces, asterisks and backticks
-/// before the header belong to neither side. Source: tiers 2 and 3 of the reference implementations.
+/// Splits a line at a header behind the end of a sentence: `I know enough.Final Answer: …`. Spaces, asterisks and
+/// backticks before the header belong to neither side. Source: tiers 2 and 3 of the reference implementations.
 pub(super) fn split_after_sentence<'a>(line: &'a str, word: &str) -> Option<SplitLine<'a>> {
     all(line, word).find_map(|divided| {
         let before = divided.before.trim_end_matches(|c: char| c == '`' || c == '*' || c.is_whitespace());

@@ -1,9 +1,10 @@
 //! The parser of the `ReAct` format (`Thought:`, `Action:`, `Action Input:`, `Final Answer:`), in which a model without
 //! structured tool calls writes its calls as text.
 //!
-//! The parser accepts any text, in linear time, without a panic. This module owns the format: sections, the arguments of
-//! a call, and the feedback on a malformed answer. It does not know the journal: `absorb.rs` stores the parsed answer, so
-//! a replay does not parse again. The flow: lines → headers → quotation checks → sections → arguments or feedback.
+//! The parser accepts any text, in linear time, without a panic. This module owns the format: sections, the arguments
+//! of a call, and the feedback on a malformed answer. It does not know the journal: `absorb.rs` stores the parsed
+//! answer, so a replay does not parse again. The flow: lines → headers → quotation checks → sections → arguments or
+//! feedback.
 
 mod header;
 mod inline_header;
@@ -90,24 +91,24 @@ pub struct QuoteContext<'a> {
     pub asked_back: bool,
 }
 
-/// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has the
-/// form `server.tool`.
+/// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has
+/// the form `server.tool`.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
     parse(text, QuoteCheck { untrusted: None, tools, is_confirmed: false })
 }
 
-/// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a call
-/// or final answer that may have been a coincidence counts.
+/// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a
+/// call or final answer that may have been a coincidence counts.
 pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
     let QuoteContext { untrusted, asked_back } = context;
     parse(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: asked_back })
 }
 
-/// An action with an input has precedence over a final answer, because the model cannot know the result of the call. The
-/// exceptions: `Action: None`, and a call behind a final answer that may change something, which does not run.
+/// An action with an input has precedence over a final answer, because the model cannot know the result of the call.
+/// The exceptions: `Action: None`, and a call behind a final answer that may change something, which does not run.
 ///
-/// The sections and their tiers follow the reference implementations of this parser. `docs/decisions/0019-departures.md`
-/// lists the rules that differ from them.
+/// The sections and their tiers follow the reference implementations of this parser.
+/// `docs/decisions/0019-departures.md` lists the rules that differ from them.
 fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     let tools = check.tools;
     let mut sections = sections::of(text, check);

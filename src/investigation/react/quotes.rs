@@ -1,7 +1,7 @@
 //! Marked quotations in an answer: Markdown fences, block quotes (`>`), HTML comments and indented code.
 //!
-//! A header in a quotation is text. Models quote alerts and results, which are untrusted: the model did not request a call
-//! in them. This file knows lines and Markdown, not sections. It reads each line a constant number of times.
+//! A header in a quotation is text. Models quote alerts and results, which are untrusted: the model did not request a
+//! call in them. This file knows lines and Markdown, not sections. It reads each line a constant number of times.
 //! `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
 use super::header::{HeaderKind, header_of};
@@ -74,8 +74,8 @@ impl<'a> Quotations<'a> {
 
     /// Records the quotation that an unquoted line begins; `after` is the text behind its last header, or the line.
     ///
-    /// A fence around an input hides nothing unless it ends, so a model may omit its end. Any other fence hides the text
-    /// behind it even without an end, because an answer may be cut off within a quotation.
+    /// A fence around an input hides nothing unless it ends, so a model may omit its end. Any other fence hides the
+    /// text behind it even without an end, because an answer may be cut off within a quotation.
     pub(super) fn track(&mut self, line: &'a str, after: &'a str, context: LineContext) {
         let mark = fence(line).or_else(|| fence(after));
         self.span = match mark {
@@ -137,8 +137,8 @@ fn columns(line: &str) -> usize {
     })
 }
 
-/// The answer without the fence around all of it, if it has one: no text is before or behind the fence, and its first line
-/// is a header. The fence of an answer that was cut off has no end.
+/// The answer without the fence around all of it, if it has one: no text is before or behind the fence, and its first
+/// line is a header. The fence of an answer that was cut off has no end.
 pub(super) fn unfenced(text: &str) -> &str {
     let begun = text.trim_start_matches(is_blank);
     let Some((mark, (_, inside))) = fence(begun.lines().next().unwrap_or_default()).zip(begun.split_once('\n')) else {

@@ -44,8 +44,8 @@ impl<'a> SectionText<'a> {
         trimmed(text)
     }
 
-    /// The input of a call. The lines below the header lose their common indentation or, if the header's line has a text,
-    /// the indentation of the header.
+    /// The input of a call. The lines below the header lose their common indentation or, if the header's line has a
+    /// text, the indentation of the header.
     pub(super) fn input(self) -> String {
         let (first, below) = self.first();
         let below = below.unwrap_or_default().trim_end();

@@ -1,8 +1,9 @@
 //! Splits an answer into its sections, line by line.
 //!
-//! A header is at the beginning of a line, or behind the end of a sentence. The last thought, action and input count, and
-//! the first final answer. An empty section replaces no other. A new action discards the input before it. These rules
-//! follow the reference implementations of this parser; `docs/decisions/0019-departures.md` lists the additional ones:
+//! A header is at the beginning of a line, or behind the end of a sentence. The last thought, action and input count,
+//! and the first final answer. An empty section replaces no other. A new action discards the input before it. These
+//! rules follow the reference implementations of this parser; `docs/decisions/0019-departures.md` lists the additional
+//! ones:
 //!
 //! - Inside a final answer, only a thought and an action with its input are headers: an analysis may contain
 //!   `Action: restart the pod`, or quote an `Observation:`.
@@ -311,7 +312,8 @@ impl<'a> SectionParser<'a> {
         self.section() == Some(Section::FinalAnswer) || self.found.final_answer.is_some()
     }
 
-    /// Begins a section, whose first line may contain the next header. Returns the text behind the last header of the line.
+    /// Begins a section, whose first line may contain the next header. Returns the text behind the last header of the
+    /// line.
     fn begin(&mut self, header: SectionStart<'a>, indent: usize, below: &str) -> &'a str {
         let (mut next, mut after) = (Some(header), header.after);
         while let Some(header) = next {
@@ -364,8 +366,8 @@ impl<'a> SectionParser<'a> {
         })
     }
 
-    /// Whether the text behind `Action:`, in its line or the next one, is a wanted name and an input follows. Reads at most
-    /// two lines.
+    /// Whether the text behind `Action:`, in its line or the next one, is a wanted name and an input follows. Reads at
+    /// most two lines.
     fn is_followed(&self, after: &str, below: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
         if let Some(SplitLine { before, .. }) = split_at_first(after, ACTION_INPUT) {
             return is_wanted(before);

@@ -51,8 +51,8 @@ fn cut(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// The tool that the model probably meant: the same name in another spelling, the only tool with this name on any server,
-/// or the closest name by edit distance.
+/// The tool that the model probably meant: the same name in another spelling, the only tool with this name on any
+/// server, or the closest name by edit distance.
 fn meant<'a>(action: &str, tools: &'a [ToolSpec]) -> Option<&'a str> {
     if action.chars().nth(MAX_NAME).is_some() {
         return None;

@@ -1,9 +1,9 @@
 //! An index of the headers in untrusted texts: alerts, tool results and findings of other agents (prompt injection).
 //!
-//! A model that quotes such a text exactly, without a quotation mark, has not requested the call in it. The index keeps the
-//! first words behind every header of the untrusted texts, and an answer is compared with them. Words are compared in
-//! lower case and without the characters between them, because quotation marks, white space and emphasis change when a
-//! text is quoted. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
+//! A model that quotes such a text exactly, without a quotation mark, has not requested the call in it. The index keeps
+//! the first words behind every header of the untrusted texts, and an answer is compared with them. Words are compared
+//! in lower case and without the characters between them, because quotation marks, white space and emphasis change when
+//! a text is quoted. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -7,8 +7,8 @@ use crate::investigation::execution::cited_events::cited;
 use crate::investigation::plan::ResultForm;
 
 impl State {
-    /// The event numbers that an execution may cite: those of its own results and those that its context cites. `None` for a
-    /// session that began before results had numbers.
+    /// The event numbers that an execution may cite: those of its own results and those that its context cites. `None`
+    /// for a session that began before results had numbers.
     pub(crate) fn citable(&self) -> Option<BTreeSet<u64>> {
         match self.plan().result_form {
             ResultForm::Bare => None,

@@ -148,7 +148,7 @@ fn an_estimate_that_passes_the_budget_blanks_the_oldest_results_in_one_large_ste
 }
 
 #[test]
-fn the_results_of_the_last_answer_stay_and_if_nothing_else_is_left_the_conclusion_is_forced() {
+fn without_older_results_the_conclusion_is_forced() {
     let plan = plan(Strategy::NativeThinking, 1000, 20);
     let world = WindowedModel { plan, takes_bytes: 3000, turns: vec![vec![40], vec![1500, 1400]] };
     let ran = world.run(Vec::new());
@@ -244,7 +244,7 @@ fn blanked_up_to(entries: &[Entry]) -> u32 {
 }
 
 #[test]
-fn a_second_refusal_in_a_row_concludes_although_there_is_more_to_blank_and_then_spares_what_fits() {
+fn a_second_refusal_in_a_row_forces_the_conclusion() {
     let mut state = reader(12);
     let (last_old, last) = (24, 26);
     assert!(blanked_up_to(&refuse(&mut state)) < last_old);
@@ -283,7 +283,7 @@ fn a_strategy_without_tools_has_nothing_to_give_up() {
 }
 
 #[test]
-fn a_window_that_nobody_has_told_is_no_reason_to_give_up_before_the_provider_says_so() {
+fn a_window_of_unknown_size_counts_only_after_a_refusal() {
     let mut state = State::replay(plan(Strategy::NativeThinking, 0, 20), None, Vec::<Entry>::new());
     state.apply(Entry::Prompt { role: Role::User, content: "x".repeat(600_000) });
     assert!(state.window().estimate(ToolBinding::Bound) > state.window().budget(0));

@@ -1,5 +1,5 @@
-//! Finds JSON in a text: the whole text, lines, fragments within words, or JSON that is cut off. Linear: no byte is read
-//! twice.
+//! Finds JSON in a text: the whole text, lines, fragments within words, or JSON that is cut off. Linear: no byte is
+//! read twice.
 
 use super::document::{Document, Kind, Node};
 use crate::investigation::mask::bytes::{byte, skip};

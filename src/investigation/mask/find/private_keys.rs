@@ -3,8 +3,8 @@
 use crate::investigation::mask::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest};
 use crate::investigation::mask::spans::SecretSpan;
 
-/// Finds private keys. Without an end marker, the key extends to the end of the text; without a begin marker, it begins at
-/// the first preceding line that looks encoded.
+/// Finds private keys. Without an end marker, the key extends to the end of the text; without a begin marker, it begins
+/// at the first preceding line that looks encoded.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     // Fast path: searches for a rare letter first.
     let says = |letter: char, tail: &str| text.match_indices(letter).any(|(at, _)| rest(text, at).starts_with(tail));

@@ -14,7 +14,8 @@ pub(super) struct Block<'a> {
     pub(super) left_out: Vec<&'a str>,
 }
 
-/// Parses lines. The value is a mapping or a list; `None` if no line is a pair or an item, or if most lines are neither.
+/// Parses lines. The value is a mapping or a list; `None` if no line is a pair or an item, or if most lines are
+/// neither.
 pub(super) fn read(text: &str) -> Block<'_> {
     let lines = lines(text);
     let mut reader = BlockParser { text, lines: &lines, left_out: Vec::new(), braces: true };

@@ -1,5 +1,5 @@
-//! A lenient parser of braces and brackets: JSON with comments, trailing or missing commas, single quotes, line breaks in
-//! strings or bare words, Python literals, YAML flow style.
+//! A lenient parser of braces and brackets: JSON with comments, trailing or missing commas, single quotes, line breaks
+//! in strings or bare words, Python literals, YAML flow style.
 
 use serde_json::{Map, Value};
 
@@ -72,7 +72,8 @@ impl<'a> FlowParser<'a> {
         Some(Value::Array(list))
     }
 
-    /// A separator: a comma, a line break, the quote of the next string, or the end of the container, which is not consumed.
+    /// A separator: a comma, a line break, the quote of the next string, or the end of the container, which is not
+    /// consumed.
     fn separator(&mut self, end: char) -> Option<()> {
         let before = self.rest;
         self.skip_space();

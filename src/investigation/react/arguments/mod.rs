@@ -1,7 +1,8 @@
 //! Parses the arguments of a call, as a model writes them: JSON, YAML, lines of keys and values, or any text.
 //!
-//! The parser tries JSON → YAML → keys and values → text. A text in none of these formats becomes `{"input": text}`, and so
-//! does a value that is no mapping. A partially parsed text is used, and the lines that were not understood are listed.
+//! The parser tries JSON → YAML → keys and values → text. A text in none of these formats becomes `{"input": text}`,
+//! and so does a value that is no mapping. A partially parsed text is used, and the lines that were not understood are
+//! listed.
 
 mod block;
 mod fence;

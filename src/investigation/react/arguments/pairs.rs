@@ -132,8 +132,8 @@ fn key(text: &str) -> Option<(&str, &str)> {
     key.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some((key, behind))
 }
 
-/// Whether the text directly behind a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a path, of
-/// the name of a metric (`job:errors:rate5m`), of a query (`status:500 AND host:web`, `avg:cpu{host}`).
+/// Whether the text directly behind a colon is a value, as in `host:db-3`: not the rest of a URL (`http://x`), of a
+/// path, of the name of a metric (`job:errors:rate5m`), of a query (`status:500 AND host:web`, `avg:cpu{host}`).
 fn is_value(rest: &str) -> bool {
     if rest.starts_with(['{', '[']) {
         return true;

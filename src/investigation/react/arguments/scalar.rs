@@ -30,8 +30,8 @@ pub(super) fn quoted(word: &str) -> Option<String> {
     single(word.strip_prefix('\'')?.strip_suffix('\'')?)
 }
 
-/// Decodes a string that JSON rejects: with line breaks, or with a backslash that escapes nothing, as models write it in
-/// regular expressions. Such a backslash is kept.
+/// Decodes a string that JSON rejects: with line breaks, or with a backslash that escapes nothing, as models write it
+/// in regular expressions. Such a backslash is kept.
 fn lenient(inner: &str) -> Option<String> {
     let mut text = String::with_capacity(inner.len());
     let mut chars = inner.chars();
@@ -51,7 +51,8 @@ fn lenient(inner: &str) -> Option<String> {
     Some(text)
 }
 
-/// Decodes a single-quoted string: the doubled quote of YAML and the escaped one of Python. Any other backslash is kept.
+/// Decodes a single-quoted string: the doubled quote of YAML and the escaped one of Python. Any other backslash is
+/// kept.
 fn single(inner: &str) -> Option<String> {
     let mut text = String::with_capacity(inner.len());
     let mut chars = inner.chars();
