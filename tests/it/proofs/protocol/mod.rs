@@ -7,7 +7,7 @@
 //!
 //! | in the model | in tarsy |
 //! |---|---|
-//! | `statements.rs` | `src/store/sql/`: `receive`, `give_up`, `open`, `claim`, `checkpoint`, `finish`, `release`, `settle` |
+//! | `statements.rs` | `src/store/sql/{receive,give_up,open,claim,checkpoint,finish,release,settle}.sql` |
 //! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, and `src/engine/run/` |
 //! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
 //! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | the sweeper: `Sessions::sweep` and `Queue` in `src/engine/ports/` |
