@@ -224,28 +224,24 @@ mod voices;
 mod tests {
     use super::*;
     use crate::investigation::alert::Severity;
+    use crate::investigation::testing;
 
     pub(super) fn alert(text: &str) -> Alert {
         Alert {
             source: "alertmanager".to_owned(),
-            alert_type: "KubePodOOMKilled".to_owned(),
-            title: "KubePodOOMKilled  checkout/checkout-7d9f".to_owned(),
             severity: Severity::Critical,
-            status: AlertStatus::Firing,
-            fingerprint: "f".to_owned(),
-            members: Vec::new(),
             runbook_url: Some("https://runbooks.example.com/oom".to_owned()),
             text: text.to_owned(),
+            ..testing::alert("KubePodOOMKilled")
         }
     }
 
     pub(super) fn tools() -> [ToolSpec; 2] {
         let schema = r#"{"properties": {"pod": {"type": "string", "description": "Its name"}}, "required": ["pod"]}"#;
         [("k8s.describe_pod", schema), ("k8s.top", "{}")].map(|(name, schema)| ToolSpec {
-            name: name.to_owned(),
             description: "Looks.".to_owned(),
             parameters_schema: schema.to_owned(),
-            read_only: true,
+            ..testing::read_only_tool(name)
         })
     }
 

@@ -74,10 +74,11 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::testing::read_only_tool;
 
     fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
-        let parameters_schema = schema.to_owned();
-        ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters_schema, read_only: true }
+        let (description, parameters_schema) = (description.to_owned(), schema.to_owned());
+        ToolSpec { description, parameters_schema, ..read_only_tool(name) }
     }
 
     #[test]

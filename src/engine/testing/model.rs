@@ -78,7 +78,7 @@ impl Model for FakeModel {
             turn = Turn::Says(text, calls);
         }
         match turn {
-            Turn::Unavailable => Err(ModelError::Unavailable("nobody answers".to_owned())),
+            Turn::Unavailable => Err(ModelError::Unavailable("no connection".to_owned())),
             Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
             Turn::Fails => failed(false),
             Turn::SaysWithTools(_) if request.tools.is_empty() => failed(false),
@@ -119,7 +119,7 @@ impl Model for FakeModel {
 pub(in crate::engine) struct FakeTools {
     pub(in crate::engine) calls: Mutex<BTreeMap<String, u32>>,
     /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
-    pub(in crate::engine) away_for: Mutex<Duration>,
+    pub(in crate::engine) call_duration: Mutex<Duration>,
 }
 
 impl Tools for FakeTools {
@@ -129,9 +129,9 @@ impl Tools for FakeTools {
 
     async fn call(&self, call: &ToolCall, _limit: u32, _timeout: Duration) -> ToolReply {
         *lock(&self.calls).entry(call.id.clone()).or_default() += 1;
-        let away_for = *lock(&self.away_for);
-        tokio::time::sleep(away_for).await; // paused time
-        if !call.read_only && !away_for.is_zero() {
+        let call_duration = *lock(&self.call_duration);
+        tokio::time::sleep(call_duration).await; // paused time
+        if !call.read_only && !call_duration.is_zero() {
             return ToolReply::NotSent { error: "no connection".to_owned() };
         }
         if call.tool.ends_with("lost") {

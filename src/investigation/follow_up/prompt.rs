@@ -67,10 +67,11 @@ fn report(thread: &Thread) -> String {
 #[cfg(test)]
 pub(in crate::investigation) mod tests {
     use super::*;
-    use crate::investigation::alert::{Alert, AlertStatus, Severity};
+    use crate::investigation::alert::{Alert, Severity};
     use crate::investigation::follow_up::{Exchange, PastCall};
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::ToolSpec;
+    use crate::investigation::testing;
 
     pub(in crate::investigation) fn thread() -> Thread {
         Thread {
@@ -78,15 +79,9 @@ pub(in crate::investigation) mod tests {
             over: true,
             chain: "kubernetes".to_owned(),
             alert: Alert {
-                source: "alertmanager".to_owned(),
-                alert_type: "KubePodOOMKilled".to_owned(),
-                title: "checkout is OOM-killed".to_owned(),
                 severity: Severity::Critical,
-                status: AlertStatus::Firing,
-                fingerprint: "f".to_owned(),
-                members: Vec::new(),
-                runbook_url: None,
                 text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
+                ..testing::alert("KubePodOOMKilled")
             },
             outcome: "completed".to_owned(),
             analysis: Some("Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back".to_owned()),
@@ -110,10 +105,9 @@ pub(in crate::investigation) mod tests {
 
     fn tools() -> [ToolSpec; 1] {
         [ToolSpec {
-            name: "k8s.describe_pod".to_owned(),
             description: "Looks.".to_owned(),
             parameters_schema: r#"{"properties": {"pod": {"type": "string"}}}"#.to_owned(),
-            read_only: true,
+            ..testing::read_only_tool("k8s.describe_pod")
         }]
     }
 

@@ -252,7 +252,7 @@ async fn a_panic_beside_an_agent_that_is_released_counts_as_a_death() {
 async fn an_agent_whose_model_is_unavailable_does_not_stop_another_one() {
     let scene =
         team(SuccessPolicy::Any, vec![Turn::Unavailable], vec![Turn::Slowly(5, "", calls(&["a"])), says("Cause: x")]);
-    let unavailable = ReleaseReason::ModelUnavailable("nobody answers".to_owned());
+    let unavailable = ReleaseReason::ModelUnavailable("no connection".to_owned());
     assert_eq!(run(&scene, control()).await, Err(Interrupted::Release(unavailable)));
     let Some(Entry::Ended { outcome: Outcome::Completed { .. } }) = journal(&scene, 1, 2).pop() else {
         panic!("the other agent ran to its end")

@@ -111,7 +111,7 @@ async fn a_stop_takes_effect_at_once_during_model_and_tool_calls() {
             [([Stop::Cancelled, Stop::Deadline], CANCELLED), ([Stop::Deadline, Stop::Cancelled], TIMED_OUT)]
         {
             let scene = Scene::new(Strategy::NativeThinking, 9, turns.clone());
-            *lock(&scene.ports.tools.away_for) = Duration::from_secs(60);
+            *lock(&scene.ports.tools.call_duration) = Duration::from_secs(60);
             assert_eq!((run_stopped(&scene, 30, &stops).await, end(&scene)), (30, expected));
             assert_eq!(*lock(&scene.ports.model.calls), 1);
             assert_eq!(lock(&scene.ports.tools.calls).keys().collect::<Vec<_>>(), tools);
@@ -165,7 +165,7 @@ async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
     let turns = || vec![Turn::Slowly(100, "", vec![("a", "k8s.get")]), Turn::NeverAnswers];
     let scene = || {
         let scene = Scene::new(Strategy::NativeThinking, 1, turns());
-        *lock(&scene.ports.tools.away_for) = Duration::from_secs(15);
+        *lock(&scene.ports.tools.call_duration) = Duration::from_secs(15);
         scene
     };
     let (whole, began) = (scene(), Instant::now());
@@ -255,7 +255,7 @@ async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
     for model_secs in [0, 100] {
         let (scene, began) =
             (Scene::new(Strategy::NativeThinking, 9, vec![asks(model_secs, 17, "k8s.get")]), Instant::now());
-        *lock(&scene.ports.tools.away_for) = Duration::from_hours(1);
+        *lock(&scene.ports.tools.call_duration) = Duration::from_hours(1);
         run(&scene, control()).await;
         assert_eq!(began.elapsed().as_secs(), 120, "17 calls that hang last no longer than 16");
         assert_eq!(sent(&scene), (2, 16));
@@ -267,7 +267,7 @@ async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
 async fn a_call_that_may_change_something_is_not_started_without_time() {
     let turns = vec![Turn::Says("", vec![("a", "k8s.get"), ("w", "k8s.restart"), ("x", "k8s.restart")])];
     let scene = Scene::new(Strategy::NativeThinking, 9, turns);
-    *lock(&scene.ports.tools.away_for) = Duration::from_hours(1);
+    *lock(&scene.ports.tools.call_duration) = Duration::from_hours(1);
     run(&scene, control()).await;
     assert_eq!(sent(&scene), (2, 1));
     assert_eq!(not_run(&scene), ["w", "x"].map(|id| (id.to_owned(), NO_TIME.to_owned())));

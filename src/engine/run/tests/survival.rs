@@ -265,7 +265,7 @@ async fn a_permanent_error_ends_the_execution_at_once_with_one_event() {
 async fn no_tool_call_is_sent_when_the_lease_was_not_renewed_for_too_long() {
     let sent = async |calls: Vec<(&'static str, &'static str)>| {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("", calls)]);
-        *lock(&scene.ports.tools.away_for) = Duration::from_secs(25);
+        *lock(&scene.ports.tools.call_duration) = Duration::from_secs(25);
         let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
         let late = ReleaseReason::StoreUnavailable("no renewal for 25 s".to_owned());
         assert_eq!(run(&scene, control).await, Err(Interrupted::Release(late)));
