@@ -1,8 +1,8 @@
 //! Admission: an alert without a disposition is prepared, then opens a session, joins one, ends, or is given up.
 //!
 //! A crash counts as an attempt for everything the worker was doing. An alert that may have caused one is therefore
-//! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing an
-//! attempt.
+//! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing
+//! an attempt.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -80,7 +80,8 @@ impl<W: World> Dispatcher<W> {
         with_heartbeat(&*job.delivery, self.settings.lease, admission).await
     }
 
-    /// A worker has died, perhaps because of this very alert. The attempt is refunded while the alert waits for isolation.
+    /// A worker has died, perhaps because of this very alert. The attempt is refunded while the alert waits for
+    /// isolation.
     async fn admit_isolated(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
         let id = received.alert_id;
         attempt.refund().await;
@@ -198,8 +199,8 @@ impl<W: World> Dispatcher<W> {
         }
     }
 
-    /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server that
-    /// restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew.
+    /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server
+    /// that restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew.
     async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, StoreError> {
         if unavailable.is_empty() {
             return Ok(false);
@@ -275,7 +276,7 @@ impl<W: World> Dispatcher<W> {
                 Admission::Placed
             }
             Opened::TargetCancelling(target) => {
-                tracing::debug!(session_id = %id, %target, "message returned to the queue: its session is being cancelled");
+                tracing::debug!(session_id = %id, %target, "message returned to the queue: session being cancelled");
                 Admission::Retry(jittered(CANCELLING_DELAY))
             }
             Opened::NotInvestigated => Admission::Placed,

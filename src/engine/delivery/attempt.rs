@@ -39,8 +39,8 @@ impl<'a, S: Sessions> Attempt<'a, S> {
     /// The attempt failed as if the worker had died: it stays counted.
     pub(super) fn failed(self) {}
 
-    /// Takes the attempt off the count: it ended neither in a death nor in a decision. When the store is unavailable, the
-    /// attempt stays counted.
+    /// Takes the attempt off the count: it ended neither in a death nor in a decision. When the store is unavailable,
+    /// the attempt stays counted.
     pub(super) async fn refund(self) {
         let id = self.alert;
         match tokio::time::timeout(REFUND_TIMEOUT, self.sessions.refund_attempt(id)).await {

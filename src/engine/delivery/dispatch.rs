@@ -18,8 +18,8 @@ use crate::engine::run::instruments;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 
-/// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races; another
-/// try follows a race that another worker has won.
+/// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races;
+/// another try follows a race that another worker has won.
 const MAX_RACES: u32 = 3;
 /// After the last of them.
 const RACE_DELAY: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! From a delivered message to its acknowledgement: which session the alert belongs to, and when all of it is published.
+//! From a delivered message to its acknowledgement: which session the alert belongs to, and when all of it is
+//! published.
 
 pub mod dispatch;
 mod admit;

@@ -1,12 +1,12 @@
 //! `RedeliveryBackoff`: how long a released session stays in the queue, and whether the release counts as an attempt.
 //!
-//! Each redelivery costs a claim and an event. A service can refuse calls while its health check succeeds: then no probe
-//! pauses the worker, and without a growing delay the session would circulate without end.
+//! Each redelivery costs a claim and an event. A service can refuse calls while its health check succeeds: then no
+//! probe pauses the worker, and without a growing delay the session would circulate without end.
 //!
-//! A session is not to blame for a service that is unavailable. But a request can kill the LLM service, and the store can
-//! refuse the content of a write: such a session would be redelivered until its deadline, and take the service from all
-//! others each time. So the third release in a row for which the session is to blame counts as an attempt, and each one
-//! after it.
+//! A session is not to blame for a service that is unavailable. But a request can kill the LLM service, and the store
+//! can refuse the content of a write: such a session would be redelivered until its deadline, and take the service from
+//! all others each time. So the third release in a row for which the session is to blame counts as an attempt, and each
+//! one after it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,8 @@ const MIN_DELAY: Duration = Duration::from_secs(5);
 const MAX_DELAY: Duration = Duration::from_secs(60);
 /// Older releases are forgotten: another worker runs the session.
 const MAX_AGE: Duration = Duration::from_secs(600);
-/// Releases in a row that count as no attempt, although the session is to blame: a rollout of a service breaks calls, too.
+/// Releases in a row that count as no attempt, although the session is to blame: a rollout of a service breaks calls,
+/// too.
 const MAX_FREE_RELEASES: u32 = 2;
 
 /// The fault behind a release.

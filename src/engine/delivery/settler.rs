@@ -1,9 +1,9 @@
 //! `Settler`, which settles ended sessions beside the slots: a timeline stream that takes no events delays no
 //! investigation.
 //!
-//! The message of an ended session stays here, in progress, until every event is on the stream. A message that went back
-//! to the queue would be redelivered before every new alert and take a slot each time. When more wait than fit, the rest
-//! goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
+//! The message of an ended session stays here, in progress, until every event is on the stream. A message that went
+//! back to the queue would be redelivered before every new alert and take a slot each time. When more wait than fit,
+//! the rest goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,8 +46,8 @@ pub struct Settler<W: World> {
 }
 
 impl<W: World> Settler<W> {
-    /// A settler that tries again at once when `timeline` changes to accepting, and that returns its messages to the queue
-    /// when `drain` is cancelled.
+    /// A settler that tries again at once when `timeline` changes to accepting, and that returns its messages to the
+    /// queue when `drain` is cancelled.
     pub fn new(
         ports: Ports<W>,
         lease: Duration,
@@ -65,8 +65,8 @@ impl<W: World> Settler<W> {
         }
     }
 
-    /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of a
-    /// session that waits here replaces the earlier one.
+    /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of
+    /// a session that waits here replaces the earlier one.
     pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: &Arc<W::Delivery>) -> Acknowledgement {
         let mut waiting = self.waiting();
         if let Some(present) = waiting.get_mut(&id) {

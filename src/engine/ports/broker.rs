@@ -1,4 +1,4 @@
-//! The broker: the way out of a session, and the message that brought it.
+//! The broker: the timeline, the messages of the queue, cancel requests and the status of workers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,29 +15,28 @@ use crate::investigation::timeline::{Delta, TimelineEvent};
 #[error("broker is unavailable: {0}")]
 pub struct BrokerUnavailable(pub String);
 
-/// The way out of a running session.
+/// Publishes timeline events and deltas of sessions, and dead letters.
 pub trait Feed: Send + Sync + 'static {
-    /// There may be new rows: publish them. Never waits.
+    /// Notifies the publisher that the session may have unpublished events. Never waits.
     fn notify(&self, session: SessionId);
 
-    /// Shows a piece of an answer. Never waits, may drop.
+    /// Emits a piece of an answer to watchers. Never waits, may drop the piece.
     fn delta(&self, delta: Delta);
 
-    /// Compares the session's events on the stream with those of the store. `None`: the stream has nothing that the store
-    /// has not.
+    /// Compares the session's events on the stream with those of the store. `None`: the store has all of them.
     fn divergence(
         &self,
         session: SessionId,
     ) -> impl Future<Output = Result<Option<Divergence>, BrokerUnavailable>> + Send;
 
-    /// Returns when every event up to `last_seq` is on the stream; then the session's publisher ends.
+    /// Waits until every event up to `last_seq` is on the stream, then ends the session's publisher.
     fn drain(&self, session: SessionId, last_seq: u32) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
     /// Whether the timeline stream takes events: it is there, has a leader, and has refused none since the last one
     /// that it took. Bounded by a few seconds.
     fn accepting(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
-    /// Stores a dead letter once, however often it is called.
+    /// Publishes a dead letter. Idempotent: the stream stores it once.
     fn publish_dead_letter(&self, letter: DeadLetter) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
@@ -50,24 +49,24 @@ pub struct Divergence {
     pub events: Vec<TimelineEvent>,
 }
 
-/// A claimed message of the stream of alerts. An answer says nothing about ownership.
+/// A claimed message of the stream of alerts. Its acknowledgement does not affect who owns the session.
 pub trait Delivery: Send + Sync + 'static {
-    /// Still at it.
+    /// Extends the ack deadline: a heartbeat.
     fn progress(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
-    /// Done; returns when the server has confirmed it.
+    /// Acknowledges the message, and waits until the server has confirmed that.
     fn ack(&self) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
-    /// Give it to somebody else after `delay`.
+    /// Returns the message to the queue, which redelivers it after `delay`.
     fn nak(&self, delay: Duration) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 
-    /// Never again; `reason` is for the server's advisory.
+    /// Terminates the message: it is never redelivered. `reason` goes into the server's advisory.
     fn term(&self, reason: &str) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
 /// The stream of alerts, for the sweeper.
 pub trait Queue: Send + Sync + 'static {
-    /// Whether the message at `stream_sequence` is there and is this alert's.
+    /// Whether the stream still has the alert's message at `stream_sequence`.
     fn holds(
         &self,
         alert: SessionId,
@@ -97,13 +96,13 @@ pub trait CancelRequests: Send + Sync + 'static {
     fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
 }
 
-/// Says that a worker is there. Advisory: never used to decide who owns what.
+/// Announces workers to watchers. Advisory: no claim depends on it.
 pub trait Presence: Send + Sync + 'static {
-    /// Never waits, may be lost.
+    /// Emits the status. Never waits, may lose it.
     fn announce(&self, worker: &WorkerStatus);
 }
 
-/// What a worker says of itself.
+/// The status of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// The process.

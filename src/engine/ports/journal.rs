@@ -31,7 +31,7 @@ pub struct Lease {
 /// Why a write did not happen or is not known to have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Another worker owns the session: stop without a word.
+    /// Another worker owns the session: stop, and do not answer the message.
     #[error("lease epoch {held} superseded by {current}")]
     LeaseLost {
         /// The epoch of the refused write.

@@ -1,6 +1,7 @@
-//! The ports: what the engine needs of the world. Adapters implement them; composition roots join them.
+//! The ports: traits for everything that the engine needs of the world, in the order in which an alert meets them.
+//! Adapters implement the ports, and composition roots join them.
 //!
-//! Nothing here names a database, a broker or a protocol. Every method is safe to call again after an error.
+//! No port names a database or a protocol. Every method is safe to call again after an error.
 
 mod intake;
 mod sessions;

@@ -44,7 +44,8 @@ pub struct ModelRequest {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: nobody's fault, the session is released.
+    /// No connection, UNAVAILABLE, RESOURCE_EXHAUSTED, not serving: the session is released,
+    /// and no attempt is counted.
     #[error("llm service is unavailable: {0}")]
     Unavailable(String),
     /// The connection was there and broke before the first chunk: the service may have died of this very call.

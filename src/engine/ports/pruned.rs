@@ -1,4 +1,4 @@
-//! What is deleted because of its age.
+//! Pruning: rows that are deleted because of their age.
 
 use std::collections::BTreeMap;
 

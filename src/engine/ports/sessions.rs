@@ -1,4 +1,4 @@
-//! Alerts and leases: who may work on what.
+//! Alerts, sessions and their leases: which worker may work on what.
 
 use std::future::Future;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
 
-/// Where an alert is.
+/// Where an alert ended up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// Nowhere yet: decode it, then open, join or bury it.
+    /// Undecided: the alert has to be decoded, then opens a session, joins one, ends, or is given up.
     Undecided {
-        /// Deliveries that began to read it, this one included and those that were spared left out.
+        /// Attempts to prepare the alert, this one included, without refunded ones.
         attempts: u32,
     },
-    /// It opened the session that has its id.
+    /// The alert opened the session that has its id.
     Opened,
-    /// Another session took it along.
+    /// The alert joined this session.
     Joined(SessionId),
-    /// It ended without a session.
+    /// The alert ended without a session.
     Ended,
-    /// It was given up.
+    /// The alert was given up: it is a dead letter.
     Dead(DeadReason),
-    /// The id is taken by another body.
+    /// Another alert with a different body has this id.
     UsedId,
 }
 
@@ -50,11 +50,11 @@ pub enum DeadReason {
     UsedId,
     /// The header with the id holds no UUIDv7.
     InvalidId,
-    /// The header with the chain names none.
+    /// The header with the chain names an unknown chain.
     UnknownChain,
     /// The header with the parent names no investigation that is over.
     InvalidParent,
-    /// Too many workers died at the same step of it.
+    /// Too many workers died at the same step of the alert.
     AttemptsExhausted,
 }
 
@@ -96,11 +96,11 @@ impl DeadReason {
 pub struct OpenRequest {
     /// The alert.
     pub alert_id: SessionId,
-    /// As understood, with the masked text that everything else sees.
+    /// The decoded alert, with masked texts.
     pub alert: Alert,
     /// What the session will do.
     pub plan: Plan,
-    /// Who opens it.
+    /// The worker that opens the session.
     pub worker: WorkerId,
     /// Its name for people.
     pub worker_name: String,
@@ -112,27 +112,27 @@ pub struct OpenRequest {
     pub session_timeout: Duration,
     /// How the first event describes it.
     pub started: EventDraft,
-    /// How long a completed investigation of the fingerprint answers for later alerts that are no worse than its own.
+    /// How long a completed investigation of the fingerprint covers later alerts that are no worse than its own.
     pub cooldown: Duration,
-    /// The cooldown does not hold for this alert.
+    /// No cooldown covers this alert.
     pub force: bool,
-    /// The session that this one does again.
+    /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
     /// The investigation that this alert is a question about. Such a session has no fingerprint and tells the question
     /// (the alert's text) in its second event.
     pub parent: Option<SessionId>,
 }
 
-/// Asks who takes an alert along or answers for it, before anything is planned.
+/// Asks whether an alert joins a session or is covered by one, before it is planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinRequest {
     /// The alert.
     pub alert_id: SessionId,
-    /// As understood, with the masked text that everything else sees.
+    /// The decoded alert, with masked texts.
     pub alert: Alert,
-    /// How long a completed investigation of the fingerprint answers for later alerts that are no worse than its own.
+    /// How long a completed investigation of the fingerprint covers later alerts that are no worse than its own.
     pub cooldown: Duration,
-    /// The cooldown does not hold for this alert.
+    /// No cooldown covers this alert.
     pub force: bool,
 }
 
@@ -143,13 +143,13 @@ pub enum Opened {
     Session(Claimed),
     /// Linked to this open session.
     Joined(SessionId),
-    /// Answered for by this session, which completed less than the cooldown ago.
+    /// Covered by this session, which completed less than the cooldown ago.
     CoveredByCooldown(SessionId),
-    /// The open session of the fingerprint is being cancelled: it takes nothing along, and no other can begin yet.
+    /// The open session of this fingerprint is being cancelled: alerts cannot join it, and no new session may open yet.
     TargetCancelling(SessionId),
-    /// Only resolved, and nobody investigates it: ended without a session.
+    /// The alert is resolved and no session investigates it: it ended without a session.
     NotInvestigated,
-    /// Another worker was faster: look at the alert's place again.
+    /// Another worker was faster: the alert's disposition has to be looked up again.
     Raced,
 }
 
@@ -160,9 +160,9 @@ pub struct Claimed {
     pub lease: Lease,
     /// Until the session's deadline by the database's clock; zero when it has passed.
     pub remaining: Duration,
-    /// Deaths at the present checkpoint, this claim excluded.
+    /// Deaths of workers at the present checkpoint, before this claim.
     pub attempts: u32,
-    /// Somebody asked to cancel it.
+    /// A person has asked to cancel the session.
     pub cancel_requested: bool,
 }
 
@@ -171,14 +171,14 @@ pub struct Claimed {
 pub enum Claim {
     /// Taken over; `session_resumed` is written.
     Taken(Claimed),
-    /// Somebody's lease lives for this long.
+    /// Another worker's lease is valid for this long.
     Busy(Duration),
     /// The session is over and may have to be settled.
     Ended {
-        /// Everything is published already.
+        /// Whether the session is settled.
         settled: bool,
     },
-    /// A newer version wrote it.
+    /// A newer version has written the session.
     Incompatible,
     /// There is no such session.
     Unknown,
@@ -187,30 +187,30 @@ pub enum Claim {
 /// What a renewal found for one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// Good for another period.
+    /// The lease is valid for another period.
     Renewed {
         /// The session's last event number: grows by joins.
         last_seq: u32,
-        /// Somebody asked to cancel the session.
+        /// A person has asked to cancel the session.
         cancel_requested: bool,
     },
     /// A statement holds the row now: neither renewed nor lost.
     Locked,
     /// Another epoch owns the session.
     Lost,
-    /// It ended under this very lease.
+    /// The session has ended under this lease.
     Ended,
 }
 
 /// Alerts and leases.
 pub trait Sessions: Send + Sync + 'static {
-    /// Insert first: makes the alert known and counts the delivery.
+    /// Records the alert on its first delivery, and counts this attempt to prepare it.
     fn receive(&self, received: Received) -> impl Future<Output = Result<Disposition, StoreError>> + Send;
 
     /// Joins or ends the alert, as [`Sessions::open`] would; `None` when it needs a session of its own.
     fn join(&self, request: JoinRequest) -> impl Future<Output = Result<Option<Opened>, StoreError>> + Send;
 
-    /// Since an alert was delivered for the first time, by the store's clock.
+    /// The time since the alert's first delivery, by the store's clock.
     fn waited(&self, alert: SessionId) -> impl Future<Output = Result<Duration, StoreError>> + Send;
 
     /// Opens, joins or ends the alert, in one statement.
@@ -219,7 +219,7 @@ pub trait Sessions: Send + Sync + 'static {
     /// Gives an undecided alert up. Idempotent.
     fn give_up(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Takes a session whose lease has run out.
+    /// Takes over a session whose lease has expired.
     fn claim(&self, session: SessionId, claim: ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
     /// Renews all leases of this worker in one statement; one answer a lease, in order.
@@ -229,45 +229,45 @@ pub trait Sessions: Send + Sync + 'static {
         period: Duration,
     ) -> impl Future<Output = Result<Vec<Renewal>, StoreError>> + Send;
 
-    /// Hands a session back: no owner, next epoch, no attempt counted.
+    /// Releases a session: no owner, next epoch, no attempt counted.
     fn release(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The same after what was an attempt all the same: it stays counted.
+    /// Releases a session whose attempt stays counted.
     fn release_counted(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Renews one lease and waits for its row, at most as long as the store waits for any. [`Renewal::Locked`] when that
-    /// was not long enough, or when the lease is not what it was.
+    /// Renews one lease and waits for its row, at most as long as the store waits for any row. [`Renewal::Locked`] when
+    /// the row stayed locked, or when the lease has changed.
     fn renew_one(&self, lease: Lease, period: Duration) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
 
-    /// Whether the session or alert is over, and the dead letter it owes.
+    /// Whether the session or alert has ended, and the dead letter that it owes.
     fn standing(&self, session: SessionId) -> impl Future<Output = Result<SettlementStatus, StoreError>> + Send;
 
-    /// Takes back what the store has lost and the stream still has: the events return under their numbers, what the store
-    /// has written since moves behind them, and an event tells of it. Where the stream has the session's end, the session
-    /// has ended.
+    /// Restores events that the store has lost and the stream still has: the events keep their numbers, events that the
+    /// store has written since move behind them, and one more event records the recovery. If the stream has the end of
+    /// the session, the session has ended.
     fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, StoreError>> + Send;
 
-    /// Marks it as settled and forgets the raw body. Idempotent.
+    /// Marks the session or alert as settled and deletes the raw body. Idempotent.
     fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// This delivery of an undecided alert was no attempt to read it: something it needs was unavailable, or another alert was
-    /// in the way. Idempotent only as far as [`Sessions::receive`] is: one call a delivery.
+    /// Refunds the attempt of this delivery: a service was unavailable, or another alert was in the way. Idempotent
+    /// only as far as [`Sessions::receive`] is: one call per delivery.
     fn refund_attempt(&self, alert: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Asks for a session to be cancelled; its next renewal or claim brings it back. `false` when it is over or not known.
+    /// Records a request to cancel a session, which its next renewal or claim returns. `false` when the session has
+    /// ended or is unknown.
     fn cancel(&self, session: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// What nobody seems to take care of. Rows that a statement holds now are skipped, and what is found is not found
-    /// again by anybody for one `interval`.
+    /// Finds orphaned rows, and skips locked ones. A row is returned to one caller only per `interval`.
     fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, StoreError>> + Send;
 
-    /// A lost job was queued again under this sequence.
+    /// Records that a lost message was queued again under this sequence.
     fn requeued(&self, alert: SessionId, stream_sequence: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Deletes at most about `limit` rows of each kind that are older than `retention` keeps. Empty when nothing is left.
+    /// Deletes at most about `limit` rows of each kind that are older than `retention`. Empty when no such row is left.
     fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
 
-    /// One small write: whether the store takes writes.
+    /// Whether the store takes writes: it performs a small one.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
 }
 
@@ -282,9 +282,9 @@ pub struct ClaimRequest {
     pub token: Uuid,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,
-    /// The delivery's place in the stream, for the sweeper.
+    /// The sequence of the message in the stream of alerts, for the sweeper.
     pub stream_sequence: Option<u64>,
-    /// A lease that ran out less than this ago could not be renewed by anybody: its owner is not counted as dead.
+    /// The owner of a lease that expired less than this ago could not renew it, so its expiry counts as no death.
     pub outage_grace: Duration,
 }
 
@@ -321,30 +321,30 @@ pub struct Sweep {
     pub limit: u32,
 }
 
-/// Something that a sweep found.
+/// An orphaned row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swept {
-    /// Past its deadline, and nobody's lease lives.
+    /// A session past its deadline without a valid lease.
     Overdue(SessionId),
-    /// Undecided, or open without a live lease: its job may be gone from the stream.
+    /// An alert that is undecided, or open without a valid lease: its message may be gone from the stream.
     Idle(IdleAlert),
-    /// Over, and not settled.
+    /// An ended session that is not settled.
     Unsettled(SessionId),
 }
 
-/// An alert that waits for its job.
+/// An alert that waits for a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleAlert {
     /// The alert.
     pub alert_id: SessionId,
-    /// Nobody has decided where it goes.
+    /// The alert has no disposition yet.
     pub undecided: bool,
-    /// The subject it came on.
+    /// The subject of its message.
     pub subject: String,
     /// Allow-listed headers, as received.
     pub headers: Value,
     /// The body as received; `None` when it was too large to be kept.
     pub body: Option<Vec<u8>>,
-    /// Where its job was in the stream of alerts.
+    /// The sequence of its message in the stream of alerts.
     pub stream_sequence: u64,
 }

@@ -1,4 +1,4 @@
-//! What is over, what it still owes, and the table that the publisher reads.
+//! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
 
 use std::future::Future;
 
@@ -9,7 +9,7 @@ use super::sessions::DeadReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
-/// Whether something is over.
+/// How far a session or alert is settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettlementStatus {
     /// No event will follow.
@@ -35,7 +35,7 @@ pub struct DeadLetter {
     pub body: Vec<u8>,
     /// Allow-listed headers.
     pub headers: Value,
-    /// The subject it came on.
+    /// The subject of its message.
     pub subject: String,
     /// Its sequence in the stream of alerts.
     pub stream_sequence: u64,

@@ -1,4 +1,4 @@
-//! Investigations that are over, as a question about them needs them.
+//! Ended investigations with the questions about them.
 
 use std::future::Future;
 

@@ -1,4 +1,5 @@
-//! `Control`, the handle by which the worker stops a run: a stop, a drain, a lost lease, a lease without a recent renewal.
+//! `Control`, the handle by which the worker stops a run: a stop, a drain, a lost lease, a lease without a recent
+//! renewal.
 //!
 //! The background tasks and the dispatcher write to it. The loops of the run check it before every effect.
 

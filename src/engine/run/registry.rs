@@ -110,9 +110,9 @@ impl<D> Runs<D> {
         self.isolation.read().await
     }
 
-    /// Waits until a crash of this process could not exhaust the attempts of any session: no alert is being prepared, no
-    /// claim is in flight, and every run has written a checkpoint since it was resumed after a death. While the guard is
-    /// held, none of these starts. Cancel safe.
+    /// Waits until a crash of this process could not exhaust the attempts of any session: no alert is being prepared,
+    /// no claim is in flight, and every run has written a checkpoint since it was resumed after a death. While the
+    /// guard is held, none of these starts. Cancel safe.
     pub async fn exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         loop {
             // Not in the lock's queue, where a slow preparation would block everything behind this call.

@@ -18,8 +18,8 @@ pub(in crate::engine) struct FakeIntake {
 }
 
 impl Intake for FakeIntake {
-    /// `panic` panics, `unavailable` finds the store unavailable, `hang` never ends, `slow` takes 45 s, `forced` repeats
-    /// session 3.
+    /// `panic` panics, `unavailable` finds the store unavailable, `hang` never ends, `slow` takes 45 s, `forced`
+    /// repeats session 3.
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)

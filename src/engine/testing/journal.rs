@@ -13,8 +13,8 @@ use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::EventDraft;
 
-/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks the
-/// worker there until the test lets it go on.
+/// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks
+/// the worker there until the test lets it go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Death {
     Never,

@@ -1,9 +1,9 @@
 //! `CancelListener`, which passes requests to cancel sessions on to their runs.
 //!
 //! The listener receives requests while they are made, and looks them up wherever it could have missed one: the stream
-//! keeps the last request of every session. So a request for a session that is still queued is found when the session is
-//! opened, and one that was made while the broker was unavailable is found at the next renewal. The listener delays no
-//! run.
+//! keeps the last request of every session. So a request for a session that is still queued is found when the session
+//! is opened, and one that was made while the broker was unavailable is found at the next renewal. The listener delays
+//! no run.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

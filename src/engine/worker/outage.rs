@@ -1,12 +1,13 @@
-//! `Outages`, the record of when this worker saw the store unavailable. A lease that expired in an outage is no evidence
-//! that its owner has died.
+//! `Outages`, the record of when this worker saw the store unavailable. A lease that expired in an outage is no
+//! evidence that its owner has died.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What the probe and the renewals saw of the store. Renewals can fail while the probe succeeds: one table may be locked.
+/// What the probe and the renewals saw of the store. Renewals can fail while the probe succeeds: one table may be
+/// locked.
 #[derive(Debug, Default)]
 pub struct Outages {
     probes: Mutex<History>,
@@ -50,7 +51,8 @@ impl History {
             (StoreCheck::Failed, Some(up_at), None | Some(Outage { until: Some(_), .. })) => {
                 self.last_outage = Some(Outage { after: up_at, until: None });
             }
-            // Nothing changes, or the store has never answered: a worker that has just started knows nothing of the past.
+            // Nothing changes, or the store has never answered: a worker that has just started knows nothing of the
+            // past.
             (StoreCheck::Passed | StoreCheck::Failed, _, _) => {}
         }
         if check == StoreCheck::Passed {

@@ -18,8 +18,8 @@ use crate::investigation::ids::SessionId;
 
 /// Renews all leases every third of the lease.
 ///
-/// When a lease is lost, its run is stopped; its message is not answered. A failed renewal stops no run: the runs notice
-/// by themselves when the last renewal is too long ago. A run stuck in one step is not renewed.
+/// When a lease is lost, its run is stopped; its message is not answered. A failed renewal stops no run: the runs
+/// notice by themselves when the last renewal is too long ago. A run stuck in one step is not renewed.
 #[derive(Debug)]
 pub struct LeaseRenewal<W: World>(Arc<Shared<W>>);
 
@@ -60,8 +60,8 @@ impl<W: World> LeaseRenewal<W> {
         self.0.settings.lease
     }
 
-    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits for
-    /// the row, beside the others.
+    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits
+    /// for the row, beside the others.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
         let (session_id, asked_at) = (run.lease.session_id, Instant::now());
         match self.0.ports.sessions.renew_one(run.lease, self.lease()).await {
@@ -122,8 +122,8 @@ impl<W: World> LeaseRenewal<W> {
         }
     }
 
-    /// A run stuck in one step is not renewed, so that another worker can take the session over; when its lease expires,
-    /// the run is stopped.
+    /// A run stuck in one step is not renewed, so that another worker can take the session over; when its lease
+    /// expires, the run is stopped.
     fn is_to_be_renewed(&self, run: &Run<W>) -> bool {
         let Some(stuck_for) = run.control.stuck_for() else { return true };
         if stuck_for <= self.lease() / 3 {

@@ -1,5 +1,5 @@
-//! `Sweeper`, which finds orphaned rows and repairs them: sessions past their deadline, alerts whose message is gone from
-//! the queue, ends that are not settled.
+//! `Sweeper`, which finds orphaned rows and repairs them: sessions past their deadline, alerts whose message is gone
+//! from the queue, ends that are not settled.
 //!
 //! Every worker sweeps. The store returns a row to one worker at a time, and each repair may be done twice: a claim is
 //! fenced, a dead letter is stored once, two messages of one alert find one disposition.

@@ -1,7 +1,7 @@
 //! `Dependencies`, the connections of a worker.
 //!
-//! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting cannot
-//! repair ends the worker.
+//! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting
+//! cannot repair ends the worker.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

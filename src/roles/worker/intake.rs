@@ -158,7 +158,8 @@ fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft 
     EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
 }
 
-/// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a parent.
+/// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a
+/// parent.
 fn misplaced(why: &str) -> PrepareError {
     PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
 }

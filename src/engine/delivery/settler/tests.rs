@@ -25,7 +25,7 @@ fn accepts(harness: &DeliveryHarness) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finished_session_frees_its_slot_at_once_and_is_settled_when_events_are_taken_again() {
+async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_is_back() {
     let harness = refused(vec![NEW]);
     let began = Instant::now();
     harness.handle(b"disk full").await;
@@ -61,7 +61,7 @@ async fn the_delays_between_two_tries_of_a_session_grow_to_half_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redelivery_of_what_waits_is_taken_in_without_a_try_and_is_the_one_that_is_answered() {
+async fn a_redelivery_of_a_waiting_session_replaces_its_message_without_a_try() {
     let mut harness = refused(vec![NEW, Disposition::Opened]);
     harness.handle(b"disk full").await;
     let first = std::mem::take(&mut harness.delivery);
@@ -88,7 +88,7 @@ async fn a_worker_that_stops_tries_once_and_then_gives_what_it_cannot_settle_bac
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_finds_no_room_to_wait_goes_back_to_the_queue_for_a_minute() {
+async fn a_message_without_room_returns_to_the_queue_for_a_minute() {
     let harness = refused(vec![]);
     let settler = &harness.shared.settler;
     let delivery = Arc::new(FakeDelivery::default());

@@ -35,7 +35,7 @@ async fn an_alert_that_killed_every_worker_preparing_it_is_a_dead_letter_unprepa
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_for_its_next_death() {
+async fn a_suspected_alert_is_prepared_when_no_run_is_at_risk_of_losing_an_attempt() {
     let suspect = || vec![Disposition::Undecided { attempts: 2 }, Disposition::Undecided { attempts: 2 }];
     let waits = harness(suspect(), vec![]);
     let runs = &waits.shared.runs;
@@ -49,9 +49,9 @@ async fn an_alert_that_a_reader_died_of_is_read_when_no_run_would_be_given_up_fo
 
     let shared = waits.shared.runs.shared().await;
     waits.deliver(b"x").await;
-    let (asked, told) = waits.outcome();
+    let (asked, sent) = waits.outcome();
     assert_eq!(
-        (asked, told.last().map(String::as_str)),
+        (asked, sent.last().map(String::as_str)),
         (words(&["receive 7", "refund_attempt 7"]), Some("nak later"))
     );
     drop(shared);
@@ -70,7 +70,7 @@ async fn a_panic_while_an_alert_is_read_counts_and_the_worker_lives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_way_out_that_is_no_death_is_no_attempt() {
+async fn an_attempt_without_death_or_decision_is_refunded() {
     let raced = || vec![Opened::Raced, Opened::Raced, Opened::Raced];
     let three = words(&[
         "receive 7",
@@ -98,15 +98,15 @@ async fn every_way_out_that_is_no_death_is_no_attempt() {
         harness.deliver(b"x").await;
         assert_eq!(harness.outcome(), (asked, words(&["nak later"])), "{what}");
     }
-    let unburied = harness(vec![NEW], vec![]);
-    *lock(&unburied.sessions.unavailable) = Some("give_up");
-    unburied.deliver(&[0xff]).await;
+    let not_given_up = harness(vec![NEW], vec![]);
+    *lock(&not_given_up.sessions.unavailable) = Some("give_up");
+    not_given_up.deliver(&[0xff]).await;
     let asked = words(&["receive 7", "give_up 7 undecodable: no text", "refund_attempt 7"]);
-    assert_eq!(unburied.outcome(), (asked, words(&["nak later"])));
+    assert_eq!(not_given_up.outcome(), (asked, words(&["nak later"])));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_interrupts_reading_and_gives_the_message_back_at_once() {
+async fn a_drain_interrupts_preparation_and_returns_the_message_at_once() {
     let harness = harness(vec![NEW], vec![]);
     let signal = async {
         tokio::time::sleep(Duration::from_secs(1)).await; // paused time
@@ -125,22 +125,22 @@ async fn a_draining_worker_claims_nothing_that_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reading_tells_the_broker_and_one_that_never_ends_is_no_attempt() {
+async fn a_slow_preparation_sends_heartbeats_and_an_endless_one_is_refunded() {
     let slow = harness(vec![NEW], vec![Opened::NotInvestigated]);
     slow.deliver(b"slow").await;
-    let told = words(&["progress", "progress", "progress", "progress", "ack"]);
-    assert_eq!(slow.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
+    let sent = words(&["progress", "progress", "progress", "progress", "ack"]);
+    assert_eq!(slow.outcome(), (words(&["receive 7", "join", "open", "settled"]), sent));
 
     let hangs = harness(vec![NEW], vec![]);
     let began = Instant::now();
     hangs.deliver(b"hang").await;
     assert_eq!(began.elapsed(), 2 * LEASE);
-    let told = words(&["progress", "progress", "progress", "progress", "progress", "nak later"]);
-    assert_eq!(hangs.outcome(), (words(&["receive 7", "refund_attempt 7"]), told));
+    let sent = words(&["progress", "progress", "progress", "progress", "progress", "nak later"]);
+    assert_eq!(hangs.outcome(), (words(&["receive 7", "refund_attempt 7"]), sent));
 }
 
 #[tokio::test]
-async fn an_alert_that_a_completed_session_answers_for_is_settled_and_acknowledged() {
+async fn an_alert_that_the_cooldown_covers_is_settled_and_acknowledged() {
     let harness = harness(vec![NEW], vec![Opened::CoveredByCooldown(other())]);
     harness.deliver(b"x").await;
     assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
@@ -158,14 +158,14 @@ async fn a_producer_can_ask_for_a_new_investigation_of_an_old_one() {
 }
 
 #[tokio::test]
-async fn an_alert_whose_reading_needs_what_is_away_goes_back_and_is_not_counted() {
+async fn an_alert_whose_preparation_finds_the_store_unavailable_is_not_counted() {
     let harness = harness(vec![NEW], vec![]);
     harness.deliver(b"unavailable").await;
     assert_eq!(harness.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak later"])));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_alert_that_a_session_takes_along_is_placed_before_anything_is_planned() {
+async fn an_alert_that_joins_a_session_is_placed_before_it_is_planned() {
     let harness = harness(vec![NEW], vec![]);
     *lock(&harness.sessions.joined) = Some(Opened::Joined(other()));
     let began = Instant::now();
@@ -175,7 +175,7 @@ async fn an_alert_that_a_session_takes_along_is_placed_before_anything_is_planne
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_alert_waits_for_its_tools_for_a_minute_since_its_first_delivery_and_is_then_investigated() {
+async fn an_alert_waits_a_minute_for_its_tools_and_is_then_investigated_without() {
     let waits = harness(vec![NEW], vec![]);
     *lock(&waits.sessions.waited) = Duration::from_secs(59);
     waits.deliver(b"toolless").await;

@@ -41,7 +41,7 @@ async fn a_lost_race_looks_at_the_place_again() {
 }
 
 #[tokio::test]
-async fn another_body_under_a_used_id_is_buried_under_the_derived_id() {
+async fn another_body_under_a_used_id_is_given_up_under_the_derived_id() {
     let harness = DeliveryHarness::new(vec![Disposition::UsedId, NEW], vec![], Claim::Unknown, SETTLED);
     harness.deliver(b"other").await;
     assert_eq!(
@@ -56,7 +56,7 @@ async fn another_body_under_a_used_id_is_buried_under_the_derived_id() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_buried_and_terminated_with_its_reason() {
+async fn a_body_that_is_no_text_is_given_up_and_terminated_with_its_reason() {
     let letter = DeadLetter {
         alert_id: SessionId(Uuid::from_u128(7)),
         reason: DeadReason::Undecodable,
@@ -75,7 +75,7 @@ async fn what_is_no_text_is_buried_and_terminated_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_live_lease_elsewhere_puts_the_message_back_and_an_ended_session_is_settled_first() {
+async fn a_live_lease_elsewhere_delays_the_message_and_an_ended_session_is_settled() {
     let busy = DeliveryHarness::new(vec![Disposition::Opened], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
     busy.deliver(b"x").await;
     assert_eq!(busy.outcome(), (words(&["receive 7", "claim"]), words(&["nak later"])));
@@ -114,13 +114,13 @@ async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_b
             words(&["nak later"]),
         ),
     ];
-    for (refusal, asked, told) in table {
+    for (refusal, asked, sent) in table {
         let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
         *lock(&harness.sessions.opened) = vec![Opened::Session(harness.claimed())];
         *lock(&harness.sessions.released) = Err(refusal);
         *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
         harness.deliver(b"x").await;
-        assert_eq!(harness.outcome(), (asked, told));
+        assert_eq!(harness.outcome(), (asked, sent));
     }
 }
 
@@ -204,7 +204,7 @@ fn calling(turns: Vec<Turn>) -> DeliveryHarness {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_model_is_away_comes_back_later_each_time_and_counts_no_attempt() {
+async fn a_session_whose_model_is_unavailable_is_delayed_longer_each_time_and_not_counted() {
     let harness = calling(vec![Turn::Unavailable]);
     for _ in 0..5 {
         *lock(&harness.sessions.dispositions) = vec![Disposition::Opened];
@@ -270,7 +270,7 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_stuck_in_a_step_is_neither_renewed_nor_progressed_and_loses_its_lease() {
+async fn a_run_that_is_stuck_in_a_step_gets_no_renewal_or_heartbeat_and_loses_its_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let (control, _registered) = harness.insert_run(harness.delivery.clone());
     let renewing = LeaseRenewal::new(&harness.shared).run(CancellationToken::new());
@@ -291,7 +291,7 @@ async fn a_run_that_is_stuck_in_a_step_is_neither_renewed_nor_progressed_and_los
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stuck_run_whose_lease_is_lost_gives_its_slot_free() {
+async fn a_stuck_run_whose_lease_is_lost_frees_its_slot() {
     let harness = calling(vec![]);
     let taken = async {
         crate::engine::testing::delivery::until(|| harness.shared.runs.get(harness.scene.session).is_some()).await;
@@ -304,7 +304,7 @@ async fn a_stuck_run_whose_lease_is_lost_gives_its_slot_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_call_breaks_the_llm_service_is_given_up_when_its_returns_were_attempts() {
+async fn a_session_whose_call_breaks_the_llm_service_is_given_up_after_counted_releases() {
     let harness = calling(vec![Turn::Breaks]);
     let mut deaths = 0;
     for _ in 0..7 {

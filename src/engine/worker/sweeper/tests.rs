@@ -63,7 +63,7 @@ async fn a_session_past_its_deadline_is_ended_and_settled_without_a_job() {
 }
 
 #[tokio::test]
-async fn a_sweep_takes_nothing_from_whoever_is_faster() {
+async fn a_sweep_takes_nothing_from_a_faster_worker() {
     let busy = harness(Claim::Busy(Duration::from_secs(5)));
     let found = vec![Swept::Overdue(busy.scene.session)];
     assert_eq!(swept(&busy, &HELD, found).await.0, words(&["claim 7 without a job"]));
@@ -99,7 +99,7 @@ async fn a_session_that_runs_here_is_not_queued_again() {
 }
 
 #[tokio::test]
-async fn an_alert_that_the_bus_found_faulty_is_buried_where_its_worker_left_it() {
+async fn an_orphaned_alert_that_the_bus_found_faulty_is_given_up() {
     let chosen = "019f0000-0000-7000-8000-000000000001";
     let used = format!("give_up 7 used_id: id {chosen} came before, with another body");
     let cases = [
@@ -107,11 +107,11 @@ async fn an_alert_that_the_bus_found_faulty_is_buried_where_its_worker_left_it()
         (json!({SESSION_ID: "42"}), Some(b"x".to_vec()), "give_up 7 invalid_id: Tarsy-Session-Id holds no UUIDv7: 42"),
         (json!({}), None, "give_up 7 too_large: the body is larger than what is taken"),
     ];
-    for (headers, body, buried) in cases {
+    for (headers, body, given_up) in cases {
         let harness = any();
         let alert = IdleAlert { headers, body, ..idle(&harness) };
         let asked = swept(&harness, &HELD, vec![Swept::Idle(alert)]).await;
-        assert_eq!(asked, (words(&[buried, "settled"]), 0));
+        assert_eq!(asked, (words(&[given_up, "settled"]), 0));
     }
     let sound = any();
     let id = SessionId::parse(chosen).unwrap();
@@ -120,7 +120,7 @@ async fn an_alert_that_the_bus_found_faulty_is_buried_where_its_worker_left_it()
 }
 
 #[tokio::test]
-async fn an_end_that_nobody_settled_is_settled_and_twice_does_no_harm() {
+async fn an_unsettled_end_is_settled_and_twice_does_no_harm() {
     let harness = any();
     let id = harness.scene.session;
     let found = vec![Swept::Unsettled(id), Swept::Unsettled(id)];
@@ -137,7 +137,7 @@ async fn an_end_that_nobody_settled_is_settled_and_twice_does_no_harm() {
 }
 
 #[tokio::test]
-async fn one_trouble_keeps_a_sweep_from_nothing_else() {
+async fn one_failed_repair_stops_no_other() {
     let harness = any();
     let broker = Err(BrokerUnavailable("no servers".to_owned()));
     let found = vec![Swept::Idle(idle(&harness)), Swept::Unsettled(harness.scene.session)];
@@ -145,7 +145,7 @@ async fn one_trouble_keeps_a_sweep_from_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sweeps_go_on_after_the_store_was_away_and_end_when_they_are_told() {
+async fn sweeps_go_on_after_an_outage_of_the_store_and_end_on_their_token() {
     let harness = any();
     *lock(&harness.sessions.unavailable) = Some("sweep");
     let end = CancellationToken::new();
