@@ -55,7 +55,7 @@ impl Nats {
 
     async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
         let subject = message.priority.subject(kind);
-        let subject = message.suffix.map_or(subject.clone(), |suffix| format!("{subject}.{suffix}"));
+        let subject = message.suffix.map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
         let headers = headers::for_copy(&message.headers)?;
         self.enqueue(subject, headers, message.body).await
     }

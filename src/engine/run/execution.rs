@@ -68,6 +68,13 @@ pub(super) struct Performed {
     pub(super) tool_calls: Vec<ToolCallRecord>,
 }
 
+/// A reply of the model as entries, with the answer and the error for the record of the call.
+struct AbsorbedReply {
+    entries: Vec<Entry>,
+    answer: Option<Answer>,
+    error: Option<String>,
+}
+
 impl<W: World> Execution<W> {
     /// Reads the journal and replays it.
     pub(super) async fn resume(
@@ -158,31 +165,29 @@ impl<W: World> Execution<W> {
         };
         let duration = self.iteration_began.elapsed();
         instruments::model_call(&provider.name, &reply, duration);
-        let (entries, answer, error) = self.absorb(reply)?;
+        let AbsorbedReply { entries, answer, error } = self.absorb(reply)?;
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let model_call = ModelCallRecord { purpose: call.purpose, provider, entries_upto, answer, error, duration };
         let measured = Measured { model_ms: millis(duration), ..Measured::default() };
         self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
     }
 
-    /// The entries of a reply, with the answer and the error for the record of the call.
-    fn absorb(
-        &self,
-        reply: Result<Answer, ModelError>,
-    ) -> Result<(Vec<Entry>, Option<Answer>, Option<String>), Interrupted> {
+    /// What the checkpoint writes of a reply.
+    fn absorb(&self, reply: Result<Answer, ModelError>) -> Result<AbsorbedReply, Interrupted> {
         match reply {
             Err(ModelError::Unavailable(error)) => Err(Interrupted::Release(ReleaseReason::ModelUnavailable(error))),
             Err(ModelError::Broke(error)) => Err(Interrupted::Release(ReleaseReason::ModelBroke(error))),
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
-                Ok((absorb::failed(&self.state, &code, CallError { message: &message, timeout }), None, Some(message)))
+                let entries = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
+                Ok(AbsorbedReply { entries, answer: None, error: Some(message) })
             }
             Ok(answer) => {
                 native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
                 instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
                 let entries = absorb::absorb(&self.state, answer.clone());
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
-                Ok((entries, Some(answer), error))
+                Ok(AbsorbedReply { entries, answer: Some(answer), error })
             }
         }
     }

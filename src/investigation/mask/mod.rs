@@ -1,6 +1,6 @@
 //! The mask: replaces secrets in a text by `[masked]`.
 //!
-//! Every text from outside passes the mask before anything stores, logs, sends or shows it. Finders ([`find`]) mark
+//! Every text from outside passes the mask before anything stores, logs, sends or shows it. Finders (`find`) mark
 //! secret spans, each in time linear in the text, and the marked spans are replaced in the original text. Structure is
 //! read first: JSON and YAML wherever they occur in a text; a value whose key or position is secret is masked with
 //! all that is nested in it. Then follow keys with values in plain text, tokens of a known format, credentials in URLs,

@@ -30,7 +30,7 @@ use crate::support::wait::eventually;
 pub(crate) const POISON: &[u8] = b"poison-for-its-reader";
 /// Set for a process of this program that shall be a worker.
 const IS_WORKER: &str = "TARSY_TEST_IS_WORKER";
-const WORKER: &str = "poison::the_process_of_a_worker_that_dies_of_a_poison_alert";
+const WORKER: &str = "faults::poison::the_process_of_a_worker_that_dies_of_a_poison_alert";
 /// Its model takes longer than the queue to deliver again what killed a worker.
 const LONG: &str = "LongDrill";
 const ATTEMPTS: u32 = 3;
@@ -70,9 +70,11 @@ async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
     };
     let options =
         worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };
-    worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), Mortal).await.unwrap();
-    // As main does: a database call that hangs must not hold the process.
-    std::process::exit(0);
+    let ended =
+        worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), Mortal).await;
+    // As main does: an error is no panic, and a database call that hangs must not hold the process.
+    let code = ended.inspect_err(|error| eprintln!("tarsy: {error:#}")).is_err();
+    std::process::exit(i32::from(code));
 }
 
 /// Workers that are started again when they die. Dropped, they are killed.

@@ -147,62 +147,62 @@ fn completed() -> AlertReport {
         }],
         parent_id: None,
         questions: Vec::new(),
-        session: Some(SessionReport {
-            created_at: at(0),
-            deadline_at: at(2_400),
-            finished_at: Some(at(6)),
-            cancel_requested_at: None,
-            status: RunStatus::Completed,
-            stop_reason: Some("final_answer".to_owned()),
-            chain: "kubernetes".to_owned(),
-            worker: "w2".to_owned(),
-            epoch: 2,
-            last_seq: 19,
-            executive_summary: Some(
-                "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
-            ),
-            final_analysis: Some(ANALYSIS.to_owned()),
-            citations: json!([{
-                "start": 7, "end": 36, "text": "the heap limit leaves no room",
-                "sources": [
-                    {"uri": "https://docs.example.com/jvm_memory?a=1&b=2", "title": "JVM *memory*\n# now"},
-                    {"uri": "javascript:alert(1)", "title": "<b>"},
+        session: Some(completed_session()),
+    }
+}
+
+fn completed_session() -> SessionReport {
+    SessionReport {
+        created_at: at(0),
+        deadline_at: at(2_400),
+        finished_at: Some(at(6)),
+        cancel_requested_at: None,
+        status: RunStatus::Completed,
+        stop_reason: Some("final_answer".to_owned()),
+        chain: "kubernetes".to_owned(),
+        worker: "w2".to_owned(),
+        epoch: 2,
+        last_seq: 19,
+        executive_summary: Some(
+            "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
+        ),
+        final_analysis: Some(ANALYSIS.to_owned()),
+        citations: json!([{
+            "start": 7, "end": 36, "text": "the heap limit leaves no room",
+            "sources": [
+                {"uri": "https://docs.example.com/jvm_memory?a=1&b=2", "title": "JVM *memory*\n# now"},
+                {"uri": "javascript:alert(1)", "title": "<b>"},
+            ],
+        }]),
+        error: None,
+        stages: vec![
+            stage(
+                "investigation",
+                vec![
+                    execution("sre", RunStatus::Completed, None),
+                    execution("database", RunStatus::TimedOut, Some("two model calls in a row took longer than 2m00s")),
                 ],
-            }]),
-            error: None,
-            stages: vec![
-                stage(
-                    "investigation",
-                    vec![
-                        execution("sre", RunStatus::Completed, None),
-                        execution(
-                            "database",
-                            RunStatus::TimedOut,
-                            Some("two model calls in a row took longer than 2m00s"),
-                        ),
-                    ],
-                ),
-                stage("investigation synthesis", vec![execution("synthesis", RunStatus::Completed, None)]),
-            ],
-            models: vec![ModelReport {
-                provider: "gemini".to_owned(),
-                backend: "google-native".to_owned(),
-                model: "gemini-2.5-flash".to_owned(),
-                calls: 4,
-                failed: 1,
-                usage: Tokens { input: 8_202, cached: 3_840, output: 1_224, thinking: 600 },
-            }],
-            model_calls: vec![],
-            tool_calls: vec![
-                call(
-                    "k8s.describe_pod",
-                    r#"{"pod":"checkout-7d9f"}"#,
-                    ToolCallState::Done,
-                    Some("Last State: `OOMKilled`\nexit 137"),
-                ),
-                call("k8s.restart", "{}", ToolCallState::Lost, None),
-            ],
-        }),
+            ),
+            stage("investigation synthesis", vec![execution("synthesis", RunStatus::Completed, None)]),
+        ],
+        models: vec![ModelReport {
+            provider: "gemini".to_owned(),
+            backend: "google-native".to_owned(),
+            model: "gemini-2.5-flash".to_owned(),
+            calls: 4,
+            failed: 1,
+            usage: Tokens { input: 8_202, cached: 3_840, output: 1_224, thinking: 600 },
+        }],
+        model_calls: vec![],
+        tool_calls: vec![
+            call(
+                "k8s.describe_pod",
+                r#"{"pod":"checkout-7d9f"}"#,
+                ToolCallState::Done,
+                Some("Last State: `OOMKilled`\nexit 137"),
+            ),
+            call("k8s.restart", "{}", ToolCallState::Lost, None),
+        ],
     }
 }
 

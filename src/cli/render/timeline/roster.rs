@@ -87,7 +87,7 @@ impl Roster {
     /// Adds the column unless it is there.
     fn add_column(&mut self, longest: usize) -> bool {
         let is_new = self.column.is_none();
-        self.column.get_or_insert(longest.clamp(8, 12));
+        self.column.get_or_insert_with(|| longest.clamp(8, 12));
         is_new
     }
 }
