@@ -1,7 +1,8 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
-//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`, `receiver`,
-//! `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See `ARCHITECTURE.md`.
+//! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
+//! `receiver`, `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See
+//! `ARCHITECTURE.md`.
 
 pub mod bus;
 pub mod cli;

@@ -54,9 +54,9 @@ pub enum When {
     /// On a terminal
     #[default]
     Auto,
-    /// Everywhere
+    /// On every output
     Always,
-    /// Nowhere
+    /// On no output
     Never,
 }
 

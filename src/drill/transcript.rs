@@ -97,7 +97,7 @@ pub enum Chunk {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// A mapping; a string is sent unchanged, so that it can be malformed.
     #[serde(default)]

@@ -242,7 +242,7 @@ pub struct ProviderPlan {
 /// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub name: String,
     /// For the model.
     pub description: String,

@@ -218,10 +218,9 @@ pub(super) fn render(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 #[cfg(test)]
-mod voices;
-
-#[cfg(test)]
 mod tests {
+    mod voices;
+
     use super::*;
     use crate::investigation::alert::Severity;
     use crate::investigation::testing;

@@ -13,7 +13,6 @@ use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 pub struct Addresses {
     /// NATS servers, separated by commas.
     pub nats_url: String,
-    /// Postgres.
     pub database_url: Option<String>,
     /// The LLM service, as host:port.
     pub llm_addr: String,

@@ -15,7 +15,7 @@ use super::migrate::with_connection;
 /// The state of a database, for `tarsy doctor`.
 #[derive(Debug)]
 pub struct DatabaseReport {
-    /// `15.18`
+    /// For example `15.18`
     pub version: String,
     /// The server has a standby, and no commit waits for it: a failover may lose the last confirmed commits.
     pub loses_commits_at_failover: bool,

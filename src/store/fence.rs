@@ -62,7 +62,6 @@ pub(super) enum Progress {
     Done,
     /// A write before it, which was confirmed to this run, is missing.
     Behind,
-    /// Neither.
     Refused,
 }
 

@@ -14,39 +14,10 @@ use std::path::{Path, PathBuf};
 
 use tarsy::telemetry::names::all;
 
-/// Files and folders that a rule does not look at yet.
-const NOT_YET_SMALL: &[&str] = &[];
-const NOT_YET_RECOGNISABLE: &[&str] = &["src/investigation/prompt.rs"];
-const NOT_YET_NARROW: &[&str] =
-    &["src/bus/", "src/config/", "src/engine/", "src/investigation/", "src/lib.rs", "src/roles/", "tests/it/"];
-const NOT_YET_DOCUMENTED: &[&str] = &[
-    "src/bus/",
-    "src/cli/",
-    "src/drill/",
-    "src/engine/",
-    "src/investigation/",
-    "src/mcp/",
-    "src/roles/",
-    "src/store/",
-];
-const NOT_YET_UNTUPLED: &[&str] = &["src/bus/timeline/divergence.rs"];
-const NOT_YET_TYPED: &[&str] = &["src/bus/queue/claims/claimer.rs"];
-const NOT_YET_SHORT: &[&str] = &[
-    "src/bus/timeline/cursor.rs",
-    "src/engine/delivery/settler/tests.rs",
-    "src/engine/delivery/tests/admit.rs",
-    "src/engine/delivery/tests/dispatch.rs",
-    "src/investigation/execution/window/tests.rs",
-];
-
 /// A file with its path from the root of the package.
 struct Source {
     path: String,
     text: String,
-}
-
-fn exempt(path: &str, places: &[&str]) -> bool {
-    places.iter().any(|place| path.starts_with(place))
 }
 
 /// Whether the whole file is compiled for tests only.

@@ -60,14 +60,12 @@ fn unexplained_sleeps(source: &Source) -> Vec<String> {
 
 fn tuple_parameters(source: &Source) -> Vec<String> {
     let found = parameters(&source.text).into_iter().filter(|parameter| parameter.text.starts_with('('));
-    let found = found.filter(|_| !exempt(&source.path, NOT_YET_UNTUPLED));
     found.map(|Parameter { line, function, text }| format!("line {line}: {function} takes a tuple: {text}")).collect()
 }
 
 fn bool_parameters(source: &Source) -> Vec<String> {
     let is_bool = |text: &str| text.split_once(':').is_some_and(|(_, kind)| kind.trim_matches([' ', '&']) == "bool");
     let found = parameters(&source.text).into_iter().filter(|parameter| is_bool(&parameter.text));
-    let found = found.filter(|_| !exempt(&source.path, NOT_YET_TYPED));
     found.map(|Parameter { line, function, text }| format!("line {line}: {function} takes a bool: {text}")).collect()
 }
 
@@ -79,7 +77,7 @@ fn long_test_names(source: &Source) -> Vec<String> {
         attribute |= code.starts_with("#[test]") || code.starts_with("#[tokio::test");
         let Some((_, rest)) = code.split_once("fn ") else { continue };
         let name = rest.split('(').next().unwrap_or_default();
-        if attribute && name.len() > MAX_TEST_NAME && !exempt(&source.path, NOT_YET_SHORT) {
+        if attribute && name.len() > MAX_TEST_NAME {
             found.push(format!("line {line}: {} characters: {name}", name.len()));
         }
         attribute = false;

@@ -7,7 +7,7 @@ use crate::config::read::reader::Map;
 /// A worker's use of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// The number of connections that the sessions of a worker share. Lease renewals have another connection of their own.
+    /// The number of connections that the sessions of a worker share. Lease renewals have another one of their own.
     pub pool_size: u32,
 }
 

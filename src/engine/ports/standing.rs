@@ -27,7 +27,6 @@ pub struct SettlementStatus {
 pub struct DeadLetter {
     /// The alert.
     pub alert_id: SessionId,
-    /// Why.
     pub reason: DeadReason,
     /// Why, for people.
     pub detail: String,

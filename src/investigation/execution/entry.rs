@@ -69,7 +69,7 @@ pub enum Entry {
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: String,
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// The text that the model reads: flattened, masked, cut to the limit.
     pub content: String,
@@ -81,7 +81,6 @@ pub struct ToolResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Instructions.
     System,
     /// The alert, feedback.
     User,
@@ -168,7 +167,7 @@ pub struct ParsedReply {
 pub struct ToolCall {
     /// Unique within the execution.
     pub id: String,
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// A JSON object as a string: the text of the model where it wrote JSON.
     pub arguments: String,
@@ -179,7 +178,7 @@ pub struct ToolCall {
 /// A call that may have been sent by a step whose commit was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentCall {
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// [`identity`](super::recovery::identity) of the call.
     pub identity: String,

@@ -60,7 +60,7 @@ impl Thread {
 pub struct PastCall {
     /// Number of the result's event.
     pub session_seq: u32,
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// In the model's words.
     pub arguments: String,
@@ -71,7 +71,6 @@ pub struct PastCall {
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Masked.
     pub question: String,
     pub answer: String,
 }

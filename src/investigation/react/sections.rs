@@ -134,7 +134,6 @@ struct FoundSections<'a> {
 
 struct SectionParser<'a> {
     text: &'a str,
-    /// Offset.
     last_paragraph: usize,
     open: Option<OpenSection<'a>>,
     found: FoundSections<'a>,

@@ -65,9 +65,9 @@ words! {
         LlmToolCall = "llm_tool_call",
         /// The result of a tool call.
         ToolResult = "tool_result",
-        /// Reserved.
+        /// Reserved for a later version.
         McpToolCall = "mcp_tool_call",
-        /// Reserved.
+        /// Reserved for a later version.
         McpToolSummary = "mcp_tool_summary",
         /// A failure; `metadata.kind` says of what.
         Error = "error",

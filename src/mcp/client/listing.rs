@@ -12,9 +12,8 @@ use crate::mcp::Error;
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub name: String,
-    /// Masked.
     pub description: String,
     /// The server or the configuration declares it read-only.
     pub read_only: bool,

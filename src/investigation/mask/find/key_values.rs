@@ -121,7 +121,7 @@ impl Word<'_> {
         secret_at(self.text, value, if in_query { Reach::Word } else { self.reach() }, secrecy)
     }
 
-    /// `host:port:database:user:password`.
+    /// One line of `.pgpass`: `host:port:database:user:password`.
     fn pgpass(self, value: usize) -> Option<SecretSpan> {
         let text = self.text;
         if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {

@@ -72,7 +72,7 @@ fn named_value(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     secret_at(text, start, Reach::Word, named)
 }
 
-/// `setPassword("…")`.
+/// A call such as `setPassword("…")`.
 fn call(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, |b| b == b'(');

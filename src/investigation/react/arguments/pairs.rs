@@ -9,7 +9,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// `a:1`
+    /// A pair such as `a:1`
     fn is_touched(&self) -> bool {
         self.is_colon && !(self.rest.is_empty() || self.rest.starts_with(char::is_whitespace))
     }

@@ -191,7 +191,7 @@ pub struct ToolCallReport {
     pub agent: String,
     /// The time at which its result was stored.
     pub at: DateTime<Utc>,
-    /// `server.tool`.
+    /// The full name, `server.tool`.
     pub tool: String,
     /// As the model wrote them; the first 2,000 characters.
     pub arguments: String,

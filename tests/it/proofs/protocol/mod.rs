@@ -10,7 +10,7 @@
 //! | `statements.rs` | `src/store/sql/{receive,give_up,open,claim,checkpoint,finish,release,settle}.sql` |
 //! | `worker.rs`, `Step` | `src/engine/delivery/dispatch.rs`, and `src/engine/run/` |
 //! | `worker.rs`, `row_to_publish` and `publish` | `src/bus/timeline/publisher.rs` |
-//! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | the sweeper: `Sessions::sweep` and `Queue` in `src/engine/ports/` |
+//! | `model.rs`, `Requeue`, `Settle`, `TakeOverdue` | `Sessions::sweep` and `Queue` in `src/engine/ports/` |
 //! | `model.rs`, every action that `is_fault` | kill -9, SIGSTOP, SIGTERM, lost or late messages, lost streams |
 //!
 //! `rules.rs` lists the rules and where each is implemented. `properties.rs` has the invariants of every reachable

@@ -1,6 +1,6 @@
 //! Tests that instructions, alert and runbook stand apart in a prompt.
 
-use super::tests::{alert, briefing, listed, tools};
+use super::{alert, briefing, listed, tools};
 use crate::investigation::prompt::*;
 
 #[test]
