@@ -216,7 +216,7 @@ fn percent_bytes(raw: &str, start: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn back(view: &DecodedView, part: &str) -> (usize, usize) {
+    fn raw_range(view: &DecodedView, part: &str) -> (usize, usize) {
         let start = view.text.find(part).unwrap();
         let raw = view.raw(&SecretSpan { start, end: start + part.len(), quoted: false });
         (raw.start, raw.end)
@@ -227,17 +227,17 @@ mod tests {
         let raw = "a\u{1b}[31mbc\u{200b}d\u{1b}[0m e";
         let view = clean(raw).unwrap();
         assert_eq!(view.text, "abcd e");
-        let (start, end) = back(&view, "bcd");
+        let (start, end) = raw_range(&view, "bcd");
         assert_eq!(raw.get(start..end), Some("bc\u{200b}d"));
         let raw = r#"x\u0061\"b\n\ud83d\ude00\q"#;
         let view = unescape(raw).unwrap();
         assert_eq!(view.text, "xa\"b\n😀\\q");
-        assert_eq!(back(&view, "a\"b"), (1, 10));
-        assert_eq!(back(&view, "😀"), (12, 24));
+        assert_eq!(raw_range(&view, "a\"b"), (1, 10));
+        assert_eq!(raw_range(&view, "😀"), (12, 24));
         let raw = "q=%C3%A4%20b%zz%ff";
         let view = percent_decode(raw).unwrap();
         assert_eq!(view.text, "q=ä b%zz?");
-        assert_eq!(back(&view, "ä "), (2, 11));
+        assert_eq!(raw_range(&view, "ä "), (2, 11));
     }
 
     #[test]

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_found_in_every_form() {
+    fn a_known_secret_is_found_in_every_encoding() {
         let secrets = KnownSecrets::new(["pä\"ss/w+rd & 'x'".to_owned(), "abc".to_owned()].into_iter());
         assert_eq!(secrets.count(), 1);
         for form in [

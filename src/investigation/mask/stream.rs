@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// The texts that each chunk returns, and the rest.
+    /// The text returned after each piece, and the rest at the end.
     fn streamed(mask: &Mask, pieces: &[&str]) -> Vec<String> {
         let mut stream = StreamMask::new(mask.clone());
         let mut shown: Vec<String> = pieces.iter().map(|piece| stream.push(piece)).collect();
@@ -165,6 +165,7 @@ mod tests {
         shown
     }
 
+    /// Cuts a text into pieces of about these sizes in bytes, again and again.
     fn split(text: &str, sizes: &[usize]) -> Vec<String> {
         let (mut pieces, mut rest, mut sizes) = (Vec::new(), text, sizes.iter().cycle());
         while !rest.is_empty() {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_returned_at_once_except_an_incomplete_one() {
+    fn complete_words_are_returned_at_once() {
         let shown = streamed(&Mask::default(), &["The pod w", "as killed", " at its own limit.\nNe", "xt"]);
         assert_eq!(shown, ["The pod ", "was ", "killed at its own limit.\n", "", "Next"]);
     }
@@ -236,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_nothing_is_shown_that_the_whole_would_hide(
+        fn no_text_is_lost_and_no_secret_of_the_whole_text_is_shown(
             text in r#"((password|token|Authorization|bearer|kind|data|value|name)[=: ]{1,2}|["'\\`]|[a-z0-9äß]{1,9}|[ ,;&\n\[\]{}@/]|://|```\n|- |  ){0,40}"#,
             secret in "[A-Za-z0-9]{8,20}",
             key in "(PASSWORD=|db_password: |\"apiKey\": \"|--password )",

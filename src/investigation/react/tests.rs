@@ -1,4 +1,4 @@
-//! The format as it is asked for, case by case, and what is none.
+//! Answers in the format that the prompt asks for, and answers that break it.
 
 mod properties;
 mod header_styles;
@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 
 use crate::investigation::react::*;
 
-fn said(text: &str) -> Value {
+/// The reply as JSON.
+fn reply_json(text: &str) -> Value {
     serde_json::to_value(read(text, None)).unwrap()
 }
 
-/// The fields that are not null, `found` aside.
-fn told(text: &str) -> Value {
-    let Value::Object(mut reply) = said(text) else { panic!("an object") };
+/// The fields that are not null, without `found` and `feedback`.
+fn filled_fields(text: &str) -> Value {
+    let Value::Object(mut reply) = reply_json(text) else { panic!("an object") };
     reply.retain(|key, value| !value.is_null() && key != "found" && key != "feedback");
     Value::Object(reply)
 }
@@ -23,7 +24,7 @@ fn told(text: &str) -> Value {
 fn a_call_has_a_thought_a_tool_and_its_arguments() {
     let text = "Thought: Which disk is it?\nAction: host.df\nAction Input: {\"host\": \"db-3\", \"all\": true}";
     assert_eq!(
-        said(text),
+        reply_json(text),
         json!({
             "kind": "action", "thought": "Which disk is it?", "action": "host.df",
             "action_input": "{\"host\": \"db-3\", \"all\": true}", "arguments": {"host": "db-3", "all": true},
@@ -57,12 +58,12 @@ fn headers_are_found_where_models_put_them() {
         ("Thought: Look.\nAction: host.df\nAction Input: {}\n[Based on what it says …", call("Look.", "{}")),
     ];
     for (text, expected) in table {
-        assert_eq!(told(text), expected, "{text}");
+        assert_eq!(filled_fields(text), expected, "{text}");
     }
 }
 
 #[test]
-fn a_recovered_name_of_three_parts_is_one_of_the_tools() {
+fn a_recovered_name_of_three_parts_must_be_a_known_tool() {
     let text = "Thought: Look.\nI take action db.top.tables\nAction Input: {}";
     let tool = ToolSpec {
         name: "db.top.tables".to_owned(),
@@ -76,24 +77,24 @@ fn a_recovered_name_of_three_parts_is_one_of_the_tools() {
 }
 
 #[test]
-fn an_action_that_is_not_marked_as_one_is_recovered_before_its_input() {
+fn an_unmarked_action_before_its_input_is_recovered() {
     for text in [
         "Thought: Look.\nAction host.df\nAction Input: {}",
         "Thought: Look.\naction: host.df\nAction Input: {}",
         "Thought: My first action\nhost.df\nAction Input: {}",
     ] {
-        assert_eq!(told(text)["action"], "host.df", "{text}");
+        assert_eq!(filled_fields(text)["action"], "host.df", "{text}");
     }
     let name = |text| inline_header::tool_name(text);
     assert_eq!((name("  host.df  "), name("host-1.df_h\nmore")), (Some("host.df"), Some("host-1.df_h")));
     for text in ["", "just-text", "host.", ".df", "host df", "a..b"] {
         assert_eq!(name(text), None, "{text}");
     }
-    assert_eq!(said("Thought: no interaction host.df\nAction Input: {}")["kind"], "malformed");
+    assert_eq!(reply_json("Thought: no interaction host.df\nAction Input: {}")["kind"], "malformed");
 }
 
 #[test]
-fn a_final_answer_is_everything_behind_its_header() {
+fn a_final_answer_is_the_whole_text_after_its_header() {
     let table = [
         ("Final Answer: Full.", json!({"kind": "final", "final_answer": "Full."})),
         (
@@ -123,7 +124,7 @@ fn a_final_answer_is_everything_behind_its_header() {
                 "final_answer": "The log says\nObservation: disk full\n[Based on that, wait]\n\nAnd more."}),
         ),
         (
-            "Final Answer: The disk is full.\n\n[Based on what I was told, I can also …\nreally]\n\n",
+            "Final Answer: The disk is full.\n\n[Based on what I was filled_fields, I can also …\nreally]\n\n",
             json!({"kind": "final", "final_answer": "The disk is full."}),
         ),
         (
@@ -133,12 +134,12 @@ fn a_final_answer_is_everything_behind_its_header() {
         ),
     ];
     for (text, expected) in table {
-        assert_eq!(told(text), expected, "{text}");
+        assert_eq!(filled_fields(text), expected, "{text}");
     }
 }
 
 #[test]
-fn a_call_behind_a_final_answer_is_one_only_with_a_tool_and_its_input() {
+fn a_call_after_a_final_answer_counts_only_with_a_tool_and_its_input() {
     for text in [
         "Final Answer: Full.\nAction: host.df\nAction Input: {}",
         "Final Answer: Full.Action: host.df\nAction Input: {}",
@@ -146,7 +147,7 @@ fn a_call_behind_a_final_answer_is_one_only_with_a_tool_and_its_input() {
         "Final Answer: Full.\nAction:\n\nhost.df\n\nAction Input: {}",
     ] {
         assert_eq!(
-            (said(text)["kind"].clone(), said(text)["action"].clone()),
+            (reply_json(text)["kind"].clone(), reply_json(text)["action"].clone()),
             (json!("action"), json!("host.df")),
             "{text}"
         );
@@ -156,12 +157,12 @@ fn a_call_behind_a_final_answer_is_one_only_with_a_tool_and_its_input() {
         "Final Answer: a. Action: host.df",
         "Final Answer: x\nAction: wait\nAction Input: {}",
     ] {
-        assert_eq!(said(text)["kind"], "final", "{text}");
+        assert_eq!(reply_json(text)["kind"], "final", "{text}");
     }
 }
 
 #[test]
-fn what_is_neither_is_malformed_and_the_model_is_told_why() {
+fn an_answer_that_is_neither_call_nor_end_is_malformed_with_a_reason() {
     let table = [
         ("", "nothing at all"),
         ("  \n\t\n ", "nothing at all"),
@@ -197,7 +198,7 @@ fn the_feedback_names_what_is_missing() {
 }
 
 #[test]
-fn a_tool_that_is_not_offered_is_answered_with_those_that_are() {
+fn an_unknown_tool_is_answered_with_the_available_ones() {
     let tool = |name: &str, description: &str| ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -205,26 +206,26 @@ fn a_tool_that_is_not_offered_is_answered_with_those_that_are() {
         read_only: true,
     };
     let tools = [tool("host.df", "Disk space.\nPer file system."), tool("db.top.tables", "")];
-    let told = |name: &str, tools: Option<&[ToolSpec]>| {
+    let reply_to = |name: &str, tools: Option<&[ToolSpec]>| {
         let reply = read(&format!("Action: {name}\nAction Input: {{}}"), tools);
         (reply.kind, reply.feedback)
     };
     let list = "Available tools:\n  - host.df: Disk space.\n  - db.top.tables";
     let form = "A tool is called by its full name, 'server.tool'.";
     let unknown = |text: String| (ReplyKind::UnknownTool, Some(format!("Observation: Error - Unknown tool {text}")));
-    assert_eq!(told("host.du", Some(&tools)), unknown(format!("'host.du'. Did you mean 'host.df'? {list}")));
-    assert_eq!(told("df", Some(&tools)), unknown(format!("'df'. {form} Did you mean 'host.df'? {list}")));
-    assert_eq!(told("mail.send", Some(&tools)), unknown(format!("'mail.send'. {list}")));
+    assert_eq!(reply_to("host.du", Some(&tools)), unknown(format!("'host.du'. Did you mean 'host.df'? {list}")));
+    assert_eq!(reply_to("df", Some(&tools)), unknown(format!("'df'. {form} Did you mean 'host.df'? {list}")));
+    assert_eq!(reply_to("mail.send", Some(&tools)), unknown(format!("'mail.send'. {list}")));
     assert_eq!(
-        told("mail.send", Some(&[])),
+        reply_to("mail.send", Some(&[])),
         unknown("'mail.send'. No tools are available: give your Final Answer.".to_owned())
     );
-    assert_eq!(told("host df", None), unknown(format!("'host df'. {form}")));
+    assert_eq!(reply_to("host df", None), unknown(format!("'host df'. {form}")));
     for name in [".df", "host.", "df"] {
-        assert_eq!(told(name, None).0, ReplyKind::UnknownTool, "{name}");
+        assert_eq!(reply_to(name, None).0, ReplyKind::UnknownTool, "{name}");
     }
-    assert_eq!(told("db.top.tables", Some(&tools)), (ReplyKind::Action, None));
-    assert_eq!(told("any.thing", None), (ReplyKind::Action, None));
+    assert_eq!(reply_to("db.top.tables", Some(&tools)), (ReplyKind::Action, None));
+    assert_eq!(reply_to("any.thing", None), (ReplyKind::Action, None));
 }
 
 #[test]

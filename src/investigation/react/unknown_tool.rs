@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_that_was_probably_meant_is_named() {
+    fn the_most_similar_tool_is_suggested() {
         let tools =
             ["host.df", "host.disk_usage", "db.top.tables", "web.status", "db.status"].map(|name| tool(name, ""));
         let table = [

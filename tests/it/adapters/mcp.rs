@@ -21,15 +21,15 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POD: &str = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
 
-/// An evidence server named `drill`, its gates and the file of its calls.
-struct Bench {
+/// The client of an evidence server named `drill`, the server's gates and the file of its calls.
+struct Fixture {
     folder: TempDir,
     servers: Servers,
     shutdown: CancellationToken,
     gates: UnixListener,
 }
 
-impl Bench {
+impl Fixture {
     fn drill() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = evidence_server("drill", "oom-killed");
@@ -38,7 +38,7 @@ impl Bench {
     }
 
     /// A server without gates whose only tool, `look`, answers with `text`.
-    fn look(text: &str, mask: Mask) -> Self {
+    fn with_text(text: &str, mask: Mask) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("evidence.yaml"), LOOK).unwrap();
         std::fs::write(folder.path().join("text"), text).unwrap();
@@ -126,8 +126,8 @@ tools:
 
 #[tokio::test]
 async fn only_read_only_tools_are_offered_sorted_by_name() {
-    let bench = Bench::drill();
-    let Listing { tools, unavailable } = within(bench.servers.list(&["drill".to_owned()])).await;
+    let fixture = Fixture::drill();
+    let Listing { tools, unavailable } = within(fixture.servers.list(&["drill".to_owned()])).await;
     assert_eq!(unavailable, []);
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
@@ -137,71 +137,72 @@ async fn only_read_only_tools_are_offered_sorted_by_name() {
     assert!(tools.iter().all(|tool| tool.read_only && !tool.description.is_empty()));
     let schema: Value = serde_json::from_str(&tools[0].parameters_schema).unwrap();
     assert_eq!(schema["required"], json!(["namespace", "deployment"]));
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_call_is_answered_without_secrets_and_recorded_once() {
-    let bench = Bench::drill();
+    let fixture = Fixture::drill();
     let call = call("drill.describe_pod", POD);
-    let (reply, gates) = tokio::join!(within(bench.servers.call(&call, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
+    let (reply, gates) =
+        tokio::join!(within(fixture.servers.call(&call, 8_000, TEST_TIMEOUT)), fixture.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(!is_error);
     assert!(text.contains("OOMKilled") && text.contains("DB_PASSWORD:           [masked]"), "{text}");
     assert!(!text.contains("drill-not-a-real-password"));
     assert_eq!(gates, [format!("tool-describe_pod-start {POD}\n"), format!("tool-describe_pod-end {POD}\n")]);
     let arguments: Value = serde_json::from_str(POD).unwrap();
-    assert_eq!(bench.calls(), [json!({"tool": "describe_pod", "arguments": arguments})]);
-    bench.servers.close().await;
+    assert_eq!(fixture.calls(), [json!({"tool": "describe_pod", "arguments": arguments})]);
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_failing_tool_and_an_invalid_call_are_answers() {
-    let bench = Bench::look("disk on fire", Mask::default());
+    let fixture = Fixture::with_text("disk on fire", Mask::default());
     let ask = async |tool: &str, arguments: &str| {
-        content(within(bench.servers.call(&call(tool, arguments), 100, TEST_TIMEOUT)).await)
+        content(within(fixture.servers.call(&call(tool, arguments), 100, TEST_TIMEOUT)).await)
     };
     assert_eq!(ask("drill.look", r#"{"what":"fail"}"#).await, ("disk on fire".to_owned(), true));
     assert_eq!(ask("drill.look", "").await, ("disk on fire".to_owned(), false));
     assert_eq!(ask("drill.nothing", "{}").await, ("there is no tool \"nothing\"".to_owned(), true));
     let (text, is_error) = ask("drill.look", "[1]").await;
     assert!(is_error && text.starts_with("the arguments are not a JSON object: "), "{text}");
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn the_answer_to_unknown_arguments_lists_the_recorded_ones() {
-    let bench = Bench::drill();
+    let fixture = Fixture::drill();
     let call = call("drill.describe_pod", r#"{"namespace":"checkout","pod":"other"}"#);
-    let (reply, _) = tokio::join!(within(bench.servers.call(&call, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
+    let (reply, _) = tokio::join!(within(fixture.servers.call(&call, 8_000, TEST_TIMEOUT)), fixture.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(is_error && text.contains("pod = \"checkout-7d9f8b6c5-x2x9p\""), "{text}");
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_has_no_answer_and_the_next_one_works() {
-    let bench = Bench::look("here", Mask::default());
+    let fixture = Fixture::with_text("here", Mask::default());
     // Starts the process, so that the short timeout covers only the call.
-    within(bench.servers.list(&["drill".to_owned()])).await;
+    within(fixture.servers.list(&["drill".to_owned()])).await;
     let hang = call("drill.look", r#"{"what":"hang"}"#);
-    let reply = within(bench.servers.call(&hang, 100, Duration::from_millis(50))).await;
+    let reply = within(fixture.servers.call(&hang, 100, Duration::from_millis(50))).await;
     assert_eq!(reply, ToolReply::NoAnswer { error: "drill.look: no answer within 50 ms".to_owned(), timeout: true });
-    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
+    let reply = within(fixture.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
     assert_eq!(content(reply), ("here".to_owned(), false));
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again() {
-    let bench = Bench::drill();
+    let fixture = Fixture::drill();
     let look = call("drill.describe_pod", POD);
     let dying = async {
-        let (mut stream, line) = bench.at_gate().await;
+        let (mut stream, line) = fixture.at_gate().await;
         assert!(line.starts_with("tool-describe_pod-start "));
         stream.write_all(b"fail\n").await.unwrap();
     };
-    let (reply, ()) = tokio::join!(within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)), dying);
+    let (reply, ()) = tokio::join!(within(fixture.servers.call(&look, 8_000, TEST_TIMEOUT)), dying);
     assert_eq!(
         reply,
         ToolReply::NoAnswer {
@@ -209,11 +210,11 @@ async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again(
             timeout: false
         }
     );
-    let (reply, _) = tokio::join!(within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)), bench.open_two_gates());
+    let (reply, _) = tokio::join!(within(fixture.servers.call(&look, 8_000, TEST_TIMEOUT)), fixture.open_two_gates());
     assert!(content(reply).0.contains("OOMKilled"));
     // One line per call: the client has sent no call twice.
-    assert_eq!(bench.calls().len(), 2);
-    bench.servers.close().await;
+    assert_eq!(fixture.calls().len(), 2);
+    fixture.servers.close().await;
 }
 
 /// Whether every thread is stopped. True where the system has no `/proc`.
@@ -225,7 +226,7 @@ fn is_stopped(pid: rustix::process::Pid) -> bool {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_replaced_for_the_next_call() {
+async fn a_hung_server_is_replaced_for_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let pids = folder.path().join("pids");
     let mut config = evidence_server("drill", "oom-killed");
@@ -250,16 +251,16 @@ async fn a_server_that_hangs_is_replaced_for_the_next_call() {
 
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_at_the_server() {
-    let bench = Bench::drill();
+    let fixture = Fixture::drill();
     let look = call("drill.describe_pod", POD);
-    let calling = bench.servers.call(&look, 8_000, TEST_TIMEOUT);
+    let calling = fixture.servers.call(&look, 8_000, TEST_TIMEOUT);
     let (mut stream, _) = tokio::select! {
         reply = calling => panic!("answered through a closed gate: {reply:?}"),
-        arrived = bench.at_gate() => arrived,
+        arrived = fixture.at_gate() => arrived,
     };
     // The server cancels the call, so its end of the gate's connection closes.
     assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
@@ -291,8 +292,8 @@ async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
 #[tokio::test]
 async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
     let text: String = (1..=2_000).map(|line| format!("line {line}\n")).collect();
-    let bench = Bench::look(&text, Mask::default());
-    match within(bench.servers.call(&call("drill.look", "{}"), 300, TEST_TIMEOUT)).await {
+    let fixture = Fixture::with_text(&text, Mask::default());
+    match within(fixture.servers.call(&call("drill.look", "{}"), 300, TEST_TIMEOUT)).await {
         ToolReply::Answered { content, full: Some(full), bytes, is_error: false } => {
             assert_eq!((full.as_str(), bytes), (text.as_str(), text.len() as u64));
             assert!(content.len() <= 990, "{}", content.len());
@@ -305,16 +306,16 @@ async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
             panic!("{reply:?}")
         }
     }
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_configured_secret_is_masked_in_results() {
     let mask = Mask::new(["correct horse".to_owned()]);
-    let bench = Bench::look("it says correct horse twice: correct horse", mask);
-    let reply = within(bench.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
+    let fixture = Fixture::with_text("it says correct horse twice: correct horse", mask);
+    let reply = within(fixture.servers.call(&call("drill.look", "{}"), 100, TEST_TIMEOUT)).await;
     assert_eq!(content(reply), ("it says [masked] twice: [masked]".to_owned(), false));
-    bench.servers.close().await;
+    fixture.servers.close().await;
 }
 
 #[tokio::test]
@@ -346,19 +347,19 @@ async fn a_server_ends_with_its_input_even_during_a_call() {
 
 #[tokio::test]
 async fn the_children_end_when_the_worker_stops() {
-    let bench = Bench::drill();
+    let fixture = Fixture::drill();
     let look = call("drill.describe_pod", POD);
-    let ask = bench.servers.call(&look, 8_000, TEST_TIMEOUT);
+    let ask = fixture.servers.call(&look, 8_000, TEST_TIMEOUT);
     let stop = async {
-        let (mut stream, _) = bench.at_gate().await;
-        bench.shutdown.cancel();
+        let (mut stream, _) = fixture.at_gate().await;
+        fixture.shutdown.cancel();
         // The child exits, so its end of the gate's connection closes.
         assert_eq!(within(stream.read(&mut [0; 8])).await.unwrap(), 0);
     };
     let (reply, ()) = tokio::join!(within(ask), stop);
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: false, .. }), "{reply:?}");
-    within(bench.servers.close()).await;
-    let reply = within(bench.servers.call(&look, 8_000, TEST_TIMEOUT)).await;
+    within(fixture.servers.close()).await;
+    let reply = within(fixture.servers.call(&look, 8_000, TEST_TIMEOUT)).await;
     assert_eq!(
         reply,
         ToolReply::NotSent { error: "mcp server \"drill\": protocol error: the worker is stopping".to_owned() }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_takes_its_secret_where_it_says() {
+    fn the_secret_of_a_program_is_found_after_its_option() {
         let found = |line: &'static str, flag: &str| {
             let command = Command::named(line.split(' ').next().unwrap()).unwrap();
             let start = line.find(flag).unwrap();

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_decoded_once_if_it_is_a_text() {
+    fn a_base64_run_is_decoded_once_if_it_contains_text() {
         let decoded = |text: &str| base64_runs(text).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
         assert_eq!(decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"), vec!["hello world, hello!"]);
         assert_eq!(decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"), vec!["hello world, hello!"]);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_found_wherever_it_stands_and_as_far_as_it_goes() {
+    fn json_is_found_anywhere_in_a_text_up_to_its_first_error() {
         assert_eq!(found(r#" {"a": [1, "x", {"b": null}]} "#), vec![(r#"{"a": [1, "x", {"b": null}]}"#, 6, true)]);
         assert_eq!(found(r#"msg {"a":1} and {"b":2}"#), vec![(r#"{"a":1}"#, 2, false), (r#"{"b":2}"#, 2, false)]);
         assert_eq!(found(r#"{"a":1,"b":{"c":"cut of"#), vec![(r#"{"a":1,"b":{"c":"cut of"#, 4, false)]);

@@ -165,7 +165,7 @@ pub(super) fn is_password(segment: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(names: &str) -> Vec<Secrecy> {
+    fn secrecy_of_all(names: &str) -> Vec<Secrecy> {
         let mut found: Vec<Secrecy> = names.split(' ').map(secrecy).collect();
         found.dedup();
         found
@@ -176,13 +176,13 @@ mod tests {
         let strong = "password DB_PASS pw REDIS_AUTH ENCRYPTION_KEY STRIPE_KEY SECRET_KEY_BASE AccountKey passwords \
                       DB_PASSWORD_PROD TOKEN_1 apiTokenV2 client-key-data X-Amz-Signature dbPassword pgpassword \
                       spring.datasource.password --db-password secretAccessKey PASSWORD2 access_token_eu_west_1";
-        assert_eq!(of(strong), vec![Secrecy::Strong], "{strong}");
+        assert_eq!(secrecy_of_all(strong), vec![Secrecy::Strong], "{strong}");
         let weak = "auth sig redis.auth foo_key secret_id tokenGithub";
-        assert_eq!(of(weak), vec![Secrecy::Weak], "{weak}");
+        assert_eq!(secrecy_of_all(weak), vec![Secrecy::Weak], "{weak}");
         let none = "keyspace primary_key max_tokens tokenizer secretName author authority compass passed tls.crt key \
                     nextPageToken password_policy passwordFile token_url keyboard monkey public_key secretRef \
                     authMethod access_key_id token-service automount signature bypass signing_algorithm";
-        assert_eq!(of(none), vec![Secrecy::None], "{none}");
-        assert_eq!(of("Authorization Cookie Set-Cookie Proxy-Authorization"), vec![Secrecy::Header]);
+        assert_eq!(secrecy_of_all(none), vec![Secrecy::None], "{none}");
+        assert_eq!(secrecy_of_all("Authorization Cookie Set-Cookie Proxy-Authorization"), vec![Secrecy::Header]);
     }
 }

@@ -1,4 +1,4 @@
-//! The corpus of `tests/fixtures/secrets` against the mask.
+//! The mask, applied to the corpus of secrets in `tests/fixtures/secrets`.
 
 #[path = "../../../../tests/it/support/seeds.rs"]
 mod seeds;
@@ -33,7 +33,7 @@ fn texts() -> impl Iterator<Item = (Seed, String, &'static str)> {
 }
 
 #[test]
-fn no_seed_passes_in_any_layout() {
+fn no_seed_survives_masking_in_any_layout() {
     let mask = Mask::default();
     let mut passed = Vec::new();
     for (seed, text, layout) in texts() {
@@ -58,7 +58,7 @@ fn a_json_text_stays_json_of_the_same_shape() {
     }
 }
 
-/// The value with every scalar alike.
+/// The value with every scalar replaced by null.
 fn shape(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
@@ -69,7 +69,7 @@ fn shape(value: &serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn of_the_look_alikes_at_most_one_in_a_hundred_changes() {
+fn at_most_one_look_alike_in_a_hundred_is_changed() {
     let mask = Mask::default();
     let texts = look_alikes();
     let changed: Vec<String> = texts
@@ -82,7 +82,7 @@ fn of_the_look_alikes_at_most_one_in_a_hundred_changes() {
 }
 
 #[test]
-fn what_is_masked_stays_as_it_is() {
+fn masking_a_masked_text_changes_nothing() {
     let mask = Mask::default();
     for (seed, text, layout) in texts() {
         let once = mask.apply(&text).into_owned();

@@ -49,7 +49,7 @@ fn credentials_in_headers_urls_and_files_are_masked() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn a_text_without_secrets_is_unchanged() {
     for text in [
         "DB_PASSWORD:  <set to the key 'password' in secret 'db'>  Optional: false",
         "automountServiceAccountToken: true",

@@ -1,4 +1,4 @@
-//! Arguments in every form, and every text that is none.
+//! Arguments in every form that models write, and inputs that are plain text.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn arguments_are_understood_in_every_form_that_models_use() {
 }
 
 #[test]
-fn the_earliest_separator_divides_and_the_rest_is_value() {
+fn the_first_separator_ends_the_key_and_the_rest_is_the_value() {
     let table = [
         ("a: b: c", json!({"a": "b: c"})),
         ("key = value", json!({"key": "value"})),
@@ -105,7 +105,7 @@ fn the_earliest_separator_divides_and_the_rest_is_value() {
 }
 
 #[test]
-fn json_is_understood_with_everything_that_json_refuses() {
+fn json_that_a_strict_parser_refuses_is_understood() {
     let table = [
         ("{\"a\": 1, // one\n \"b\": 2, /* two */ # three\n \"c\": 3}", json!({"a": 1, "b": 2, "c": 3})),
         ("{\"a\": 1\n \"b\": \"x\" \"c\": [1, 2,],}", json!({"a": 1, "b": "x", "c": [1, 2]})),
@@ -177,7 +177,7 @@ fn an_input_below_its_header_keeps_its_indentation() {
 }
 
 #[test]
-fn a_word_has_the_type_that_it_looks_like_and_loses_nothing() {
+fn a_word_gets_the_type_that_it_looks_like_if_that_loses_nothing() {
     let table = [
         ("True", json!(true)),
         ("FALSE", json!(false)),
@@ -217,7 +217,7 @@ fn json_arguments_are_sent_as_the_model_wrote_them() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn lines_that_are_not_understood_are_reported() {
     let table = [
         ("host: db-3\n- bad\nall: true", json!({"host": "db-3", "all": true}), "- bad"),
         ("{\"a\": 1}\n\nI wait for the result.", json!({"a": 1}), "I wait for the result."),
@@ -242,7 +242,7 @@ fn what_is_not_understood_is_named() {
 }
 
 #[test]
-fn an_input_without_end_is_json_or_text() {
+fn a_very_long_input_is_json_or_text() {
     let long = "x".repeat(100_000);
     let reply = |input: &str| read(&format!("Action: a.b\nAction Input: {input}"), None);
     assert_eq!(reply(&format!("{{\"a\": \"{long}\"}}")).arguments.map(Value::Object), Some(json!({"a": long})));
@@ -253,7 +253,7 @@ fn an_input_without_end_is_json_or_text() {
 
 proptest! {
     #[test]
-    fn every_object_that_a_model_writes_as_json_arrives(key in "[a-z]{1,6}", text in "\\PC{0,20}", number in any::<i64>()) {
+    fn every_object_that_a_model_writes_as_json_is_parsed(key in "[a-z]{1,6}", text in "\\PC{0,20}", number in any::<i64>()) {
         let object = json!({key: text, "n": number, "deep": [{"x": null}, true]});
         prop_assert_eq!(&arguments(&object.to_string()), &object);
         prop_assert_eq!(arguments(&format!("```json\n{object:#}\n```")), object);

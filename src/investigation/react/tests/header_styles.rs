@@ -1,12 +1,12 @@
-//! Answers that are not written as asked for and can be understood all the same; and texts that only look like it.
+//! Answers with headers in other styles than the prompt asks for, and texts that only resemble headers.
 
 use serde_json::json;
 
-use super::{said, told};
+use super::{filled_fields, reply_json};
 use crate::investigation::react::read;
 
 #[test]
-fn an_answer_is_understood_in_every_dress() {
+fn an_answer_is_understood_in_every_header_style() {
     let call = json!({"kind": "action", "thought": "Full?", "action": "host.df", "action_input": "{\"path\": \"/\"}",
         "arguments": {"path": "/"}});
     for text in [
@@ -32,7 +32,7 @@ fn an_answer_is_understood_in_every_dress() {
         "Thought: Full? **Action:** host.df **Action Input:** {\"path\": \"/\"}",
         "Thought: First.\nAction: host.du\nThought: Full?\n**Action:** host.df\n**Action Input:** {\"path\": \"/\"}",
     ] {
-        assert_eq!(told(text), call, "{text}");
+        assert_eq!(filled_fields(text), call, "{text}");
     }
     let ended = json!({"kind": "final", "thought": "Known.", "final_answer": "**Cause**: full"});
     for text in [
@@ -46,26 +46,26 @@ fn an_answer_is_understood_in_every_dress() {
         "Thought: Known.\nAction: None\nAction Input: None\nFinal Answer: **Cause**: full",
         "Thought: Known.\nAction: N/A\nFinal Answer: **Cause**: full",
     ] {
-        assert_eq!(told(text), ended, "{text}");
+        assert_eq!(filled_fields(text), ended, "{text}");
     }
 }
 
 #[test]
-fn a_fence_inside_of_an_answer_stays_in_it() {
+fn a_code_fence_inside_an_answer_stays_in_it() {
     let report = "Full.\n\n```sh\ndf -h\n```";
     for text in [
         format!("Final Answer: {report}"),
         format!("```\nFinal Answer: {report}\n```"),
         format!("````md\nThought: x\nFinal Answer: {report}\n````"),
     ] {
-        assert_eq!(said(&text)["final_answer"], report, "{text}");
+        assert_eq!(reply_json(&text)["final_answer"], report, "{text}");
     }
     let text = "```\nAction: host.df\nAction Input:\n```json\n{\"a\": 1}\n```\n```";
-    assert_eq!(said(text)["action_input"], "```json\n{\"a\": 1}\n```");
+    assert_eq!(reply_json(text)["action_input"], "```json\n{\"a\": 1}\n```");
 }
 
 #[test]
-fn a_text_that_speaks_of_actions_has_none() {
+fn a_text_that_only_mentions_actions_has_none() {
     let table = [
         (
             "Thought: a plan:\n- Action: look at the logs\n- Action: restart\n- Final Answer: then",
@@ -80,12 +80,12 @@ fn a_text_that_speaks_of_actions_has_none() {
         assert_eq!(read(text, None).problem.as_deref(), Some(problem), "{text}");
     }
     let report = "Do this:\n**Action:** restart\n### Action\nrestart now\n- Action: wait\nObservation: none\n**Action Input:** no\naction: a.b\n**Thought:** x";
-    assert_eq!(told(&format!("Final Answer: {report}")), json!({"kind": "final", "final_answer": report}));
+    assert_eq!(filled_fields(&format!("Final Answer: {report}")), json!({"kind": "final", "final_answer": report}));
 }
 
 #[test]
 fn an_input_is_data_up_to_the_next_header_at_its_own_depth() {
-    let call = |text: &str| (told(text)["action"].clone(), told(text)["arguments"].clone());
+    let call = |text: &str| (filled_fields(text)["action"].clone(), filled_fields(text)["arguments"].clone());
     let table = [
         (
             "Action: a.b\nAction Input:\naction: restart\nthought: x\nobservation: y",

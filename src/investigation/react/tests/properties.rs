@@ -1,4 +1,4 @@
-//! Every text is an answer: nothing panics, and what was understood holds together.
+//! Property tests: no text makes the parser panic, and the fields of a reply agree with each other.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use crate::investigation::plan::ToolSpec;
 use crate::investigation::react::{QuoteContext, ReplyKind, UntrustedHeaders, conclude, read, read_within};
 
 #[test]
-fn nesting_without_end_is_text() {
+fn deep_nesting_in_an_input_hides_no_action() {
     let opened = ["[", "{\"a\":", "{a: ", "{'a': [", "- ", "- - ", "(", "`", "\"", "a: {", "```\n"];
     for open in opened {
         for count in [10, 47, 48, 49, 129, 1_000, 100_000] {
@@ -21,7 +21,7 @@ fn nesting_without_end_is_text() {
     }
 }
 
-/// Parts of the format and of what stands in inputs.
+/// Fragments of the format and of inputs.
 const PARTS: [&str; 66] = [
     "Thought:",
     "Thought",
@@ -91,12 +91,12 @@ const PARTS: [&str; 66] = [
     "null",
 ];
 
-/// Text that looks like the format more often than by chance.
-fn nearly() -> impl Strategy<Value = String> {
+/// A random sequence of fragments, which is often close to the format.
+fn almost_formatted() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PARTS.as_slice()), 0..60).prop_map(|parts| parts.concat())
 }
 
-/// A call whose input is made of what inputs are made of, indented at random.
+/// A call whose input consists of fragments of inputs, indented at random.
 fn input() -> impl Strategy<Value = String> {
     let line = (0_usize..12, prop::collection::vec(prop::sample::select(PARTS[26..].to_vec()), 0..8));
     prop::collection::vec(line, 0..16).prop_map(|lines| {
@@ -105,7 +105,7 @@ fn input() -> impl Strategy<Value = String> {
     })
 }
 
-fn holds(text: &str) -> Result<(), TestCaseError> {
+fn check_reply(text: &str) -> Result<(), TestCaseError> {
     let reply = read(text, None);
     prop_assert_eq!(reply.kind == ReplyKind::Final, reply.final_answer.is_some());
     prop_assert_eq!(matches!(reply.kind, ReplyKind::Final | ReplyKind::Action), reply.feedback.is_none());
@@ -116,7 +116,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     }
     let analysis = conclude(text).analysis;
     prop_assert!(reply.final_answer.is_none_or(|answer| answer == analysis || reply.found.contains(&"action")));
-    // Nothing of it is a call or an end when all of it came from outside.
+    // A text that came completely from outside is neither a call nor an end.
     let mut untrusted = UntrustedHeaders::default();
     untrusted.add(text);
     let tools = [("a.b", true), ("a.b.c", false)].map(|(name, read_only)| ToolSpec {
@@ -127,7 +127,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     });
     let quoted = read_within(text, &tools, QuoteContext { untrusted: &untrusted, asked_back: false }).kind;
     prop_assert!(matches!(quoted, ReplyKind::Malformed | ReplyKind::UnknownTool), "{:?}", quoted);
-    // White space around an answer says nothing.
+    // White space around an answer changes nothing.
     prop_assert_eq!(read(&format!("\n\n{text}\n\n"), None).kind, reply.kind);
     Ok(())
 }
@@ -135,16 +135,16 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn no_input_panics(text in input()) {
-        holds(&text)?;
+        check_reply(&text)?;
     }
 
     #[test]
     fn no_text_panics(text in "(?s).{0,200}") {
-        holds(&text)?;
+        check_reply(&text)?;
     }
 
     #[test]
-    fn no_nearly_right_text_panics(text in nearly()) {
-        holds(&text)?;
+    fn no_almost_formatted_text_panics(text in almost_formatted()) {
+        check_reply(&text)?;
     }
 }

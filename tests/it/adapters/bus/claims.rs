@@ -233,7 +233,7 @@ async fn a_paused_worker_claims_nothing_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn claims_go_on_after_the_server_was_killed() {
+async fn claims_continue_after_the_server_was_killed() {
     let (mut server, nats) = prepared().await;
     let mut claims = start(&nats, 2);
     publish(&nats, Priority::Normal, "before").await;
@@ -255,7 +255,7 @@ async fn claims_go_on_after_the_server_was_killed() {
     claims.stop().await;
 }
 
-/// A paused consumer stands for every reason why the server does not deliver.
+/// The test pauses the consumer; a server may stop delivering for other reasons as well.
 #[tokio::test]
 async fn alerts_that_wait_beside_free_slots_restart_the_claim_loop() {
     let recorder = recorder();
@@ -319,7 +319,7 @@ async fn a_worker_that_stops_leaves_no_alert_behind() {
         let warm = next(&mut stopping).await;
         warm.job.delivery.ack().await.unwrap();
         drop(warm);
-        // The stop comes a little later in each round: before, while and after the job is on its way.
+        // The stop comes a little later in each round: before, during and after the delivery of the job.
         let (_, ()) = tokio::join!(publish(&producer, Priority::ALL[round % 4], "job"), async {
             let begun = std::time::Instant::now();
             while begun.elapsed() < Duration::from_micros((round as u64 % 40) * 20) {

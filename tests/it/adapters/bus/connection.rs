@@ -59,7 +59,7 @@ async fn a_worker_waits_for_the_server_to_start() {
     let retrying = Options { retry: ConnectRetry::Forever, ..options(server.url()) };
     let mut connecting = tokio::spawn(async move { Nats::connect(&retrying).await });
     let early = tokio::time::timeout(Duration::from_millis(600), &mut connecting).await;
-    assert!(early.is_err(), "nobody is there: {early:?}");
+    assert!(early.is_err(), "connected without a server: {early:?}");
     server.restart().await;
     let nats = within("the connection", connecting).await.unwrap().unwrap();
     assert!(nats.connection_state().connected);

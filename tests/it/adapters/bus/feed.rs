@@ -64,12 +64,12 @@ async fn a_server_killed_in_the_middle_causes_no_gap_and_no_duplicate() {
     let rows = history(session, 3000);
     let table = Arc::new(Table::new(rows.clone()));
     let feed = feed(&nats, &table);
-    let mut asked = table.asked();
+    let mut last_read = table.last_read();
     feed.notify(session);
-    within("some events", asked.wait_for(|after| *after >= 200)).await.unwrap();
+    within("some events", last_read.wait_for(|after| *after >= 200)).await.unwrap();
     server.kill();
-    let before = *asked.borrow();
-    assert!(before < 2900, "the kill was to come in the middle, not after {before} events");
+    let before = *last_read.borrow();
+    assert!(before < 2900, "the kill came too late, after {before} events");
     server.restart().await;
     within("the drain", feed.drain(session, 3000)).await.unwrap();
     assert_eq!(on_stream(&outsider(&server).await.1, session).await, rows);

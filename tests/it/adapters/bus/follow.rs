@@ -61,7 +61,7 @@ async fn watchers_that_join_at_the_start_in_the_middle_or_at_the_end_see_the_sam
         table.add(row.clone());
         feed.notify(session);
     }
-    within("half of it", until_on_stream(&jetstream, session, 15)).await;
+    within("half of the events", until_on_stream(&jetstream, session, 15)).await;
     let middle = without_table(&nats, session, 0);
     let middle_with_table = Follower::start(&nats, session, 0, Some(Arc::clone(&table)));
     let later = without_table(&nats, session, 12);
@@ -127,7 +127,7 @@ async fn a_gap_on_the_stream_is_filled_from_the_table() {
     assert_eq!(rest(Follower::start(&nats, session, 0, Some(full))).await, rows);
     let without = rest(without_table(&nats, session, 0)).await;
     let numbers: Vec<u32> = without.iter().map(|event| event.session_seq).collect();
-    assert_eq!(numbers, [1, 2, 5, 6], "what nobody has is skipped in the end");
+    assert_eq!(numbers, [1, 2, 5, 6], "an event that neither stream nor table has is skipped");
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn deltas_are_joined_emitted_in_order_and_replaced_by_the_durable_event() 
     let feed = feed(&nats, &table);
     let mut follower = without_table(&nats, session, 0);
     feed.drain(session, 1).await.unwrap();
-    assert!(matches!(next(&mut follower).await, TimelineUpdate::Event(_)), "from here on it listens to deltas");
+    assert!(matches!(next(&mut follower).await, TimelineUpdate::Event(_)), "the follower receives deltas from here on");
 
     let mut text = String::new();
     for word in ["The ", "disk ", "is ", "full"] {

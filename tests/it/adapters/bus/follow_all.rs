@@ -21,7 +21,7 @@ async fn take(follower: &mut AllFollower, count: usize) -> Vec<TimelineEvent> {
     events
 }
 
-/// The whole stream as a foreign client reads it.
+/// The whole stream, as another client reads it.
 async fn on_stream(jetstream: &async_nats::jetstream::Context) -> Vec<TimelineEvent> {
     let stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let state = &stream.cached_info().state;
@@ -61,7 +61,7 @@ async fn a_server_killed_twice_hides_and_repeats_no_event_of_any_session() {
     seen.extend(take(&mut follower, 3 * EACH as usize - 1 - seen.len()).await);
     let expected = on_stream(&outsider(&server).await.1).await;
     assert_eq!(expected.len(), 3 * EACH as usize);
-    assert_eq!(seen, expected[1..], "all but the one from before it began");
+    assert_eq!(seen, expected[1..], "every event after the follower started");
     feed.close().await;
 }
 

@@ -7,13 +7,13 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod cancel_requests;
 mod claims;
 mod connection;
-mod control;
+mod dead_letters;
 mod feed;
 mod follow;
 mod follow_all;
-mod letters;
 mod position;
 mod presence;
 mod queue;

@@ -42,11 +42,11 @@ async fn an_alert_waits_behind_those_of_its_priority_until_it_is_claimed() {
         assert_eq!(nats.queue_position(Priority::Normal, *sequence + 1).await.unwrap(), ahead(before));
     }
     let foreign = nats.queue_position(Priority::Critical, sequences[0]).await.unwrap();
-    assert_eq!(foreign, QueuePosition::Gone, "that is another alert");
+    assert_eq!(foreign, QueuePosition::Gone, "the sequence belongs to another priority");
     assert_eq!(nats.queue_position(Priority::Low, 99).await.unwrap(), QueuePosition::Gone);
     assert_eq!(nats.queue_position(Priority::Low, 0).await.unwrap(), QueuePosition::Gone);
 
-    // Five normal ones are taken first, then two low ones.
+    // The worker claims five normal alerts first, then two low ones.
     let mut claims = start(&nats, 7);
     let mut held = Vec::new();
     while held.len() < 7 {

@@ -1,4 +1,4 @@
-//! Worker status: published by workers and collected for people.
+//! Worker status: published by workers and collected by commands.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::table::new_session;
 use super::{outsider, prepared, within};
 
-fn news(name: &str, slots: u32) -> WorkerStatus {
+fn status(name: &str, slots: u32) -> WorkerStatus {
     WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
         name: name.into(),
@@ -21,15 +21,15 @@ fn news(name: &str, slots: u32) -> WorkerStatus {
     }
 }
 
-/// Collects while `speak` is called repeatedly, as workers do.
-async fn heard(nats: &Nats, mut speak: impl FnMut()) -> Vec<WorkerStatus> {
-    let listening = nats.workers(Duration::from_millis(500));
-    tokio::pin!(listening);
+/// Collects statuses while `announce` is called repeatedly, as workers do.
+async fn collect_while(nats: &Nats, mut announce: impl FnMut()) -> Vec<WorkerStatus> {
+    let collecting = nats.workers(Duration::from_millis(500));
+    tokio::pin!(collecting);
     loop {
         tokio::select! {
-            workers = &mut listening => return workers.unwrap(),
+            workers = &mut collecting => return workers.unwrap(),
             // A new subscription has no signal, so the status is published repeatedly.
-            () = tokio::time::sleep(Duration::from_millis(10)) => speak(),
+            () = tokio::time::sleep(Duration::from_millis(10)) => announce(),
         }
     }
 }
@@ -39,11 +39,11 @@ async fn every_worker_is_listed_once_by_name_with_its_last_status() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
     let presence = WorkerPresence::new(&nats);
-    let (beta, alpha) = (news("beta", 1), news("alpha", 4));
-    let other_alpha = news("alpha", 5);
+    let (beta, alpha) = (status("beta", 1), status("alpha", 4));
+    let other_alpha = status("alpha", 5);
     let draining = WorkerStatus { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
     presence.announce(&beta);
-    let workers = heard(&nats, || {
+    let workers = collect_while(&nats, || {
         presence.announce(&beta);
         presence.announce(&alpha);
         presence.announce(&other_alpha);
@@ -64,8 +64,8 @@ async fn every_worker_is_listed_once_by_name_with_its_last_status() {
 async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
     let (mut server, nats) = prepared().await;
     let presence = WorkerPresence::new(&nats);
-    let worker = news("a", 1);
-    // More than the connection queues, because no other task runs on this thread meanwhile.
+    let worker = status("a", 1);
+    // More messages than the connection can queue, because no other task runs on this thread meanwhile.
     for _ in 0..10_000 {
         presence.announce(&worker);
     }
@@ -77,6 +77,6 @@ async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
     }
     server.restart().await;
     within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
-    let workers = heard(&nats, || presence.announce(&worker)).await;
+    let workers = collect_while(&nats, || presence.announce(&worker)).await;
     assert_eq!(workers, [worker]);
 }

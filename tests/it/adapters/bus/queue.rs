@@ -45,7 +45,7 @@ async fn a_message_belongs_to_its_own_alert_and_to_no_other() {
         assert!(queue.holds(claimed.job.received.alert_id, sequence).await.unwrap(), "{:?}", claimed.job.received);
         assert!(
             queue.holds(claimed.job.derived_id, sequence).await.unwrap(),
-            "a dead letter of a used id goes under this one"
+            "a dead letter whose id is taken is stored under the derived id"
         );
         assert!(!queue.holds(new_session(), sequence).await.unwrap());
         assert!(!queue.holds(claimed.job.received.alert_id, sequence + 1).await.unwrap());
@@ -80,7 +80,7 @@ async fn a_requeued_alert_has_its_body_and_its_allowed_headers() {
     let (_, jetstream) = outsider(&server).await;
     jetstream.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
     let lost = idle(id, "tarsy.alerts.low.disk-full", headers);
-    // Twice within the server's duplicate window: both are stored.
+    // The server stores both, although they come within its duplicate window.
     let sequences = [queue.requeue(&lost).await.unwrap(), queue.requeue(&lost).await.unwrap()];
     assert_eq!(sequences, [2, 3]);
     let message = stored(&server, 2).await;

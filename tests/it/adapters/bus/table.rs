@@ -1,4 +1,4 @@
-//! An outbox in memory for the feed, and builders of events.
+//! An outbox in memory, for the tests of feed and followers, and builders of events.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use uuid::Uuid;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Mutex<Vec<TimelineEvent>>,
-    asked: watch::Sender<u32>,
+    last_read: watch::Sender<u32>,
 }
 
 impl Table {
     pub(super) fn new(events: Vec<TimelineEvent>) -> Self {
-        Self { rows: Mutex::new(events), asked: watch::Sender::default() }
+        Self { rows: Mutex::new(events), last_read: watch::Sender::default() }
     }
 
-    /// The event number of the last read.
-    pub(super) fn asked(&self) -> watch::Receiver<u32> {
-        self.asked.subscribe()
+    /// The number after which the last read began.
+    pub(super) fn last_read(&self) -> watch::Receiver<u32> {
+        self.last_read.subscribe()
     }
 
     pub(super) fn add(&self, event: TimelineEvent) {
@@ -34,7 +34,7 @@ impl Table {
 
 impl Outbox for Table {
     async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
-        self.asked.send_replace(after);
+        self.last_read.send_replace(after);
         let rows = self.rows.lock().unwrap();
         let rows = rows.iter().filter(|row| row.session_id == session && row.session_seq > after);
         Ok(rows.take(limit as usize).cloned().collect())
@@ -106,8 +106,8 @@ pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, 
     let subject = timeline_subject(session);
     loop {
         let mut stream = jetstream.get_stream_no_info("TARSY_TIMELINE").await.unwrap();
-        let infos = stream_counts(&mut stream, &subject).await;
-        if infos >= count {
+        let published = message_count(&mut stream, &subject).await;
+        if published >= count {
             return;
         }
         // A stream has no signal for its growth, so it is polled until the limit.
@@ -115,7 +115,7 @@ pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, 
     }
 }
 
-async fn stream_counts(stream: &mut async_nats::jetstream::stream::Stream<()>, subject: &str) -> usize {
+async fn message_count(stream: &mut async_nats::jetstream::stream::Stream<()>, subject: &str) -> usize {
     use futures_util::TryStreamExt;
     let subjects = stream.info_with_subjects(subject).await.unwrap();
     subjects.try_collect::<Vec<(String, usize)>>().await.unwrap().into_iter().map(|(_, count)| count).sum()

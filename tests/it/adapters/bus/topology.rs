@@ -26,7 +26,7 @@ async fn differences(nats: &Nats) -> Vec<Difference> {
     }
 }
 
-/// Fails unless exactly the edited fields differ (some edits need others).
+/// Asserts that the edited field is reported; some edits change further fields.
 async fn assert_found(nats: &Nats, object: &str, edit: &Value, field: &str) {
     let found = differences(nats).await;
     let fields: Vec<&str> = found
@@ -76,7 +76,11 @@ async fn a_difference_is_reported_with_both_values_and_repaired() {
     let repaired = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     assert_eq!(repaired, TopologyChanges { created: 0, updated: 1, unchanged: 7 });
     let config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();
-    assert_eq!(config.metadata.get("owner").map(String::as_str), Some("platform team"), "the operator's own is kept");
+    assert_eq!(
+        config.metadata.get("owner").map(String::as_str),
+        Some("platform team"),
+        "the operator's metadata is kept"
+    );
 }
 
 const OBJECTS: [&str; 8] = [
@@ -143,7 +147,7 @@ async fn migrate_adds_the_subjects_of_questions_and_keeps_waiting_alerts() {
     let nats = connect(&server).await;
     let (client, jetstream) = outsider(&server).await;
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    // As the previous version created them.
+    // Recreates the consumers of the previous version.
     for priority in Priority::ALL {
         let name = priority.as_str();
         let info = request_api(&client, format!("CONSUMER.INFO.TARSY_ALERTS.{name}"), &json!({})).await.unwrap();
@@ -263,7 +267,7 @@ async fn every_edited_field_of_a_consumer_is_found() {
         let direct = request_api(&client, create.clone(), &request).await;
         let stands = request_api(&client, "CONSUMER.INFO.TARSY_ALERTS.high".into(), &json!({})).await.unwrap();
         if direct.is_err() || stands["config"] == info["config"] {
-            // Some things cannot be edited in place, and some cannot be on a work queue at all.
+            // Some fields cannot be edited in place, and some values are invalid for a work queue.
             let stream = request_api(&client, "STREAM.INFO.TARSY_ALERTS".into(), &json!({})).await.unwrap();
             jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
             let limits = edited(&stream["config"], &json!({"retention": "limits"}));
@@ -327,23 +331,23 @@ async fn larger_replicas_ages_and_sizes_than_expected_are_accepted_and_kept() {
 
     let lines: Vec<String> = differences(&nats).await.iter().map(ToString::to_string).collect();
     let least = "TARSY_DEAD_LETTERS: max_bytes is 1000, must be at least 201326592 (the bound of `streams` in the configuration)";
-    assert_eq!(lines, [least], "only what is smaller differs");
+    assert_eq!(lines, [least], "only smaller values differ");
     let ensured = nats.ensure_topology(&TopologySettings::default()).await.unwrap();
     assert_eq!(ensured, TopologyChanges { created: 0, updated: 1, unchanged: 7 });
     let kept = config("TARSY_TIMELINE").await;
-    assert_eq!((kept.max_age, kept.max_bytes), (hours(100), 1_100_000_000), "an operator's own bounds stay");
+    assert_eq!((kept.max_age, kept.max_bytes), (hours(100), 1_100_000_000), "larger bounds of the operator are kept");
     let kept = config("TARSY_DEAD_LETTERS").await;
     assert_eq!((kept.max_age, kept.max_bytes), (std::time::Duration::ZERO, 201_326_592));
 
-    let told = TopologySettings {
+    let configured = TopologySettings {
         timeline_max_age: Bound::Exactly(hours(2)),
         timeline_max_bytes: Bound::Exactly(1 << 20),
         ..TopologySettings::default()
     };
-    nats.verify_topology(&told).await.expect("a worker accepts what is larger than its configuration says");
-    nats.ensure_topology(&told).await.unwrap();
+    nats.verify_topology(&configured).await.expect("a worker accepts larger values than its configuration has");
+    nats.ensure_topology(&configured).await.unwrap();
     let shrunk = config("TARSY_TIMELINE").await;
-    assert_eq!((shrunk.max_age, shrunk.max_bytes), (hours(2), 1 << 20), "a value that is said is set");
+    assert_eq!((shrunk.max_age, shrunk.max_bytes), (hours(2), 1 << 20), "a configured value is set");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The client gets the answers of the transcript.
+//! The client receives the answers of the transcript.
 
 use tarsy::drill::transcript::{Chunk, builtin};
 use tarsy::investigation::execution::entry::{Answer, ToolCall, Usage};

@@ -1,4 +1,4 @@
-//! Which faults of the service the client reports as unavailable, failed or timed out.
+//! Faults of the service, which the client reports as unavailable, failed or timed out.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use tarsy::engine::ports::{Model, ModelError};
 use tarsy::llm::client::Client;
 use tarsy::llm::service::scripted::Options;
 
-use super::gates::Keeper;
-use super::harness::{Server, ask, assert_unavailable, continued, failed, request, script, soon, watch};
+use super::gates::Gatekeeper;
+use super::harness::{Server, ask, assert_unavailable, continued, failed, request, script, watch, within_timeout};
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -71,23 +71,23 @@ async fn a_call_that_hangs_fails_by_its_timeout_with_or_without_a_first_chunk() 
 
 #[tokio::test]
 async fn a_service_killed_during_an_answer_is_a_failure_and_its_successor_is_found() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let answers = "  - {chunks: [{text: half}, {gate: stop}, {text: never}]}\n";
-    let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let server = Server::start(Options { gates: gatekeeper.gates(), ..script(answers) });
     let (client, asked) = (server.client(), request("test", "x"));
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let asking = tokio::spawn({
         let (client, asked) = (client.clone(), asked.clone());
         async move { client.generate(asked, move |_, piece| sender.send(piece.to_owned()).unwrap()).await }
     });
-    let held = keeper.next().await;
-    assert_eq!(soon(shown.recv()).await.unwrap(), "half");
+    let held = gatekeeper.next().await;
+    assert_eq!(within_timeout(shown.recv()).await.unwrap(), "half");
     let address = server.kill();
-    let (code, _, timeout) = failed(soon(asking).await.unwrap());
+    let (code, _, timeout) = failed(within_timeout(asking).await.unwrap());
     assert_eq!((code.as_str(), timeout), ("partial_stream_error", false));
     drop(held);
 
-    // Whether the dead connection is noticed before or after the request is sent is a race that either may win.
+    // The client may notice the dead connection before or after it sends the request.
     let refused = ask(&client, &asked).await;
     assert!(matches!(refused, Err(ModelError::Unavailable(_) | ModelError::Broke(_))), "not unavailable: {refused:?}");
     let successor = Server::start_at(address, script("  - {chunks: [{text: whole}]}\n"), Duration::ZERO);
@@ -97,17 +97,17 @@ async fn a_service_killed_during_an_answer_is_a_failure_and_its_successor_is_fou
 
 #[tokio::test]
 async fn a_service_killed_before_the_first_chunk_is_reported_as_broken_off() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let server = Server::start(Options {
-        gates: keeper.gates(),
+        gates: gatekeeper.gates(),
         gate_every_answer: true,
         ..script("  - {chunks: [{text: never}]}\n")
     });
     let client = server.client();
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
-    let held = keeper.next().await;
+    let held = gatekeeper.next().await;
     server.kill();
-    let answer = soon(asking).await.unwrap();
+    let answer = within_timeout(asking).await.unwrap();
     assert!(matches!(answer, Err(ModelError::Broke(_))), "{answer:?}");
     drop(held);
 }
@@ -117,7 +117,7 @@ async fn without_a_server_the_service_is_unavailable_and_not_serving() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
     drop(listener);
-    assert!(!soon(client.serving()).await);
+    assert!(!within_timeout(client.serving()).await);
     assert_unavailable(ask(&client, &request("test", "x")).await);
 }
 
@@ -132,32 +132,32 @@ async fn a_port_that_accepts_and_never_answers_is_unavailable() {
 
 #[tokio::test]
 async fn a_draining_service_finishes_its_answers_refuses_new_calls_and_ends() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let answers = "  - {chunks: [{text: first}, {gate: drain}, {text: ' second'}]}\n";
-    let mut server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let mut server = Server::start(Options { gates: gatekeeper.gates(), ..script(answers) });
     let client = server.client();
-    assert!(soon(client.serving()).await);
+    assert!(within_timeout(client.serving()).await);
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
-    let held = keeper.next().await;
+    let held = gatekeeper.next().await;
     server.token.cancel();
     let late = server.client();
-    assert!(!soon(late.serving()).await);
+    assert!(!within_timeout(late.serving()).await);
     assert_unavailable(ask(&late, &request("test", "x")).await);
     held.open().await;
-    assert_eq!(soon(asking).await.unwrap().unwrap().text, "first second");
-    soon(server.served.take().unwrap()).await.unwrap();
+    assert_eq!(within_timeout(asking).await.unwrap().unwrap().text, "first second");
+    within_timeout(server.served.take().unwrap()).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_answer_that_outlasts_the_drain_is_broken_off() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let answers = "  - {chunks: [{text: first}, {gate: drain}, {hang: true}]}\n";
-    let options = Options { gates: keeper.gates(), ..script(answers) };
+    let options = Options { gates: gatekeeper.gates(), ..script(answers) };
     let mut server = Server::start_at("127.0.0.1:0".parse().unwrap(), options, Duration::ZERO);
     let client = server.client();
     let asking = tokio::spawn(async move { ask(&client, &request("test", "x")).await });
-    keeper.next().await.open().await;
+    gatekeeper.next().await.open().await;
     server.token.cancel();
-    assert_eq!(failed(soon(asking).await.unwrap()).0, "partial_stream_error");
-    soon(server.served.take().unwrap()).await.unwrap();
+    assert_eq!(failed(within_timeout(asking).await.unwrap()).0, "partial_stream_error");
+    within_timeout(server.served.take().unwrap()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Gates hold an answer at a chosen place.
+//! Gates hold an answer at a chosen position.
 
 use tarsy::drill::gate::Gates;
 use tarsy::engine::ports::Model;
@@ -7,10 +7,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
-use super::harness::{Server, ask, failed, request, script, soon};
+use super::harness::{Server, ask, failed, request, script, within_timeout};
 
 /// Accepts the calls that wait at a gate.
-pub(super) struct Keeper {
+pub(super) struct Gatekeeper {
     directory: tempfile::TempDir,
     listener: UnixListener,
 }
@@ -21,7 +21,7 @@ pub(super) struct HeldCall {
     stream: BufReader<UnixStream>,
 }
 
-impl Keeper {
+impl Gatekeeper {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("gates")).unwrap();
@@ -33,10 +33,10 @@ impl Keeper {
     }
 
     pub(super) async fn next(&mut self) -> HeldCall {
-        let (stream, _) = soon(self.listener.accept()).await.unwrap();
+        let (stream, _) = within_timeout(self.listener.accept()).await.unwrap();
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
-        soon(stream.read_line(&mut line)).await.unwrap();
+        within_timeout(stream.read_line(&mut line)).await.unwrap();
         HeldCall { line: line.trim().to_owned(), stream }
     }
 }
@@ -53,9 +53,9 @@ impl HeldCall {
 
 #[tokio::test]
 async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let server = Server::start(Options {
-        gates: keeper.gates(),
+        gates: gatekeeper.gates(),
         gate_every_answer: true,
         ..script("  - {chunks: [{text: The pod was killed for its memory.}]}\n")
     });
@@ -67,42 +67,42 @@ async fn a_gate_holds_half_a_sentence_while_the_call_is_open() {
             async move { client.generate(asked, move |_, piece| sender.send(piece.to_owned()).unwrap()).await },
         );
 
-    let start = keeper.next().await;
+    let start = gatekeeper.next().await;
     assert_eq!(start.line, format!("answer-0-start {position}"));
     assert!(shown.try_recv().is_err());
     start.open().await;
-    let middle = keeper.next().await;
+    let middle = gatekeeper.next().await;
     assert_eq!(middle.line, format!("answer-0-middle {position}"));
-    assert_eq!(soon(shown.recv()).await.unwrap(), "The pod was kille");
+    assert_eq!(within_timeout(shown.recv()).await.unwrap(), "The pod was kille");
     assert!(shown.try_recv().is_err());
     middle.open().await;
-    let end = keeper.next().await;
+    let end = gatekeeper.next().await;
     assert_eq!(end.line, format!("answer-0-end {position}"));
-    assert_eq!(soon(shown.recv()).await.unwrap(), "d for its memory.");
+    assert_eq!(within_timeout(shown.recv()).await.unwrap(), "d for its memory.");
     assert!(!asking.is_finished());
     end.open().await;
-    assert_eq!(soon(asking).await.unwrap().unwrap().text, "The pod was killed for its memory.");
+    assert_eq!(within_timeout(asking).await.unwrap().unwrap().text, "The pod was killed for its memory.");
 }
 
 #[tokio::test]
 async fn a_gate_that_fails_breaks_the_stream() {
-    let mut keeper = Keeper::new();
+    let mut gatekeeper = Gatekeeper::new();
     let answers = "  - {chunks: [{text: half}, {gate: before-call}, {call: {tool: a.b}}]}\n";
-    let server = Server::start(Options { gates: keeper.gates(), ..script(answers) });
+    let server = Server::start(Options { gates: gatekeeper.gates(), ..script(answers) });
     let (client, asked) = (server.client(), request("test", "x"));
     let line = format!("before-call {} 0", asked.execution_id);
     let asking = tokio::spawn(async move { ask(&client, &asked).await });
-    let held = keeper.next().await;
+    let held = gatekeeper.next().await;
     assert_eq!(held.line, line);
     held.fail().await;
-    assert_eq!(failed(soon(asking).await.unwrap()).0, "partial_stream_error");
+    assert_eq!(failed(within_timeout(asking).await.unwrap()).0, "partial_stream_error");
 }
 
 #[tokio::test]
-async fn gates_without_a_keeper_are_open() {
-    let keeper = Keeper::new();
-    let gates = keeper.gates();
-    drop(keeper);
+async fn gates_without_a_gatekeeper_are_open() {
+    let gatekeeper = Gatekeeper::new();
+    let gates = gatekeeper.gates();
+    drop(gatekeeper);
     let server =
         Server::start(Options { gates, gate_every_answer: true, ..script("  - {chunks: [{text: through}]}\n") });
     assert_eq!(ask(&server.client(), &request("test", "x")).await.unwrap().text, "through");

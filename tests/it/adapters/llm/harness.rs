@@ -1,4 +1,4 @@
-//! A service that can be killed, and requests to it.
+//! An LLM service that can be killed, and requests to it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -136,25 +136,27 @@ pub(super) fn continued(mut request: ModelRequest, answer: &Answer) -> ModelRequ
 }
 
 pub(super) async fn ask(client: &Client, request: &ModelRequest) -> Result<Answer, ModelError> {
-    soon(client.generate(request.clone(), |_, _| {})).await
+    within_timeout(client.generate(request.clone(), |_, _| {})).await
 }
 
-/// The answer, and its deltas.
+/// The answer with its deltas.
 pub(super) async fn watch(
     client: &Client,
     request: &ModelRequest,
 ) -> (Result<Answer, ModelError>, Vec<(DeltaKind, String)>) {
     let shown = Mutex::new(Vec::new());
-    let answer =
-        soon(client.generate(request.clone(), |kind, piece| shown.lock().unwrap().push((kind, piece.to_owned()))))
-            .await;
+    let answer = within_timeout(
+        client.generate(request.clone(), |kind, piece| shown.lock().unwrap().push((kind, piece.to_owned()))),
+    )
+    .await;
     (answer, shown.into_inner().unwrap())
 }
 
-pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(STEP_TIMEOUT, future).await.expect("nothing happened in time")
+pub(super) async fn within_timeout<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(STEP_TIMEOUT, future).await.expect("a step timed out")
 }
 
+/// Code, message and timeout flag of a failure.
 pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, bool) {
     match result {
         Err(ModelError::Failed { code, message, timeout }) => (code, message, timeout),

@@ -11,7 +11,7 @@ use tonic_prost::ProstCodec;
 
 use crate::support::wait::eventually;
 
-use super::harness::{Server, ask, failed, request, script, soon};
+use super::harness::{Server, ask, failed, request, script, within_timeout};
 
 /// A request of a newer version with one more field.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -53,9 +53,10 @@ async fn a_field_that_the_service_does_not_know_is_ignored() {
     let newer = NewerRequest { messages: Vec::new(), llm_config: Some(config()), added: "tomorrow".into() };
     let path = PathAndQuery::from_static("/llm.v1.LLMService/Generate");
     let codec = ProstCodec::<NewerRequest, OlderResponse>::default();
-    let mut stream = soon(grpc.server_streaming(tonic::Request::new(newer), path, codec)).await.unwrap().into_inner();
+    let mut stream =
+        within_timeout(grpc.server_streaming(tonic::Request::new(newer), path, codec)).await.unwrap().into_inner();
     let mut chunks = Vec::new();
-    while let Some(chunk) = soon(stream.message()).await.unwrap() {
+    while let Some(chunk) = within_timeout(stream.message()).await.unwrap() {
         chunks.push((chunk.text.map(|text| text.content), chunk.is_final));
     }
     assert_eq!(chunks, [(None, false), (Some("fine".to_owned()), false), (None, false), (None, true)]);
@@ -70,17 +71,17 @@ async fn added_messages_are_sent_only_to_a_client_that_accepts_them() {
     };
     let server = Server::start(options);
     let tool = tarsy::llm::proto::ToolDefinition { name: "a.b".into(), ..Default::default() };
-    let mut words = Vec::new();
+    let mut streams = Vec::new();
     for accept in [vec![], vec!["finish".to_owned(), "provider_data".to_owned()]] {
         let request =
             GenerateRequest { llm_config: Some(config()), tools: vec![tool.clone()], accept, ..Default::default() };
         let mut client = LlmServiceClient::new(channel(&server));
-        let mut stream = soon(client.generate(request)).await.unwrap().into_inner();
+        let mut stream = within_timeout(client.generate(request)).await.unwrap().into_inner();
         let mut kinds = Vec::new();
-        while let Some(chunk) = soon(stream.message()).await.unwrap() {
+        while let Some(chunk) = within_timeout(stream.message()).await.unwrap() {
             kinds.push((kind(&chunk), chunk.is_final));
         }
-        words.push(kinds);
+        streams.push(kinds);
     }
     let old = [("text", false), ("tool_call", false), ("usage", false), ("", true)];
     let new = [
@@ -91,7 +92,7 @@ async fn added_messages_are_sent_only_to_a_client_that_accepts_them() {
         ("usage", false),
         ("", true),
     ];
-    assert_eq!(words, [old.to_vec(), new.to_vec()]);
+    assert_eq!(streams, [old.to_vec(), new.to_vec()]);
 }
 
 fn kind(chunk: &GenerateResponse) -> &'static str {
@@ -124,11 +125,12 @@ async fn an_unknown_backend_is_refused_with_the_error_of_the_existing_service() 
 async fn an_error_is_one_message_that_is_final() {
     let server = Server::start(script("  - {chunks: [{text: x}], fail: {code: credentials, message: no key}}\n"));
     let request = GenerateRequest { llm_config: Some(config()), ..Default::default() };
-    let mut stream = soon(LlmServiceClient::new(channel(&server)).generate(request)).await.unwrap().into_inner();
-    let chunk = soon(stream.message()).await.unwrap().unwrap();
+    let mut stream =
+        within_timeout(LlmServiceClient::new(channel(&server)).generate(request)).await.unwrap().into_inner();
+    let chunk = within_timeout(stream.message()).await.unwrap().unwrap();
     let Some(Content::Error(error)) = &chunk.content else { panic!("{chunk:?}") };
     assert_eq!((error.code.as_str(), error.message.as_str(), chunk.is_final), ("credentials", "no key", true));
-    assert_eq!(soon(stream.message()).await.unwrap(), None);
+    assert_eq!(within_timeout(stream.message()).await.unwrap(), None);
     assert_eq!(GenerateResponse::decode(chunk.encode_to_vec().as_slice()).unwrap(), chunk);
 }
 

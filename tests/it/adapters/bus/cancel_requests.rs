@@ -10,7 +10,7 @@ use super::{connect, outsider, prepared, within};
 
 async fn listen(nats: &Nats) -> JetStreamCancelRequests {
     let requests = JetStreamCancelRequests::listen(nats).await.unwrap();
-    assert_eq!(next(&requests).await, CancelNotice::Missed, "what came before is to be looked up");
+    assert_eq!(next(&requests).await, CancelNotice::Missed, "earlier requests must be looked up");
     requests
 }
 
@@ -47,15 +47,15 @@ async fn a_cancel_request_to_any_session_is_received_and_can_be_looked_up() {
 async fn a_request_of_an_unknown_form_is_skipped() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
-    let (strange, session) = (new_session(), new_session());
+    let (unknown_form, session) = (new_session(), new_session());
     let requests = listen(&nats).await;
     let cancel = r#"{"request":"cancel"}"#;
     client.publish("tarsy.control.nobody", cancel.into()).await.unwrap();
-    client.publish(control_subject(strange), r#"{"request":"reboot"}"#.into()).await.unwrap();
-    client.publish(control_subject(strange), vec![0xff].into()).await.unwrap();
+    client.publish(control_subject(unknown_form), r#"{"request":"reboot"}"#.into()).await.unwrap();
+    client.publish(control_subject(unknown_form), vec![0xff].into()).await.unwrap();
     client.publish(control_subject(session), cancel.into()).await.unwrap();
     assert_eq!(next(&requests).await, CancelNotice::Requested(session));
-    assert!(!requests.cancel_requested(strange).await.unwrap());
+    assert!(!requests.cancel_requested(unknown_form).await.unwrap());
 }
 
 #[tokio::test]
@@ -67,12 +67,12 @@ async fn a_reconnect_reports_missed_requests_and_receives_later_ones() {
     for _ in 0..2 {
         server.restart().await;
         connect(&server).await.request_cancel(missed).await.unwrap();
-        // A request that came on the new subscription of the round before may be before it.
+        // The subscription of the previous round may have received a request before the gap.
         while next(&requests).await != CancelNotice::Missed {}
         assert!(requests.cancel_requested(missed).await.unwrap());
         within("the connection", connection.wait_for(|state| state.connected)).await.unwrap();
     }
-    // The first ones may have come on the new subscription as well.
+    // The new subscription may have received the earlier requests as well.
     nats.request_cancel(later).await.unwrap();
     while next(&requests).await != CancelNotice::Requested(later) {}
 }
@@ -84,15 +84,15 @@ async fn a_wait_that_is_dropped_loses_no_request() {
     assert_eq!(poll_once(requests.next()).await, Some(CancelNotice::Missed));
     assert_eq!(poll_once(requests.next()).await, None);
     let sessions: Vec<_> = (0..20).map(|_| new_session()).collect();
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for session in &sessions {
         nats.request_cancel(*session).await.unwrap();
-        heard.extend(poll_once(requests.next()).await);
+        received.extend(poll_once(requests.next()).await);
     }
-    while heard.len() < sessions.len() {
-        heard.push(next(&requests).await);
+    while received.len() < sessions.len() {
+        received.push(next(&requests).await);
     }
-    assert_eq!(heard, sessions.into_iter().map(CancelNotice::Requested).collect::<Vec<_>>());
+    assert_eq!(received, sessions.into_iter().map(CancelNotice::Requested).collect::<Vec<_>>());
 }
 
 /// The client keeps 65,536 messages for a subscription and drops the next ones.
@@ -106,8 +106,8 @@ async fn dropped_messages_report_missed_requests() {
         client.publish(control_subject(session), "{}".into()).await.unwrap();
     }
     client.flush().await.unwrap();
-    let all_sent = async { while next(&requests).await != CancelNotice::Missed {} };
-    // The connection has taken what was sent before this message.
+    let gap = async { while next(&requests).await != CancelNotice::Missed {} };
+    // The connection has received everything that was sent before this round trip.
     within("the flood", nats.rtt()).await.unwrap();
-    within("the gap", all_sent).await;
+    within("the gap", gap).await;
 }

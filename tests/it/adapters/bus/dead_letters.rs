@@ -128,14 +128,14 @@ async fn a_retry_without_a_chain_keeps_the_original_one() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_that_cannot_be_queued_stays() {
+async fn a_dead_letter_that_cannot_be_queued_is_kept() {
     let server = NatsServer::start().await;
     let nats = connect(&server).await;
     let small = TopologySettings { alerts_max_bytes: Bound::Exactly(1000), ..TopologySettings::default() };
     nats.ensure_topology(&small).await.unwrap();
     let too_large = DeadLetter { reason: DeadReason::TooLarge, body: Vec::new(), ..letter(1) };
-    let too_much = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };
-    publish_all(&nats, [too_large.clone(), too_much]).await;
+    let no_room = DeadLetter { body: vec![b'x'; 5000], ..letter(2) };
+    publish_all(&nats, [too_large.clone(), no_room]).await;
 
     let stored = nats.dead_letters().await.unwrap();
     let error = nats.retry_dead_letter(&stored[1], None).await.unwrap_err();
@@ -149,5 +149,5 @@ async fn a_dead_letter_that_cannot_be_queued_stays() {
     assert!(matches!(error, Error::Header(_)), "{error}");
     assert_eq!(nats.dead_letters().await.unwrap(), stored);
     let alert = NewAlert { priority: Priority::Low, suffix: None, body: b"x".to_vec(), headers: json!({}) };
-    assert_eq!(nats.publish_alert(alert).await.unwrap().sequence, 1, "nothing was queued");
+    assert_eq!(nats.publish_alert(alert).await.unwrap().sequence, 1, "no retry was queued");
 }
