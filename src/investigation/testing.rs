@@ -64,7 +64,7 @@ pub(super) struct Simulation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Tokens of the window in the plan; 0 when they are unknown.
-    pub(super) told: u64,
+    pub(super) context_window: u64,
     /// Bytes of messages that the model accepts in fact.
     pub(super) takes_bytes: usize,
     /// Bytes of each result.
@@ -72,10 +72,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) const ENOUGH: Self = Self { told: 0, takes_bytes: usize::MAX, result_bytes: 8 };
+    pub(super) const ENOUGH: Self = Self { context_window: 0, takes_bytes: usize::MAX, result_bytes: 8 };
 
     pub(super) fn is_little(self) -> bool {
-        self.told > 0 || self.takes_bytes < usize::MAX
+        self.context_window > 0 || self.takes_bytes < usize::MAX
     }
 }
 
@@ -165,7 +165,7 @@ impl Simulation {
 
     fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
-        plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.told);
+        plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.context_window);
         Arc::new(AgentPlan { limits: self.limits, ..plan })
     }
 
@@ -188,7 +188,7 @@ impl Simulation {
             let shown = asked.map(|_| state.messages()).unwrap_or_default();
             let events = project(state, &entries, &Measured::default());
             let numbers =
-                event_of_each_entry(&entries, &events).into_iter().map(|told| Some(told? + last_event)).collect();
+                event_of_each_entry(&entries, &events).into_iter().map(|event| Some(event? + last_event)).collect();
             last_event += u32::try_from(events.len()).unwrap();
             let written = Written { entries, events, asked, numbers, shown };
             written.recorded().for_each(|recorded| state.apply(recorded));

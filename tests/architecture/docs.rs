@@ -139,11 +139,6 @@ fn one_word_docs(source: &Source) -> Vec<String> {
         .collect()
 }
 
-fn documents() -> Vec<Source> {
-    let pages = files_below("docs", |path| path.ends_with(".md"));
-    pages.into_iter().chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].into_iter().filter_map(read)).collect()
-}
-
 // ---------------------------------------------------------------- the rules find what is planted
 
 #[test]

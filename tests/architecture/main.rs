@@ -7,6 +7,7 @@
 mod layers;
 mod docs;
 mod style;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +31,7 @@ fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
 }
 
-/// Lines with their numbers, comments taken away.
+/// Lines with their numbers, without comments.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
 }
@@ -71,6 +72,11 @@ fn files_below(tree: &str, wanted: impl Fn(&str) -> bool + Copy) -> Vec<Source> 
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
+}
+
+fn documents() -> Vec<Source> {
+    let pages = files_below("docs", |path| path.ends_with(".md"));
+    pages.into_iter().chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].into_iter().filter_map(read)).collect()
 }
 
 fn assert_none(files: &[Source], rule: impl Fn(&Source) -> Vec<String>) {

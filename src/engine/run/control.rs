@@ -100,7 +100,7 @@ struct Steps {
     open: BTreeMap<u64, Instant>,
 }
 
-/// The reins of one run. Clones share them.
+/// Stops one run. Clones stop the same run.
 #[derive(Clone, Debug)]
 pub struct Control {
     stop: Arc<watch::Sender<Option<Stop>>>,

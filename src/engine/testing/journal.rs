@@ -43,7 +43,7 @@ pub(in crate::engine) struct Disk {
 
 impl FakeJournal {
     async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, StoreError> {
-        let (dead, told) = {
+        let (dead, answer) = {
             let mut disk = lock(&self.disk);
             if disk.epoch != lease.epoch {
                 return Err(StoreError::LeaseLost { held: lease.epoch, current: disk.epoch });
@@ -57,8 +57,8 @@ impl FakeJournal {
                 Death::After(last) => (now <= last, now >= last),
                 Death::Hold(at) => (true, now == at),
             };
-            let told = if written { change(&mut disk) } else { T::default() };
-            (dead.then_some(death), told)
+            let answer = if written { change(&mut disk) } else { T::default() };
+            (dead.then_some(death), answer)
         };
         if let Some(death) = dead {
             self.died.notify_one();
@@ -67,7 +67,7 @@ impl FakeJournal {
             }
             self.go_on.notified().await;
         }
-        Ok(told)
+        Ok(answer)
     }
 }
 

@@ -66,7 +66,7 @@ fn after(policy: SuccessPolicy, statuses: &[RunStatus]) -> SessionRecord {
 #[test]
 fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
     use SuccessPolicy::{All, Any};
-    let mut told = String::new();
+    let mut table = String::new();
     for first in ENDS {
         for second in ENDS {
             for policy in [Any, All] {
@@ -80,11 +80,11 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                 };
                 let row = [first, second, record.stages[0].status].map(RunStatus::as_str);
                 let [first, second, stage] = row;
-                told += &format!("{first:<9} {second:<9} {:<3} -> {stage:<9} -> {session}\n", policy.as_str());
+                table += &format!("{first:<9} {second:<9} {:<3} -> {stage:<9} -> {session}\n", policy.as_str());
             }
         }
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(table);
 }
 
 #[test]

@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
         let call = ToolCall { id: "c".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
-        let told = |entry: &Entry| {
+        let texts = |entry: &Entry| {
             let Entry::Observation(ToolResult { content, .. }) = entry else { panic!("{entry:?}") };
             (content.clone(), plain("k8s.get", content).to_owned())
         };
-        let shown = |entry: Entry, content: &str, said: &str| {
-            assert_eq!(told(&entry), (content.to_owned(), said.to_owned()));
+        let shown = |entry: Entry, content: &str, output: &str| {
+            assert_eq!(texts(&entry), (content.to_owned(), output.to_owned()));
         };
         let react = Strategy::React;
         shown(
@@ -228,7 +228,7 @@ mod tests {
         let silent = "Error - Tool execution failed: no answer within 3 s";
         let entries = unanswered(react, &call, CallError { message: "no answer within 3 s", timeout: true });
         shown(entries[0].clone(), &format!("Observation: {silent}"), silent);
-        assert!(told(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
+        assert!(texts(&lost(react, &call)[1]).0.starts_with("Observation: Error - the connection was lost"));
     }
 
     #[test]

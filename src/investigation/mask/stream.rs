@@ -62,13 +62,13 @@ impl StreamMask {
             return String::new();
         }
         let masked = self.mask.apply(self.raw.get(..self.safe).unwrap_or_default());
-        let Some(news) = masked.strip_prefix(self.shown.as_str()).map(ToOwned::to_owned) else {
+        let Some(piece) = masked.strip_prefix(self.shown.as_str()).map(ToOwned::to_owned) else {
             self.revoked = true;
             return String::new();
         };
         self.masked = self.safe;
-        self.shown.push_str(&news);
-        news
+        self.shown.push_str(&piece);
+        piece
     }
 
     /// The rest of the masked text after the last chunk. All returned texts together are the masked text, unless the

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_outcome_belongs_to_the_run_also_without_an_output() {
         let ended = |outcome: &str| CodePart { outcome: outcome.to_owned(), ..CodePart::default() };
-        let told = |parts: &[CodePart]| {
+        let performed = |parts: &[CodePart]| {
             let runs = runs(parts);
             runs.iter().map(|run| (run.content(), run.outcome.to_owned(), run.has_failed())).collect::<Vec<_>>()
         };
@@ -222,12 +222,12 @@ mod tests {
             ("OUTCOME_OF_TOMORROW", false),
         ] {
             let expected = [(program.clone(), outcome.to_owned(), failed)];
-            assert_eq!(told(&[part("x", ""), ended(outcome)]), expected);
+            assert_eq!(performed(&[part("x", ""), ended(outcome)]), expected);
         }
-        assert_eq!(told(&[part("x", ""), ended("OUTCOME_UNSPECIFIED")]), [(program, String::new(), false)]);
-        assert_eq!(told(&[ended("OUTCOME_OK")]), []);
+        assert_eq!(performed(&[part("x", ""), ended("OUTCOME_UNSPECIFIED")]), [(program, String::new(), false)]);
+        assert_eq!(performed(&[ended("OUTCOME_OK")]), []);
         let failed = "OUTCOME_FAILED".to_owned();
-        assert_eq!(told(&[ended("OUTCOME_FAILED")]), [(failed.clone(), failed, true)]);
+        assert_eq!(performed(&[ended("OUTCOME_FAILED")]), [(failed.clone(), failed, true)]);
     }
 
     proptest! {

@@ -92,12 +92,12 @@ fn two_timeouts_in_a_row_end_an_execution_and_a_success_between_them_does_not() 
         }),
     ]);
     let simulation = Simulation::new(NATIVE, 9, vec![]);
-    let told = failed(
+    let failed_call = failed(
         &simulation.replay(Vec::<Entry>::new()),
         "max_retries",
         CallError { message: "upstream request timed out", timeout: false },
     );
-    assert!(matches!(told.first(), Some(Entry::Failed { timeout: true, .. })), "{told:?}");
+    assert!(matches!(failed_call.first(), Some(Entry::Failed { timeout: true, .. })), "{failed_call:?}");
 }
 
 #[test]

@@ -116,9 +116,9 @@ fn an_unknown_citation_is_marked_in_the_analysis_and_in_its_metadata() {
     let marked = ("Cause: x [5]\nEvidence: y [42?], z [5, 99?]".to_owned(), json!([42, 99]));
     for strategy in [Strategy::React, Strategy::NativeThinking] {
         assert_eq!(cited(plan(strategy), None, text), marked, "{strategy:?}");
-        let told = cited(plan(strategy), Some("found [42] and [99?]"), text);
+        let of_later_stage = cited(plan(strategy), Some("found [42] and [99?]"), text);
         assert_eq!(
-            told,
+            of_later_stage,
             ("Cause: x [5]\nEvidence: y [42], z [5, 99?]".to_owned(), json!([99])),
             "citations of earlier stages are known"
         );

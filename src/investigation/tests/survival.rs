@@ -63,7 +63,7 @@ fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
 /// Often too small, and not always the size in the plan.
 fn room() -> impl proptest::strategy::Strategy<Value = Room> {
     let some = (prop_oneof![Just(0_u64), 10_u64..400], prop_oneof![Just(usize::MAX), 10_usize..3000], 8_usize..800)
-        .prop_map(|(told, takes_bytes, result_bytes)| Room { told, takes_bytes, result_bytes });
+        .prop_map(|(context_window, takes_bytes, result_bytes)| Room { context_window, takes_bytes, result_bytes });
     prop_oneof![1 => Just(Room::ENOUGH), 2 => some]
 }
 
@@ -96,8 +96,8 @@ fn max_calls(simulation: &Simulation) -> usize {
 }
 
 fn call_ids(events: &[&EventDraft], event_type: &EventType) -> Vec<String> {
-    let told = events.iter().filter(|event| event.event_type == *event_type);
-    let mut ids: Vec<String> = told.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
+    let of_type = events.iter().filter(|event| event.event_type == *event_type);
+    let mut ids: Vec<String> = of_type.map(|event| event.metadata["call_id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     ids
 }
@@ -138,10 +138,10 @@ proptest! {
                 prop_assert_eq!(event, None);
                 continue;
             };
-            let told = event.map(|number| events[usize::try_from(number).unwrap() - 1]);
-            let told = told.map(|event| (&event.event_type, event.metadata["call_id"].as_str().unwrap()));
+            let emitted = event.map(|number| events[usize::try_from(number).unwrap() - 1]);
+            let emitted = emitted.map(|event| (&event.event_type, event.metadata["call_id"].as_str().unwrap()));
             let is_known = !matches!(&entry, Entry::ToolResult(ToolResult { tool, .. }) if tool == "no.such");
-            prop_assert_eq!(told, is_known.then_some((&EventType::ToolResult, call_id.as_str())));
+            prop_assert_eq!(emitted, is_known.then_some((&EventType::ToolResult, call_id.as_str())));
         }
     }
 

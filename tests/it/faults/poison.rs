@@ -1,4 +1,4 @@
-//! Alerts that kill whoever works on them: while they are read, and in the middle of their investigation.
+//! Alerts that kill their worker: while it prepares them, and in the middle of their investigation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::support::process::Tarsy;
 use crate::support::system::{Env, Setup, TestSystem};
 use crate::support::wait::eventually;
 
-/// Whoever reads an alert with this word in it dies.
+/// A worker that prepares an alert with this word in it dies.
 pub(crate) const POISON: &[u8] = b"poison-for-its-reader";
 /// Set for a process of this program that shall be a worker.
 const IS_WORKER: &str = "TARSY_TEST_IS_WORKER";

@@ -125,9 +125,9 @@ fn journal_of(session: SessionId) -> String {
 /// The end is on the stream before the session is settled.
 pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
     let store = system.database.store();
-    let patience = Instant::now();
+    let started = Instant::now();
     while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {
-        assert!(patience.elapsed() < Duration::from_secs(20), "never settled");
+        assert!(started.elapsed() < Duration::from_secs(20), "never settled");
         tokio::task::yield_now().await;
     }
 }

@@ -99,7 +99,7 @@ async fn an_investigation_whose_worker_was_killed_is_cancelled_by_the_next_one()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_in_the_database_reaches_the_run_while_the_broker_is_away() {
+async fn a_cancel_request_reaches_the_run_while_the_broker_is_unavailable() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
     let (worker, session, held) = at_work(&mut system).await;
     system.nats.kill();

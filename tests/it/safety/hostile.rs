@@ -3,7 +3,7 @@
 //!
 //! `cargo test --release --manifest-path fuzz/Cargo.toml -- --nocapture` holds every shape to 50 ms for a megabyte and
 //! prints the slowest. Without optimisation the same code is ten to forty times slower: there the texts are as long as
-//! an input is looked into with patience, and what takes the square of their length misses the limit all the same.
+//! a whole input may be, and quadratic time misses the limit all the same.
 
 use std::time::{Duration, Instant};
 

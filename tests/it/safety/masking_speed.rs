@@ -12,7 +12,7 @@ use tarsy::investigation::mask::{MASKED, Mask};
 const DEBUG: bool = cfg!(debug_assertions);
 const BYTES: usize = if DEBUG { 64 << 10 } else { 1 << 20 };
 const LIMIT: Duration = Duration::from_millis(if DEBUG { 2_000 } else { 20 });
-/// Of texts that nobody writes but to be slow.
+/// For texts that are made to be slow.
 const HOSTILE_LIMIT: Duration = Duration::from_millis(if DEBUG { 4_000 } else { 400 });
 /// The best one counts: others use this machine, too.
 const RUNS: usize = if DEBUG { 2 } else { 10 };

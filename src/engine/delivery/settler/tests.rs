@@ -42,8 +42,8 @@ async fn an_ended_session_frees_its_slot_at_once_and_is_settled_when_the_stream_
     let back = Instant::now();
     harness.shared.settler.finished().await;
     assert_eq!(back.elapsed(), Duration::ZERO, "no delay is waited out");
-    let told = [kept, words(&["ack"])].concat();
-    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), told));
+    let answers = [kept, words(&["ack"])].concat();
+    assert_eq!(harness.outcome(), (words(&["receive 7", "join", "open", "settled"]), answers));
 }
 
 #[tokio::test(start_paused = true)]

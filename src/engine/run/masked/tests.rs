@@ -187,10 +187,10 @@ async fn a_call_whose_arguments_died_with_its_worker_is_asked_for_again() {
         play.run().await;
         let sent = play.sent();
         assert!(sent.len() == 1 && sent[0].contains(SECRET), "the second time it is asked for: {sent:?}");
-        let told = play.scene.journal();
-        let told = told.iter().filter(|entry| entry.result_of().is_some()).collect::<Vec<_>>();
-        assert!(format!("{:?}", told[0]).contains("this call was not sent"), "{told:?}");
-        assert_eq!(told.len(), 2);
+        let results = play.scene.journal();
+        let results = results.iter().filter(|entry| entry.result_of().is_some()).collect::<Vec<_>>();
+        assert!(format!("{:?}", results[0]).contains("this call was not sent"), "{results:?}");
+        assert_eq!(results.len(), 2);
         assert!(!play.seen().contains(SECRET));
     }
 }

@@ -72,13 +72,17 @@ async fn each_result_is_shown_with_the_number_of_the_event_that_tells_it() {
     let shown: Vec<_> = results.map(|message| (message.tool_name.clone().unwrap(), message.content.clone())).collect();
     let disk = scene.disk();
     // A call of an unknown tool has no result event.
-    let (told, untold): (Vec<_>, Vec<_>) = shown.iter().partition(|(_, content)| content.starts_with("[event "));
-    assert!(untold.iter().all(|(_, content)| content.trim_start().starts_with("Error: unknown tool")), "{untold:?}");
-    for (tool, content) in &told {
+    let (numbered, unnumbered): (Vec<_>, Vec<_>) =
+        shown.iter().partition(|(_, content)| content.starts_with("[event "));
+    assert!(
+        unnumbered.iter().all(|(_, content)| content.trim_start().starts_with("Error: unknown tool")),
+        "{unnumbered:?}"
+    );
+    for (tool, content) in &numbered {
         let number: usize = content.strip_prefix("[event ").unwrap().split_once(']').unwrap().0.parse().unwrap();
         let event = &disk.events[number - 1];
         assert_eq!(content.split_once('\n').unwrap().1, indented(&event.content));
         assert_eq!(event.metadata["tool_name"], **tool);
     }
-    assert_eq!((told.len(), untold.len()), (3, 1));
+    assert_eq!((numbered.len(), unnumbered.len()), (3, 1));
 }

@@ -222,7 +222,7 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
     assert_eq!(end(&scene), (RunStatus::Completed, StopReason::SynthesisFailed, EventType::SessionCompleted));
     let analysis = scene.disk().end.clone().unwrap().final_analysis.unwrap();
     assert_eq!(analysis.matches("Cause: found first").count(), 2, "{analysis}");
-    let told: Vec<_> = scene.disk().events.iter().map(|event| event.event_type.clone()).collect();
+    let emitted: Vec<_> = scene.disk().events.iter().map(|event| event.event_type.clone()).collect();
     let ends = [
         EventType::Error,
         EventType::Error,
@@ -230,7 +230,7 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
         EventType::StageCompleted,
         EventType::SessionCompleted,
     ];
-    assert_eq!(told[told.len() - 5..], ends);
+    assert_eq!(emitted[emitted.len() - 5..], ends);
 }
 
 /// An answer with so many calls of this tool, each with its own id.
@@ -277,13 +277,13 @@ async fn a_call_that_may_change_something_is_not_started_without_time() {
 
 #[tokio::test(start_paused = true)]
 async fn of_one_answer_64_calls_are_run_and_all_under_an_older_plan() {
-    let told = "Error: not run: at most 64 calls of one answer".to_owned();
+    let refused = "Error: not run: at most 64 calls of one answer".to_owned();
     for (tool, most, run_calls) in [("k8s.get", 64, 64), ("k8s.restart", 64, 64), ("k8s.get", 0, 70)] {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![asks(0, 70, tool)]);
         scene.disk().record.plan.stages[0].agents[0].limits.max_calls = most;
         run(&scene, control()).await;
         assert_eq!(sent(&scene), (2, run_calls), "{tool} {most}");
-        let expected: Vec<_> = (run_calls + 1..=70).map(|number| (format!("c{number}"), told.clone())).collect();
+        let expected: Vec<_> = (run_calls + 1..=70).map(|number| (format!("c{number}"), refused.clone())).collect();
         assert_eq!(not_run(&scene), expected);
         let end = scene.disk().events.iter().find_map(|event| event.metadata.get("tool_calls").cloned());
         assert_eq!(end, Some(serde_json::json!(run_calls)), "only what was run is counted");

@@ -92,7 +92,7 @@ fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> 
     let without_facts = |entries: &[Entry]| -> Vec<Entry> {
         let fact = |entry: &&Entry| !matches!(entry, Entry::Lost { .. });
         let may_be_lost = |id: &str| calls.iter().any(|call| !call.read_only && call.id == id);
-        let told = |entry: &Entry| {
+        let without_result = |entry: &Entry| {
             let mut entry = entry.clone();
             if let Entry::ToolResult(ToolResult { call_id, content, is_error, .. })
             | Entry::Observation(ToolResult { call_id, content, is_error, .. }) = &mut entry
@@ -102,7 +102,7 @@ fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> 
             }
             entry
         };
-        entries.iter().filter(fact).map(told).collect()
+        entries.iter().filter(fact).map(without_result).collect()
     };
     without_facts(journal) == without_facts(whole)
 }
@@ -232,7 +232,7 @@ async fn the_timeline_shows_an_investigation_in_order() {
         vec![Turn::Says("let me look", vec![("a", "k8s.get"), ("b", "k8s.refused")]), Turn::Says("Cause: z", vec![])];
     let scene = Scene::new(Strategy::NativeThinking, 9, turns);
     assert_eq!(run(&scene, control()).await, Ok(()));
-    let told: Vec<_> = scene.disk().events.iter().map(|event| event.event_type.clone()).collect();
+    let emitted: Vec<_> = scene.disk().events.iter().map(|event| event.event_type.clone()).collect();
     use EventType::*;
     let expected = [
         StageStarted,
@@ -245,7 +245,7 @@ async fn the_timeline_shows_an_investigation_in_order() {
         StageCompleted,
         SessionCompleted,
     ];
-    assert_eq!(told, expected);
+    assert_eq!(emitted, expected);
     let deltas: Vec<_> =
         lock(&scene.ports.feed.deltas).iter().map(|d| (d.iteration, d.offset, d.delta.clone())).collect();
     assert_eq!(deltas, [(1, 0, "let me look".to_owned()), (2, 0, "Cause: z".to_owned())]);
@@ -256,9 +256,9 @@ async fn a_permanent_error_ends_the_execution_at_once_with_one_event() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(*lock(&scene.ports.model.calls), 1);
-    let told = scene.disk().events.iter().filter(|event| event.event_type == EventType::Error).count();
+    let errors = scene.disk().events.iter().filter(|event| event.event_type == EventType::Error).count();
     let end = scene.disk().end.clone().unwrap();
-    assert_eq!((told, end.status, end.error.as_deref()), (1, RunStatus::Failed, Some("no such backend")));
+    assert_eq!((errors, end.status, end.error.as_deref()), (1, RunStatus::Failed, Some("no such backend")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -288,8 +288,8 @@ fn a_window_of_unknown_size_counts_only_after_a_refusal() {
     state.apply(Entry::Prompt { role: Role::User, content: "x".repeat(600_000) });
     assert!(state.window().estimate(ToolBinding::Bound) > state.window().budget(0));
     assert!(matches!(decide(&state), Decision::CallModel(_)));
-    let told = plan(Strategy::NativeThinking, 128_000, 20);
-    let state = State::replay(told, None, state.entries().to_vec());
+    let windowed = plan(Strategy::NativeThinking, 128_000, 20);
+    let state = State::replay(windowed, None, state.entries().to_vec());
     assert!(matches!(decide(&state), Decision::Append(entries) if entries[0].kind() == "concluding"));
 }
 
@@ -304,7 +304,7 @@ fn what_the_provider_counts_is_believed_within_reason() {
         (state.window().rate.tokens, state.window().rate.bytes)
     };
     assert_eq!(answered(400), (400, 1000 + TOOLS_BYTES));
-    assert_eq!(answered(0), (400, 1000 + TOOLS_BYTES), "not told");
+    assert_eq!(answered(0), (400, 1000 + TOOLS_BYTES), "a usage of 0 is unknown");
     assert_eq!(answered(1_000_000), (1, 1));
     assert_eq!(answered(1), (1, 8));
 }
@@ -337,13 +337,13 @@ fn holds_together(world: &WindowedModel, ran: &Ran) -> Result<(), TestCaseError>
 prop_compose! {
     fn world()(
         react in any::<bool>(),
-        told in prop_oneof![Just(0_u64), 200_u64..3000],
+        context_window in prop_oneof![Just(0_u64), 200_u64..3000],
         takes in prop_oneof![1 => 100_u64..3000, 3 => Just(9000_u64)],
         max_iterations in 1_u32..12,
         turns in prop::collection::vec(prop::collection::vec(0_usize..1200, 1..4), 0..12),
     ) -> WindowedModel {
         let strategy = if react { Strategy::React } else { Strategy::NativeThinking };
-        WindowedModel { plan: plan(strategy, told, max_iterations), takes_bytes: takes, turns }
+        WindowedModel { plan: plan(strategy, context_window, max_iterations), takes_bytes: takes, turns }
     }
 }
 

@@ -33,7 +33,7 @@ fn events(simulation: &Simulation) -> Vec<EventDraft> {
     simulation.run(Vec::new()).into_iter().flat_map(|written| written.events).collect()
 }
 
-fn told(simulation: &Simulation) -> String {
+fn summary(simulation: &Simulation) -> String {
     events(simulation).iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
@@ -64,13 +64,14 @@ fn each_strategy_has_its_own_types_of_events_and_no_others() {
             vec![last],
             vec![Turn::fails(), Turn::fails(), Turn::fails()],
         ];
-        let told: BTreeSet<String> = scripts
+        let emitted: BTreeSet<String> = scripts
             .into_iter()
             .flat_map(|turns| events(&Simulation::new(strategy, 3, turns)))
             .map(|event| event.event_type.to_string())
             .collect();
-        let expected = all.iter().zip(cells).filter(|(_, told)| *told).map(|(event_type, _)| event_type.to_string());
-        assert_eq!(told, expected.collect(), "{strategy:?}");
+        let expected =
+            all.iter().zip(cells).filter(|(_, emitted)| *emitted).map(|(event_type, _)| event_type.to_string());
+        assert_eq!(emitted, expected.collect(), "{strategy:?}");
     }
 }
 
@@ -126,7 +127,7 @@ fn within_an_iteration_events_have_one_order() {
     ] {
         for (turns, expected) in rows {
             let simulation = Simulation::new(strategy, 9, turns);
-            assert_eq!(told(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
+            assert_eq!(summary(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
         }
     }
 }
@@ -150,7 +151,7 @@ fn a_forced_conclusion_names_its_limit() {
     ];
     for (strategy, turns, expected) in table {
         let simulation = Simulation::new(strategy, 1, turns);
-        assert_eq!(told(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
+        assert_eq!(summary(&simulation), expected, "{strategy:?} {:?}", simulation.turns);
     }
     // Asking again after an empty conclusion does not count as an iteration.
     let simulation = Simulation::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
@@ -167,9 +168,9 @@ fn an_end_without_an_event_of_a_failure_has_its_own() {
     let silent = Turn::says("", "", &["k8s.silent"]);
     let mut simulation = Simulation::new(Strategy::NativeThinking, 9, vec![silent]);
     simulation.limits.max_timeouts = 1;
-    assert_eq!(told(&simulation), "call result!silent error:timeouts");
+    assert_eq!(summary(&simulation), "call result!silent error:timeouts");
     let last = events(&simulation).pop().unwrap();
     assert_eq!(last.content, "aborted after 1 consecutive timeouts (iteration 2/9): k8s.silent: no answer within 3 s");
     simulation.stop = Some((3, StopReason::Cancelled));
-    assert_eq!(told(&simulation), "call", "a cancel is an event of the session");
+    assert_eq!(summary(&simulation), "call", "a cancel is an event of the session");
 }

@@ -170,7 +170,7 @@ pub(super) async fn run(
             publishing.spawn(async move {
                 publish(&jetstream, &book, session, draft).await;
                 if let Some(after) = cancel {
-                    tokio::time::sleep(after).await; // somebody changes his mind
+                    tokio::time::sleep(after).await; // a user cancels after a while
                     request_cancel(&system, session).await;
                 }
             });

@@ -54,9 +54,9 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     let all = count + 7 + CRITICAL;
     if to_end {
         let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
-        let patience = Duration::from_secs(3600);
+        let timeout = Duration::from_secs(3600);
         let whole = i64::try_from(all).unwrap();
-        eventually_within(patience, "all are over", async || system.database.number(sql) == whole).await;
+        eventually_within(timeout, "all are over", async || system.database.number(sql) == whole).await;
     }
     let took = began.elapsed();
     stop.cancel();

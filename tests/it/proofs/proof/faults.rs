@@ -19,7 +19,7 @@ pub(super) enum Fault {
     Plain,
     /// The statement takes its time while it holds its locks.
     Stalled,
-    /// It takes effect, but nobody is told.
+    /// The statement takes effect; its reply is lost.
     ReplyLost,
     /// Its backend ends at about the time that it runs.
     BackendKilled,

@@ -1,4 +1,4 @@
-//! A relay between a store and the server that can swallow the reply to one statement: it took effect, nobody knows.
+//! A relay between a store and the server that can drop the reply to one statement, which has taken effect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ async fn accept(listener: TcpListener, server: String, wanted: Arc<Mutex<Option<
             let (client_read, client_write) = client.into_split();
             let (server_read, server_write) = server.into_split();
             let lose = AtomicBool::new(false);
-            // Whoever ends first closes both sides.
+            // The side that ends first closes the other.
             tokio::select! {
                 () = requests(client_read, server_write, &wanted, &lose) => {}
                 () = replies(server_read, client_write, &lose) => {}
