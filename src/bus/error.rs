@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::topology::Difference;
+use super::topology::fields::Difference;
 use crate::investigation::ids::SessionId;
 
 /// An operation on the broker failed.

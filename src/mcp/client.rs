@@ -3,6 +3,8 @@
 //! A server is started when it is first needed, and again for the next call after it died. The client sends a call only
 //! once: the engine decides whether a call may be repeated.
 
+mod config;
+mod context;
 mod server;
 mod connection;
 mod process;
@@ -26,10 +28,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::config::ServerConfig;
 use self::connection::{CallFailure, Connection};
+use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};
 use self::server::Server;
-pub use self::server::ServerConfig;
+use self::tool_cache::CachedServer;
 use super::Error;
 use crate::engine::ports::{Listing, ToolReply, Tools, Unavailable};
 use crate::investigation::execution::entry::ToolCall;
@@ -42,16 +46,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// All configured servers.
 #[derive(Debug)]
 pub struct Servers {
-    servers: BTreeMap<String, Arc<Server>>,
+    servers: BTreeMap<String, Arc<CachedServer>>,
     context: Arc<ConnectionContext>,
-}
-
-/// What all connections share.
-#[derive(Debug)]
-struct ConnectionContext {
-    mask: Mask,
-    shutdown: CancellationToken,
-    tasks: TaskTracker,
 }
 
 impl Servers {
@@ -66,7 +62,7 @@ impl Servers {
             if let Some(fault) = names::server_fault(&name) {
                 return Err(Error::Name { name, fault });
             }
-            if servers.insert(name.clone(), Arc::new(Server::new(config))).is_some() {
+            if servers.insert(name.clone(), Arc::new(CachedServer::new(config))).is_some() {
                 return Err(Error::Duplicate(name));
             }
         }
@@ -86,7 +82,7 @@ impl Servers {
     /// The tools that one server offers to a model, or the reason why they are unavailable.
     async fn offered(&self, name: &str) -> Result<Arc<[ToolSpec]>, String> {
         match self.servers.get(name) {
-            Some(server) => server.tools.get(server, &self.context).await,
+            Some(server) => server.tools(&self.context).await,
             None => Err(Error::Unknown(name.to_owned()).to_string()),
         }
     }
@@ -115,23 +111,17 @@ impl Servers {
 
     fn route(&self, call: &ToolCall) -> Result<(&Server, CallToolRequestParams), Unsent> {
         let (name, tool) = call.tool.split_once('.').unwrap_or((&call.tool, ""));
-        let server = self.servers.get(name).ok_or_else(|| Unsent::Unavailable(Error::Unknown(name.to_owned())))?;
+        let known = self.servers.get(name).ok_or_else(|| Unsent::Unavailable(Error::Unknown(name.to_owned())))?;
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
         let arguments = serde_json::from_str::<JsonObject>(arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
-        Ok((server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
+        Ok((&known.server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
     }
 
     /// The reply to a call that failed with `text`, which the model reads.
     fn error_reply(&self, text: &str, max_result_tokens: u32) -> ToolReply {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
         result::reply(&result, &self.context.mask, max_result_tokens)
-    }
-}
-
-impl ConnectionContext {
-    fn masked(&self, text: &str) -> String {
-        self.mask.apply(text).into_owned()
     }
 }
 
@@ -145,8 +135,7 @@ enum Unsent {
 
 async fn connect(server: &Server, context: &ConnectionContext, timeout: Duration) -> Result<Arc<Connection>, Unsent> {
     let connecting = tokio::time::timeout(timeout, server.connection(context)).await;
-    let timed_out =
-        |_| Error::NoAnswer { server: server.config.name.clone(), request: "the handshake", within: timeout };
+    let timed_out = |_| Error::no_handshake(server.config.name.clone(), timeout);
     connecting.map_err(timed_out).flatten().map_err(Unsent::Unavailable)
 }
 

@@ -35,3 +35,10 @@ pub enum Error {
     #[error("evidence server: {0}")]
     Serve(String),
 }
+
+impl Error {
+    /// The server does not complete the handshake in time.
+    pub(super) fn no_handshake(server: String, within: Duration) -> Self {
+        Self::NoAnswer { server, request: "the handshake", within }
+    }
+}

@@ -9,7 +9,7 @@ mod settings;
 mod streams;
 mod consumers;
 mod lookup;
-mod fields;
+pub(super) mod fields;
 mod inspect;
 
 use async_nats::jetstream::{consumer, stream};

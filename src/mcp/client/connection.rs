@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -15,8 +15,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
+use super::config::ServerConfig;
+use super::context::ConnectionContext;
 use super::process::ServerProcess;
-use super::{ConnectionContext, ServerConfig};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
@@ -61,7 +62,8 @@ pub(super) struct Connection {
     /// A request timed out: a ping has to succeed before the next call.
     needs_ping: AtomicBool,
     tools_changed: Arc<AtomicBool>,
-    calls_in_flight: AtomicUsize,
+    /// Each call in flight holds a clone.
+    in_flight: Arc<()>,
     _ends_with_this: DropGuard,
 }
 
@@ -79,37 +81,28 @@ impl Connection {
     /// Starts the server's process and completes the handshake. The connection's tasks end when the context shuts down.
     pub(super) async fn open(config: &ServerConfig, context: &ConnectionContext) -> Result<Self, Error> {
         let ConnectionContext { mask, shutdown, tasks } = context;
+        let server = || config.name.clone();
         if shutdown.is_cancelled() {
-            return Err(Error::Handshake { server: config.name.clone(), fault: "the worker is stopping".to_owned() });
+            return Err(Error::Handshake { server: server(), fault: "the worker is stopping".to_owned() });
         }
         let (process, stderr) = spawn(config)?;
         if let Some(stderr) = stderr {
-            tasks.spawn(log_stderr(config.name.clone(), stderr, mask.clone()));
+            tasks.spawn(log_stderr(server(), stderr, mask.clone()));
         }
         let end = shutdown.child_token();
         let tools_changed = Arc::new(AtomicBool::new(false));
-        let client = TarsyClient { identity: identity(), tools_changed: Arc::clone(&tools_changed) };
+        let client = TarsyClient { tools_changed: Arc::clone(&tools_changed) };
         let connecting = serve_client_with_ct(client, process, end.clone());
-        let service = match tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(error)) => {
-                return Err(Error::Handshake { server: config.name.clone(), fault: error.to_string() });
-            }
-            Err(_) => {
-                return Err(Error::NoAnswer {
-                    server: config.name.clone(),
-                    request: "the handshake",
-                    within: HANDSHAKE_TIMEOUT,
-                });
-            }
-        };
+        let service = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
+        let service = service.map_err(|_| Error::no_handshake(server(), HANDSHAKE_TIMEOUT))?;
+        let service = service.map_err(|error| Error::Handshake { server: server(), fault: error.to_string() })?;
         let peer = service.peer().clone();
-        tasks.spawn(run_connection(config.name.clone(), service));
+        tasks.spawn(run_connection(server(), service));
         Ok(Self {
             peer,
             needs_ping: AtomicBool::new(false),
             tools_changed,
-            calls_in_flight: AtomicUsize::new(0),
+            in_flight: Arc::default(),
             _ends_with_this: end.drop_guard(),
         })
     }
@@ -121,7 +114,7 @@ impl Connection {
 
     /// Whether a call is in flight.
     pub(super) fn is_busy(&self) -> bool {
-        self.calls_in_flight.load(Ordering::Relaxed) > 0
+        Arc::strong_count(&self.in_flight) > 1
     }
 
     /// Whether the server has announced a change of its tools.
@@ -168,7 +161,7 @@ impl Connection {
         params: CallToolRequestParams,
         timeout: Duration,
     ) -> Result<CallToolResponse, CallFailure> {
-        let _counted = CallInFlight::new(&self.calls_in_flight);
+        let _in_flight = Arc::clone(&self.in_flight);
         match tokio::time::timeout(timeout, self.peer.call_tool_once(params)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(ServiceError::McpError(error))) => Err(CallFailure::Refused(error.message.into_owned())),
@@ -181,40 +174,19 @@ impl Connection {
     }
 }
 
-/// Counts one call while it is in flight.
-struct CallInFlight<'c>(&'c AtomicUsize);
-
-impl<'c> CallInFlight<'c> {
-    fn new(calls: &'c AtomicUsize) -> Self {
-        calls.fetch_add(1, Ordering::Relaxed);
-        Self(calls)
-    }
-}
-
-impl Drop for CallInFlight<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Handles the notifications of a server.
 struct TarsyClient {
-    identity: ClientConfig,
     tools_changed: Arc<AtomicBool>,
 }
 
 impl ClientHandler for TarsyClient {
     fn get_info(&self) -> ClientConfig {
-        self.identity.clone()
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("tarsy", env!("CARGO_PKG_VERSION")))
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.tools_changed.store(true, Ordering::Relaxed);
     }
-}
-
-fn identity() -> ClientConfig {
-    ClientConfig::new(ClientCapabilities::default(), Implementation::new("tarsy", env!("CARGO_PKG_VERSION")))
 }
 
 fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), Error> {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rmcp::model::Tool;
 use serde::Serialize;
 
-use super::{ServerConfig, Servers, names, rules, schema};
+use super::config::ServerConfig;
+use super::offer::{checked_schema, full_name};
+use super::{Servers, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
@@ -38,7 +40,7 @@ impl Servers {
     /// # Errors
     /// When it is unknown, does not start, or does not answer.
     pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
-        let known = self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?;
+        let known = &self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?.server;
         let connection = known.connection(&self.context).await?;
         let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
         let unknown = rules::unknown(&known.config, &tools);
@@ -48,14 +50,10 @@ impl Servers {
 
 fn listed(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<Listed> {
     let one = |tool: &Tool| {
-        let fault = names::tool_fault(&config.name, &tool.name).map(|fault| format!("its name {fault}"));
-        let fault = fault.or_else(|| schema::schema(tool, mask).err());
-        let (read_only, withheld) = match (fault, rules::judge(config, tool)) {
-            (Some(fault), _) => (false, Some(fault)),
-            (None, Err(rule)) => (false, Some(rule.why().to_owned())),
-            (None, Ok(read_only)) => (read_only, None),
-        };
-        let (name, description) = (format!("{}.{}", config.name, tool.name), schema::description(tool, mask));
+        let rule = rules::judge(config, tool).map_err(|withheld| withheld.to_string());
+        let judged = checked_schema(config, tool, mask).and(rule);
+        let (read_only, withheld) = (judged == Ok(true), judged.err());
+        let (name, description) = (full_name(config, tool), schema::description(tool, mask));
         (name.clone(), Listed { name, description, read_only, offered: withheld.is_none(), withheld })
     };
     // The map keeps one entry per name if a server lists a tool twice.

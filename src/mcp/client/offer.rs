@@ -2,34 +2,39 @@
 
 use rmcp::model::Tool;
 
-use super::{ServerConfig, names, rules, schema};
+use super::config::ServerConfig;
+use super::{names, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
 /// The tools that may be called, sorted by name: those that are read-only and those that the configuration allows.
 /// A tool with an invalid name or schema is left out with a warning.
 pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<ToolSpec> {
-    let mut offered: Vec<ToolSpec> = tools.iter().filter_map(|tool| spec(config, tool, mask)).collect();
+    let spec = |tool: &Tool| {
+        let read_only = rules::judge(config, tool).ok()?;
+        let warn =
+            |fault: &String| tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: {fault}");
+        let parameters_schema = checked_schema(config, tool, mask).inspect_err(warn).ok()?;
+        let (name, description) = (full_name(config, tool), schema::description(tool, mask));
+        Some(ToolSpec { name, description, parameters_schema, read_only })
+    };
+    let mut offered: Vec<ToolSpec> = tools.iter().filter_map(spec).collect();
     offered.sort_by(|one, other| one.name.cmp(&other.name));
     offered.dedup_by(|one, other| one.name == other.name);
     offered
 }
 
-fn spec(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Option<ToolSpec> {
-    let read_only = rules::judge(config, tool).ok()?;
-    if let Some(fault) = names::tool_fault(&config.name, &tool.name) {
-        tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: its name {fault}");
-        return None;
+/// The name of a tool for models and people.
+pub(super) fn full_name(config: &ServerConfig, tool: &Tool) -> String {
+    format!("{}.{}", config.name, tool.name)
+}
+
+/// The schema of a tool that may be offered; otherwise the fault of its name or schema.
+pub(super) fn checked_schema(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Result<String, String> {
+    match names::tool_fault(&config.name, &tool.name) {
+        Some(fault) => Err(format!("its name {fault}")),
+        None => schema::schema(tool, mask),
     }
-    let parameters_schema = schema::schema(tool, mask);
-    let parameters_schema = parameters_schema
-        .inspect_err(|fault| tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: {fault}"));
-    Some(ToolSpec {
-        name: format!("{}.{}", config.name, tool.name),
-        description: schema::description(tool, mask),
-        parameters_schema: parameters_schema.ok()?,
-        read_only,
-    })
 }
 
 #[cfg(test)]

@@ -11,26 +11,19 @@
 
 use rmcp::model::Tool;
 
-use super::ServerConfig;
+use super::config::ServerConfig;
 
 /// Why a model may not call a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Withheld {
+    #[error("deny names it")]
     Denied,
+    #[error("tools does not name it")]
     NotAmongTools,
+    #[error("only its server declares it read-only, and trust_hints is false")]
     HintNotTrusted,
+    #[error("it may change something")]
     MayChange,
-}
-
-impl Withheld {
-    pub(super) fn why(self) -> &'static str {
-        match self {
-            Self::Denied => "deny names it",
-            Self::NotAmongTools => "tools does not name it",
-            Self::HintNotTrusted => "only its server declares it read-only, and trust_hints is false",
-            Self::MayChange => "it may change something",
-        }
-    }
 }
 
 /// Whether the tool is read-only, or why it may not be called.

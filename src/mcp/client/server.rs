@@ -1,46 +1,13 @@
 //! One configured server and its current connection.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::OnceCell;
 
-use super::ConnectionContext;
+use super::config::ServerConfig;
 use super::connection::Connection;
-use super::tool_cache::ToolCache;
+use super::context::ConnectionContext;
 use crate::mcp::Error;
-
-/// The configuration of an MCP server over stdio.
-#[derive(Clone)]
-pub struct ServerConfig {
-    /// The first part of its tools' names.
-    pub name: String,
-    pub command: String,
-    pub args: Vec<String>,
-    /// Added to a few variables without secrets that the worker passes on.
-    pub env: BTreeMap<String, String>,
-    /// The upper limit of every call's timeout.
-    pub tool_timeout: Duration,
-    /// Tools that are read-only although the server does not declare it.
-    pub read_only: Vec<String>,
-    /// Tools that are offered although they may change something.
-    pub allowed: Vec<String>,
-    /// If set, no other tools are offered.
-    pub tools: Option<Vec<String>>,
-    /// Tools that are never offered.
-    pub deny: Vec<String>,
-    /// Whether a tool is read-only when its server declares it.
-    pub trust_hints: bool,
-}
-
-impl fmt::Debug for ServerConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arguments and environment may contain secrets.
-        f.debug_struct("ServerConfig").field("name", &self.name).field("command", &self.command).finish_non_exhaustive()
-    }
-}
 
 /// One caller connects while the others wait, without holding a lock.
 type ConnectionCell = Arc<OnceCell<Arc<Connection>>>;
@@ -48,13 +15,12 @@ type ConnectionCell = Arc<OnceCell<Arc<Connection>>>;
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) config: ServerConfig,
-    pub(super) tools: ToolCache,
     connection: Mutex<ConnectionCell>,
 }
 
 impl Server {
     pub(super) fn new(config: ServerConfig) -> Self {
-        Self { config, tools: ToolCache::default(), connection: Mutex::default() }
+        Self { config, connection: Mutex::default() }
     }
 
     /// The current connection, or a new one when there is none or it has ended.

@@ -11,8 +11,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::ConnectionContext;
+use super::config::ServerConfig;
 use super::connection::Connection;
+use super::context::ConnectionContext;
 use super::offer::offer;
 use super::server::Server;
 use crate::investigation::plan::ToolSpec;
@@ -27,9 +28,10 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 
 type Tools = Arc<[ToolSpec]>;
 
-/// The cached tools of one server.
-#[derive(Debug, Default)]
-pub(super) struct ToolCache {
+/// A server and its cached tools.
+#[derive(Debug)]
+pub(super) struct CachedServer {
+    pub(super) server: Server,
     state: Mutex<State>,
 }
 
@@ -61,10 +63,14 @@ enum Lookup {
     Wait(watch::Receiver<bool>),
 }
 
-impl ToolCache {
+impl CachedServer {
+    pub(super) fn new(config: ServerConfig) -> Self {
+        Self { server: Server::new(config), state: Mutex::default() }
+    }
+
     /// The offered tools, sorted by name, or the reason why they are unavailable. Takes ten seconds at most.
-    pub(super) async fn get(&self, server: &Arc<Server>, context: &Arc<ConnectionContext>) -> Result<Tools, String> {
-        let mut ended = match self.lookup(server, context) {
+    pub(super) async fn tools(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Result<Tools, String> {
+        let mut ended = match self.lookup(context) {
             Lookup::Found(tools) => return Ok(tools),
             Lookup::Failed(reason) => return Err(reason),
             Lookup::Wait(ended) => ended,
@@ -76,20 +82,20 @@ impl ToolCache {
             return Ok(Arc::clone(&last.tools));
         }
         Err(match (&state.last_failure, waited) {
-            (_, Err(_)) => format!("mcp server {:?}: no list of tools within {MAX_WAIT:?}", server.config.name),
+            (_, Err(_)) => format!("mcp server {:?}: no list of tools within {MAX_WAIT:?}", self.server.config.name),
             (Some(failure), Ok(_)) => failure.reason.clone(),
-            (None, Ok(_)) => format!("mcp server {:?} is being stopped", server.config.name),
+            (None, Ok(_)) => format!("mcp server {:?} is being stopped", self.server.config.name),
         })
     }
 
-    fn lookup(&self, server: &Arc<Server>, context: &Arc<ConnectionContext>) -> Lookup {
+    fn lookup(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Lookup {
         let mut state = self.state();
         let live = state.last.as_ref().and_then(|last| Some((last.clone(), last.live_connection()?)));
         if let Some((last, connection)) = &live {
             let is_due = last.listed_at.elapsed() >= MAX_AGE && !connection.is_busy();
             if !connection.tools_changed() {
                 if is_due && !state.has_request() && state.recent_failure().is_none() {
-                    state.request = Some(request(server, context));
+                    state.request = Some(self.request(context));
                 }
                 return Lookup::Found(Arc::clone(&last.tools));
             }
@@ -102,18 +108,34 @@ impl ToolCache {
         match (state.recent_failure(), live) {
             (Some(_), Some((last, _))) => Lookup::Found(last.tools),
             (Some(failure), None) => Lookup::Failed(failure.reason.clone()),
-            (None, _) => Lookup::Wait(state.request.insert(request(server, context)).clone()),
+            (None, _) => Lookup::Wait(state.request.insert(self.request(context)).clone()),
         }
+    }
+
+    /// Requests the list in a task of its own, which ends when the context shuts down. The channel closes with the task.
+    fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> watch::Receiver<bool> {
+        let (ended, receiver) = watch::channel(false);
+        let (cached, context) = (Arc::clone(self), Arc::clone(context));
+        context.tasks.clone().spawn(async move {
+            let listing = context.shutdown.run_until_cancelled(list(&cached.server, &context));
+            let Some(listed) = listing.await else { return };
+            match listed {
+                Ok((tools, connection)) => cached.store(tools, &connection),
+                Err(error) => {
+                    let error = context.masked(&error.to_string());
+                    tracing::warn!(server = cached.server.config.name, error, "mcp server tools unavailable");
+                    cached.state().last_failure = Some(Failure { at: Instant::now(), reason: error });
+                }
+            }
+            ended.send_replace(true);
+        });
+        receiver
     }
 
     fn store(&self, tools: Tools, connection: &Arc<Connection>) {
         let mut state = self.state();
         state.last = Some(CachedList { tools, connection: Arc::downgrade(connection), listed_at: Instant::now() });
         state.last_failure = None;
-    }
-
-    fn store_failure(&self, reason: String) {
-        self.state().last_failure = Some(Failure { at: Instant::now(), reason });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -137,26 +159,6 @@ impl CachedList {
     fn live_connection(&self) -> Option<Arc<Connection>> {
         self.connection.upgrade().filter(|connection| connection.is_open())
     }
-}
-
-/// Requests the list in a task of its own, which ends when the context shuts down. The channel closes with the task.
-fn request(server: &Arc<Server>, context: &Arc<ConnectionContext>) -> watch::Receiver<bool> {
-    let (ended, receiver) = watch::channel(false);
-    let (server, context) = (Arc::clone(server), Arc::clone(context));
-    context.tasks.clone().spawn(async move {
-        let listing = context.shutdown.run_until_cancelled(list(&server, &context));
-        let Some(listed) = listing.await else { return };
-        match &listed {
-            Ok((tools, connection)) => server.tools.store(Arc::clone(tools), connection),
-            Err(error) => {
-                let error = context.masked(&error.to_string());
-                tracing::warn!(server = server.config.name, error, "mcp server tools unavailable");
-                server.tools.store_failure(error);
-            }
-        }
-        ended.send_replace(true);
-    });
-    receiver
 }
 
 async fn list(server: &Server, context: &ConnectionContext) -> Result<(Tools, Arc<Connection>), Error> {

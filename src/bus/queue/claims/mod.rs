@@ -4,6 +4,7 @@
 //! when it is dropped, leaves the alerts that are on their way until `ack_wait`; our inbox is read until no request is
 //! left at the server.
 
+mod settings;
 mod slots;
 mod rotation;
 mod pending_pulls;
@@ -24,42 +25,11 @@ use crate::bus::connection::Nats;
 
 pub use job::ClaimedJob;
 pub(super) use job::belongs_to;
+pub use settings::{ClaimSettings, Flow};
 
 /// The capacity of the channel for jobs. Each job holds a slot, so this bounds the slots.
 const MAX_JOBS: usize = 4096;
 const MAX_EXPIRES: Duration = Duration::from_secs(10);
-
-/// How a worker claims alerts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimSettings {
-    /// Slots that only critical alerts may take.
-    pub reserved_critical_slots: usize,
-    /// An alert with a larger body becomes a dead letter without its body.
-    pub max_alert_bytes: usize,
-    /// How long one pull request may wait at the server, at most 10 s. `stop` takes as long.
-    pub expires: Duration,
-    /// If alerts wait for this long although slots are free, the claim loop starts again.
-    pub stall_after: Duration,
-}
-
-impl Default for ClaimSettings {
-    fn default() -> Self {
-        Self {
-            reserved_critical_slots: 0,
-            max_alert_bytes: 512 * 1024,
-            expires: Duration::from_secs(2),
-            stall_after: Duration::from_secs(60),
-        }
-    }
-}
-
-/// Whether alerts are claimed now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    Claim,
-    /// A service that investigations need is unavailable, or the worker drains.
-    Pause,
-}
 
 /// A running claim loop.
 #[derive(Debug)]
