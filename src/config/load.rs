@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::read::reader::{Context, Field, Map};
-use super::read::yaml::{self, Data, Node};
-use super::sections::chains::{self, Names};
+use super::read::yaml;
+use super::sections::chains;
+use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer,
     Receive, Retention, Runbooks, Streams, Worker, builtin,
 };
-use crate::investigation::plan::{Limits, Strategy};
+use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
 /// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {
@@ -51,7 +52,7 @@ impl Config {
     pub fn parse(file: &str, text: &str, env: Env<'_>) -> Result<Self, Faults> {
         let root = yaml::to_node(text).map_err(|error| single(file, error.line, error.message))?;
         let context = Context::new(env);
-        let config = read(&Field::root(&context, &root), &names(&root));
+        let config = Field::root(&context, &root).section(|map| read(map, &Names::of(&root)));
         let faults = context.into_faults();
         if faults.is_empty() { Ok(config) } else { Err(Faults { file: file.to_owned(), faults }) }
     }
@@ -61,46 +62,18 @@ fn single(file: &str, line: usize, problem: String) -> Faults {
     Faults { file: file.to_owned(), faults: vec![Fault { key: String::new(), line, problem }] }
 }
 
-/// The names that the file defines, with the built-in ones. They are read first, because sections refer to each other.
-fn names(root: &Node) -> Names {
-    let or = |section: &str, built_in: &str| {
-        let names = keys(root, section);
-        if names.is_empty() { vec![built_in.to_owned()] } else { names }
-    };
-    Names {
-        providers: or("llm_providers", builtin::PROVIDER),
-        servers: keys(root, "mcp_servers"),
-        agents: or("agents", builtin::AGENT),
-        chains: or("agent_chains", builtin::CHAIN),
-    }
-}
-
-fn keys(root: &Node, section: &str) -> Vec<String> {
-    let section = entries(root).iter().find(|(key, _)| key.data == Data::Text(section.to_owned()));
-    let entries = section.map(|(_, value)| entries(value)).unwrap_or_default();
-    entries.iter().map(|(key, _)| super::read::reader::key_text(key)).collect()
-}
-
-fn entries(node: &Node) -> &[(Node, Node)] {
-    match &node.data {
-        Data::Map(pairs) => pairs,
-        Data::Null | Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::Text(_) | Data::List(_) => &[],
-    }
-}
-
-fn read(root: &Field<'_>, names: &Names) -> Config {
-    let mut map = root.map();
-    let mut llm_providers = named(&mut map, "llm_providers", |_, field| LlmProvider::read(field));
+fn read(map: &mut Map<'_>, names: &Names) -> Config {
+    let mut llm_providers = named(map, "llm_providers", |_, field| field.section(LlmProvider::read));
     if llm_providers.is_empty() {
         llm_providers.insert(builtin::PROVIDER.to_owned(), LlmProvider::scripted());
     }
-    let mcp_servers = named(&mut map, "mcp_servers", McpServer::read);
-    let mut agents = named(&mut map, "agents", |_, field| Agent::read(field, names));
+    let mcp_servers = named(map, "mcp_servers", McpServer::read);
+    let mut agents = named(map, "agents", |_, field| field.section(|map| Agent::read(map, names)));
     if agents.is_empty() {
         agents.insert(builtin::AGENT.to_owned(), Agent::default());
     }
     let (mut agent_chains, marked) =
-        map.get("agent_chains").map(|field| chains::read(&field.map(), names)).unwrap_or_default();
+        map.get("agent_chains").map(|field| chains::read(&field, names)).unwrap_or_default();
     if agent_chains.is_empty() {
         match names.agents.as_slice() {
             [agent] => {
@@ -109,67 +82,67 @@ fn read(root: &Field<'_>, names: &Names) -> Config {
             several => map.missing("agent_chains", &format!("chains that say which of {} run", several.join(", "))),
         }
     }
-    let defaults = read_defaults(&mut map, names, marked);
-    let config = Config {
-        worker: map.get("worker").map(|field| Worker::read(field.map())).unwrap_or_default(),
-        streams: map.get("streams").map(|field| Streams::read(field.map())).unwrap_or_default(),
-        dedupe: map.get("dedupe").map(|field| Dedupe::read(field.map())).unwrap_or_default(),
-        receive: map.get("receive").map(|field| Receive::read(field.map())).unwrap_or_default(),
-        runbooks: map.get("runbooks").map(|field| Runbooks::read(field.map())).unwrap_or_default(),
-        database: map.get("database").map(|field| Database::read(field.map())).unwrap_or_default(),
-        retention: map.get("retention").map(|field| Retention::read(field.map())).unwrap_or_default(),
-        masking: map.get("masking").map(|field| Masking::read(field.map())).unwrap_or_default(),
+    Config {
+        defaults: read_defaults(map, names, marked),
+        worker: map.section("worker", Worker::read),
+        streams: map.section("streams", Streams::read),
+        dedupe: map.section("dedupe", Dedupe::read),
+        receive: map.section("receive", Receive::read),
+        runbooks: map.section("runbooks", Runbooks::read),
+        database: map.section("database", Database::read),
+        retention: map.section("retention", Retention::read),
+        masking: map.section("masking", Masking::read),
         llm_providers,
         mcp_servers,
         agents,
         agent_chains,
-        defaults,
-    };
-    map.finish();
-    config
+    }
 }
 
 fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &Field<'c>) -> T) -> BTreeMap<String, T> {
-    let entries = map.get(section).map(|field| field.map().entries()).unwrap_or_default();
-    entries
-        .into_iter()
-        .map(|(name, field)| {
-            let value = read(&name, &field);
-            (name, value)
-        })
-        .collect()
+    let mut items = BTreeMap::new();
+    for (name, field) in map.get(section).map(|field| field.entries()).unwrap_or_default() {
+        let item = read(&name, &field);
+        items.insert(name, item);
+    }
+    items
+}
+
+/// The keys of `defaults`.
+#[derive(Default)]
+struct DefaultsSection {
+    settings: Settings,
+    success_policy: Option<SuccessPolicy>,
+    synthesis: Synthesis,
+    chain: Option<String>,
 }
 
 /// `marked` is the chain that is marked as the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
-    let mut settings = Settings::default();
-    let (mut policy, mut synthesis) = (None, Synthesis::default());
-    let mut chain = None;
-    if let Some(field) = root.get("defaults") {
-        let mut map = field.map();
-        settings = Settings::read(&mut map, names);
-        policy = chains::success_policy(&mut map);
-        synthesis = Synthesis::read(&mut map, names);
-        if let Some(field) = map.get("chain") {
-            chain = field.reference(&names.chains);
-            if let (Some(named), Some(marked)) = (&chain, &marked)
-                && named != marked
-            {
-                field.fault(format!("{named:?}, but the chain {marked} is marked as the default"));
-            }
-        }
-        map.finish();
+    let mut read = root.section("defaults", |map| DefaultsSection {
+        settings: Settings::read(map, names),
+        success_policy: chains::success_policy(map),
+        synthesis: Synthesis::read(map, names),
+        chain: map.get("chain").and_then(|field| default_chain(&field, names, marked.as_deref())),
+    });
+    if read.settings.llm_provider.is_none() {
+        read.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
-    if settings.llm_provider.is_none() {
-        settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
-    }
-    let chain = chain.or(marked).or_else(|| only(&names.chains, root, "defaults.chain"));
+    let chain = read.chain.or(marked).or_else(|| only(&names.chains, root, "defaults.chain"));
     Defaults {
         chain: chain.unwrap_or_default(),
-        success_policy: policy.unwrap_or_default(),
-        synthesis,
-        settings: settings.over(&built_in()),
+        success_policy: read.success_policy.unwrap_or_default(),
+        synthesis: read.synthesis,
+        settings: read.settings.over(&built_in()),
     }
+}
+
+fn default_chain(field: &Field<'_>, names: &Names, marked: Option<&str>) -> Option<String> {
+    let chain = field.reference(&names.chains)?;
+    if let Some(marked) = marked.filter(|marked| *marked != chain) {
+        field.fault(format!("{chain:?}, but the chain {marked} is marked as the default"));
+    }
+    Some(chain)
 }
 
 /// The only name; reports a missing key if there are several.

@@ -1,17 +1,20 @@
 //! The configuration: values that are parsed once and passed down.
 //!
 //! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so
-//! that all faults are reported at once. `sections` knows the keys of each section, and `show` writes a configuration
-//! as YAML. Secrets stay references: a [`Template`] or the name of an environment variable.
+//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a file,
+//! and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an environment variable.
 
 mod load;
 pub mod read;
 pub mod sections;
 mod show;
+mod write;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+
+use serde::Serialize;
 
 use crate::investigation::plan::SuccessPolicy;
 
@@ -49,7 +52,7 @@ pub mod builtin {
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The complete configuration; absent keys of the file have their defaults.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config {
     /// Never empty.
     pub llm_providers: BTreeMap<String, LlmProvider>,
@@ -64,17 +67,20 @@ pub struct Config {
     pub dedupe: Dedupe,
     pub receive: Receive,
     pub runbooks: Runbooks,
-    pub masking: Masking,
     pub database: Database,
     pub retention: Retention,
+    pub masking: Masking,
 }
 
 /// The lowest layer of all settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Defaults {
     /// The chain for alert types that no chain lists; always a defined chain.
+    #[serde(serialize_with = "write::written")]
     pub chain: String,
     pub success_policy: SuccessPolicy,
+    #[serde(skip_serializing_if = "write::is_default")]
     pub synthesis: Synthesis,
+    #[serde(flatten)]
     pub settings: Settings,
 }

@@ -68,6 +68,12 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
         "streams: {replicas: 3, alerts: {max_bytes: 1536MiB}, timeline: {max_age: 1h, max_bytes: 2GiB}, control: {max_age: 25h}}",
+        "llm_providers: {a: {provider: openai, model: 'm${X:-$}', context_window: 128k, base_url: 'http://x/$${', \
+         api_key_env: K, price: {input: 2.0, output: 1e9, cached_input: 0.1}}}\n\
+         masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', '']}\n\
+         mcp_servers: {'true': {command: '${X:-1}', args: ['${A:-$}', \"x\\ny\"], env: {'2': '1'}}}\n\
+         defaults: {mcp_servers: ['true'], iteration_strategy: ''}\nstreams: {dead_letters: {max_bytes: 1GiB}}",
+        &format!("agents: {{a: {{instructions: {}}}}}", "long words ".repeat(500)),
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
         let config = Config::parse("first", text, &env).unwrap();

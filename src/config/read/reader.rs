@@ -59,14 +59,9 @@ impl<'c> Field<'c> {
     }
 
     /// Reports a word that is not one of the accepted ones.
-    pub(crate) fn not_accepted(&self, accepted: &[&str]) {
+    fn not_accepted(&self, accepted: &[&str]) {
         let list: Vec<&str> = accepted.iter().map(|word| if word.is_empty() { "\"\"" } else { word }).collect();
-        let hint = match self.data() {
-            Data::Text(text) => hint(text, accepted),
-            Data::Null | Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => {
-                String::new()
-            }
-        };
+        let hint = if let Data::Text(text) = self.data() { hint(text, accepted) } else { String::new() };
         self.fault(format!("{}; accepted: {}{hint}", self.seen(), list.join(", ")));
     }
 
@@ -94,26 +89,21 @@ impl<'c> Field<'c> {
 
     /// A text whose variables are all set, unresolved.
     pub(crate) fn template(&self) -> Option<Template> {
-        self.expanded("a text").map(|(template, _)| template)
+        self.expanded().map(|(template, _)| template)
     }
 
     /// A text with its variables resolved.
     pub(crate) fn text(&self) -> Option<String> {
-        self.expanded("a text").map(|(_, text)| text)
+        self.expanded().map(|(_, text)| text)
     }
 
-    fn expanded(&self, accepted: &str) -> Option<(Template, String)> {
-        let template = match self.data() {
-            Data::Text(text) => Template::new(text.clone()),
-            Data::Flag(_) | Data::Integer(_) | Data::Number(_) => {
-                self.expected(&format!("{accepted} (write it in quotes)"));
-                return None;
-            }
-            Data::Null | Data::List(_) | Data::Map(_) => {
-                self.expected(accepted);
-                return None;
-            }
+    fn expanded(&self) -> Option<(Template, String)> {
+        let Data::Text(text) = self.data() else {
+            let is_scalar = matches!(self.data(), Data::Flag(_) | Data::Integer(_) | Data::Number(_));
+            self.expected(if is_scalar { "a text (write it in quotes)" } else { "a text" });
+            return None;
         };
+        let template = Template::new(text);
         match template.resolve(self.context.env) {
             Ok(text) => Some((template, text)),
             Err(error) => {
@@ -124,13 +114,18 @@ impl<'c> Field<'c> {
     }
 
     /// One of the accepted words.
-    pub(crate) fn word(&self, accepted: &[&str]) -> Option<String> {
+    pub(crate) fn word(&self, accepted: &[&'static str]) -> Option<String> {
+        self.choice(accepted, |word| word).map(str::to_owned)
+    }
+
+    /// The value that the text names; `word` gives the word of each value.
+    pub(crate) fn choice<T: Copy>(&self, values: &[T], word: fn(T) -> &'static str) -> Option<T> {
         let text = self.text()?;
-        if accepted.contains(&text.as_str()) {
-            return Some(text);
+        let known = values.iter().copied().find(|value| word(*value) == text);
+        if known.is_none() {
+            self.not_accepted(&values.iter().copied().map(word).collect::<Vec<_>>());
         }
-        self.not_accepted(accepted);
-        None
+        known
     }
 
     /// A name that is defined elsewhere in the file.
@@ -165,100 +160,97 @@ impl<'c> Field<'c> {
         None
     }
 
-    pub(crate) fn flag(&self) -> Option<bool> {
-        let value = match self.data() {
-            Data::Flag(yes) => Some(*yes),
-            Data::Text(_) => self.text()?.parse().ok(),
-            Data::Null | Data::Integer(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        if value.is_none() {
-            self.expected("true, false");
-        }
-        value
+    fn flag(&self) -> Option<bool> {
+        self.parsed(|text| text.parse().ok(), "true, false")
     }
 
     pub(crate) fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
-        let value = match self.data() {
-            Data::Integer(number) => u32::try_from(*number).ok(),
-            Data::Text(_) => self.text()?.trim().parse().ok(),
-            Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        self.within(value, range, |number| number.to_string(), "a whole number")
+        self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a whole number")
     }
 
     /// An amount of money.
     pub(crate) fn amount(&self) -> Option<f64> {
-        let value = match self.data() {
-            Data::Integer(number) => u32::try_from(*number).ok().map(f64::from),
-            Data::Number(number) => Some(*number),
-            Data::Text(_) => self.text()?.trim().parse().ok(),
-            Data::Null | Data::Flag(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        let value = value.filter(|amount| amount.is_finite() && *amount >= 0.0);
-        if value.is_none() {
-            self.expected("a number from 0");
-        }
-        value
+        let amount = |text: &str| text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+        self.parsed(amount, "a number from 0")
     }
 
-    pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
-        let value = match self.data() {
-            Data::Integer(0) => Some(Duration::ZERO),
-            Data::Text(_) => parse_duration(&self.text()?),
-            Data::Null | Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        self.within(value, range, show_duration, "a duration such as 30s, 2m, 1h")
+    /// `secs` is the accepted range in seconds.
+    fn duration(&self, secs: RangeInclusive<u64>) -> Option<Duration> {
+        let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
+        self.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
     }
 
     pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let value = match self.data() {
-            Data::Integer(number) => u64::try_from(*number).ok(),
-            Data::Text(_) => parse_bytes(&self.text()?),
-            Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        self.within(value, range, show_bytes, "a size such as 512KiB, 8MiB")
+        self.within(parse_bytes, range, show_bytes, "a size such as 512KiB, 8MiB")
     }
 
     pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let value = match self.data() {
-            Data::Integer(number) => u64::try_from(*number).ok(),
-            Data::Text(_) => parse_tokens(&self.text()?),
-            Data::Null | Data::Flag(_) | Data::Number(_) | Data::List(_) | Data::Map(_) => None,
-        };
-        self.within(value, range, show_tokens, "a number of tokens such as 128k, 1M")
+        self.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
     }
 
     fn within<T: PartialOrd + Copy>(
         &self,
-        value: Option<T>,
+        parse: impl FnOnce(&str) -> Option<T>,
         range: RangeInclusive<T>,
         show: fn(T) -> String,
         what: &str,
     ) -> Option<T> {
-        let value = value.filter(|value| range.contains(value));
+        let accepted = format!("{what} ({} to {})", show(*range.start()), show(*range.end()));
+        self.parsed(|text| parse(text).filter(|value| range.contains(value)), &accepted)
+    }
+
+    fn parsed<T>(&self, parse: impl FnOnce(&str) -> Option<T>, accepted: &str) -> Option<T> {
+        let value = parse(&self.scalar()?);
         if value.is_none() {
-            self.expected(&format!("{what} ({} to {})", show(*range.start()), show(*range.end())));
+            self.expected(accepted);
         }
         value
     }
 
-    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+    /// A flag, number or text as text, with its variables resolved; empty for anything else.
+    fn scalar(&self) -> Option<String> {
         match self.data() {
-            Data::List(items) => Some(items.iter().enumerate().map(|(index, item)| self.item(index, item)).collect()),
-            Data::Null | Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::Text(_) | Data::Map(_) => {
-                self.expected("a list");
-                None
-            }
+            Data::Text(_) => self.text(),
+            Data::Flag(yes) => Some(yes.to_string()),
+            Data::Integer(number) => Some(number.to_string()),
+            // This form of a whole number (`2.0`) is no integer, either.
+            Data::Number(number) => Some(format!("{number:?}")),
+            Data::Null | Data::List(_) | Data::Map(_) => Some(String::new()),
         }
     }
 
-    fn item(&self, index: usize, node: &'c Node) -> Self {
-        let path = format!("{}[{index}]", self.path);
-        Self { context: self.context, path, line: node.line, node: Some(node) }
+    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+        let Data::List(items) = self.data() else {
+            self.expected("a list");
+            return None;
+        };
+        let item = |(index, node): (usize, &'c Node)| {
+            let path = format!("{}[{index}]", self.path);
+            Self { context: self.context, path, line: node.line, node: Some(node) }
+        };
+        Some(items.iter().enumerate().map(item).collect())
     }
 
-    /// A mapping; empty for an absent value and after a fault.
-    pub(crate) fn map(&self) -> Map<'c> {
+    /// Reads a mapping, and reports the keys that `read` has not asked for.
+    pub(crate) fn section<T>(&self, read: impl FnOnce(&mut Map<'c>) -> T) -> T {
+        let mut map = self.map();
+        let section = read(&mut map);
+        map.finish();
+        section
+    }
+
+    /// A mapping with free keys; empty for an absent value and after a fault.
+    pub(crate) fn entries(&self) -> Vec<(String, Self)> {
+        let map = self.map();
+        let entry = |(name, value): &'c (Node, Node)| {
+            let key = key_text(name);
+            let field = map.child(&key, name, value);
+            (key, field)
+        };
+        map.pairs.iter().map(entry).collect()
+    }
+
+    fn map(&self) -> Map<'c> {
         let pairs: &[(Node, Node)] = match self.data() {
             Data::Map(pairs) => pairs,
             Data::Null => &[],
@@ -292,6 +284,15 @@ impl<'c> Map<'c> {
         self.pairs.iter().any(|(name, value)| key_text(name) == key && value.data != Data::Null)
     }
 
+    /// The value of a required key; reports the key if it is missing.
+    pub(crate) fn required(&mut self, key: &'static str, accepted: &str) -> Option<Field<'c>> {
+        let field = self.get(key);
+        if field.is_none() {
+            self.missing(key, accepted);
+        }
+        field
+    }
+
     /// Reports a required key as missing.
     pub(crate) fn missing(&self, key: &str, accepted: &str) {
         let path = join(&self.field.path, key);
@@ -302,30 +303,44 @@ impl<'c> Map<'c> {
         self.get(key)?.text()
     }
 
-    pub(crate) fn texts(&mut self, key: &'static str) -> Vec<String> {
-        let fields = self.get(key).and_then(|field| field.list()).unwrap_or_default();
-        fields.iter().filter_map(Field::text).collect()
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.get(key)?.flag()
+    }
+
+    pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
+        self.get(key)?.number(range)
     }
 
     /// `secs` is the accepted range in seconds.
     pub(crate) fn duration(&mut self, key: &'static str, secs: RangeInclusive<u64>) -> Option<Duration> {
-        self.get(key)?.duration(Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end()))
+        self.get(key)?.duration(secs)
     }
 
-    /// All keys with their values, for a mapping with free keys.
-    pub(crate) fn entries(&self) -> Vec<(String, Field<'c>)> {
-        self.pairs
-            .iter()
-            .map(|(name, value)| {
-                let key = key_text(name);
-                let field = self.child(&key, name, value);
-                (key, field)
-            })
-            .collect()
+    pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        self.get(key)?.bytes(range)
+    }
+
+    /// A name that is defined elsewhere in the file.
+    pub(crate) fn reference(&mut self, key: &'static str, defined: &[String]) -> Option<String> {
+        self.get(key)?.reference(defined)
+    }
+
+    /// The items of a list that `read` accepts.
+    pub(crate) fn list<T>(&mut self, key: &'static str, read: impl Fn(&Field<'c>) -> Option<T>) -> Option<Vec<T>> {
+        Some(self.get(key)?.list()?.iter().filter_map(read).collect())
+    }
+
+    pub(crate) fn texts(&mut self, key: &'static str) -> Vec<String> {
+        self.list(key, Field::text).unwrap_or_default()
+    }
+
+    /// A mapping; the default for an absent one.
+    pub(crate) fn section<T: Default>(&mut self, key: &'static str, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.get(key).map(|field| field.section(read)).unwrap_or_default()
     }
 
     /// Reports the keys that were not read as unknown.
-    pub(crate) fn finish(self) {
+    fn finish(self) {
         for (name, _) in self.pairs {
             let key = key_text(name);
             if !self.known.contains(&key.as_str()) {

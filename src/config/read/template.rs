@@ -1,9 +1,11 @@
 //! Text with references `${VAR}` and `${VAR:-default}`, which are resolved only where the value is used.
 
+use serde::Serialize;
+
 use crate::config::Env;
 
 /// A text with references to environment variables. It is shown, compared and stored unresolved. `$${` stands for `${`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Template(String);
 
 /// The reason why a template cannot be resolved.

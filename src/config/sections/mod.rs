@@ -3,6 +3,7 @@
 //! Agents are put together from `providers`, `servers`, `settings` and `agents`; `chains` and `synthesis` say which of
 //! them run. `worker`, `streams`, `retention` and `trust` configure the system around them.
 
+pub(crate) mod names;
 pub(crate) mod providers;
 pub(crate) mod servers;
 pub(crate) mod settings;

@@ -2,33 +2,43 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
+
 use crate::config::read::reader::{Field, Map};
+use crate::config::write::{is_default, tokens, written};
 
 /// A model and the service that runs it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LlmProvider {
     /// The service: `google`, `openai`, …
     pub provider: String,
     /// The backend of the LLM service that sends the requests.
     pub backend: Backend,
     /// The provider's name for the model.
+    #[serde(serialize_with = "written")]
     pub model: String,
     /// The environment variable of the LLM service with the key; empty for none.
+    #[serde(skip_serializing_if = "is_default")]
     pub api_key_env: String,
     /// Replaces the provider's endpoint; may be empty. It is stored in plans, so it must not contain a secret.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub base_url: String,
     /// The name of the recording for `scripted`; empty for the recording that matches the alert.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub transcript: String,
     /// The context window of the model in tokens; 0 if it is unknown.
+    #[serde(serialize_with = "tokens", skip_serializing_if = "is_default")]
     pub context_window: u64,
     /// Whether the record of each call keeps the provider's HTML for search suggestions.
+    #[serde(skip_serializing_if = "is_default")]
     pub keep_search_widget: bool,
     /// The price of tokens; without it no cost is shown.
+    #[serde(skip_serializing_if = "is_default")]
     pub price: Option<Price>,
 }
 
 /// Prices in US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Price {
     /// Input tokens that are not cached.
     pub input: f64,
@@ -39,7 +49,8 @@ pub struct Price {
 }
 
 /// A backend of the LLM service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Backend {
     /// Replays a recording.
     Scripted,
@@ -59,14 +70,6 @@ impl Backend {
         }
     }
 
-    fn parse(word: &str) -> Self {
-        match word {
-            "scripted" => Self::Scripted,
-            "google-native" => Self::GoogleNative,
-            _ => Self::Genai,
-        }
-    }
-
     fn of_provider(provider: &str) -> Self {
         match provider {
             "scripted" => Self::Scripted,
@@ -79,7 +82,12 @@ impl Backend {
 const PROVIDERS: [&str; 6] = ["google", "openai", "anthropic", "ollama", "xai", "scripted"];
 /// The accepted context windows, in tokens.
 const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
-const BACKENDS: [&str; 4] = ["google-native", "genai", "langchain", "scripted"];
+const BACKENDS: [(&str, Backend); 4] = [
+    ("google-native", Backend::GoogleNative),
+    ("genai", Backend::Genai),
+    ("langchain", Backend::Genai),
+    ("scripted", Backend::Scripted),
+];
 
 impl LlmProvider {
     /// A provider that replays the recording that matches the alert.
@@ -97,12 +105,8 @@ impl LlmProvider {
         }
     }
 
-    pub(crate) fn read(field: &Field<'_>) -> Self {
-        let mut map = field.map();
-        let provider = map.get("provider").and_then(|field| field.word(&PROVIDERS));
-        if !map.has("provider") {
-            map.missing("provider", &PROVIDERS.join(", "));
-        }
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
         let backend = map.get("backend").and_then(|field| backend(&field, provider.as_deref()));
         let backend = backend.or_else(|| provider.as_deref().map(Backend::of_provider)).unwrap_or(Backend::Genai);
         let recorded = backend == Backend::Scripted;
@@ -116,29 +120,26 @@ impl LlmProvider {
             }
             field.text()
         });
-        let read = Self {
+        let api_key_env = map.get("api_key_env").and_then(|field| field.variable_name());
+        let base_url = map.get("base_url").and_then(|field| field.url());
+        let context_window = map.get("context_window").and_then(|field| field.tokens(CONTEXT_WINDOWS));
+        Self {
             provider: provider.unwrap_or_default(),
             backend,
             model: model.unwrap_or_else(|| "recording".to_owned()),
-            api_key_env: map.get("api_key_env").and_then(|field| field.variable_name()).unwrap_or_default(),
-            base_url: map.get("base_url").and_then(|field| field.url()).unwrap_or_default(),
+            api_key_env: api_key_env.unwrap_or_default(),
+            base_url: base_url.unwrap_or_default(),
             transcript: transcript.unwrap_or_default(),
-            context_window: map
-                .get("context_window")
-                .and_then(|field| field.tokens(CONTEXT_WINDOWS))
-                .unwrap_or_default(),
-            keep_search_widget: map.get("keep_search_widget").and_then(|field| field.flag()).unwrap_or_default(),
-            price: map.get("price").map(|field| Price::read(field.map())),
-        };
-        map.finish();
-        read
+            context_window: context_window.unwrap_or_default(),
+            keep_search_widget: map.flag("keep_search_widget").unwrap_or_default(),
+            price: map.get("price").map(|field| field.section(Price::read)),
+        }
     }
 }
 
 /// The configured backend; reports a fault if it does not support the provider.
 fn backend(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
-    let word = field.word(&BACKENDS)?;
-    let backend = Backend::parse(&word);
+    let (word, backend) = field.choice(&BACKENDS, |known| known.0)?;
     let fits = match backend {
         Backend::GoogleNative => provider == Some("google"),
         Backend::Scripted => provider == Some("scripted"),
@@ -154,21 +155,11 @@ fn backend(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
 }
 
 impl Price {
-    fn read(mut map: Map<'_>) -> Self {
-        let mut amount = |key: &'static str| {
-            let amount = map.get(key).and_then(|field| field.amount());
-            if amount.is_none() && !map.has(key) && key != "cached_input" {
-                map.missing(key, "US dollars for a million tokens");
-            }
-            amount
-        };
-        let input = amount("input").unwrap_or_default();
-        let price = Self {
-            input,
-            cached_input: amount("cached_input").unwrap_or(input),
-            output: amount("output").unwrap_or_default(),
-        };
-        map.finish();
-        price
+    fn read(map: &mut Map<'_>) -> Self {
+        let dollars = "US dollars for a million tokens";
+        let input = map.required("input", dollars).and_then(|field| field.amount()).unwrap_or_default();
+        let cached_input = map.get("cached_input").and_then(|field| field.amount()).unwrap_or(input);
+        let output = map.required("output", dollars).and_then(|field| field.amount()).unwrap_or_default();
+        Self { input, cached_input, output }
     }
 }

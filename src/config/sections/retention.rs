@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::config::read::reader::Map;
+use crate::config::write::{is_default, written};
 
 /// A worker's use of the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Database {
     /// The number of connections that the sessions of a worker share. Lease renewals have another one of their own.
     pub pool_size: u32,
@@ -18,25 +21,29 @@ impl Default for Database {
 }
 
 impl Database {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let pool_size = map.get("pool_size").and_then(|field| field.number(1..=500));
-        map.finish();
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        let pool_size = map.number("pool_size", 1..=500);
         Self { pool_size: pool_size.unwrap_or_else(|| Self::default().pool_size) }
     }
 }
 
 /// The age at which rows are deleted, counted from the settlement of the investigation; `None` keeps them forever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retention {
     /// Sessions with all their rows.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub sessions: Option<Duration>,
     /// Alerts that opened no session.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub alerts: Option<Duration>,
     /// The journals of sessions that are kept longer.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub entries: Option<Duration>,
     /// Records of model calls of sessions that are kept longer.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub llm_interactions: Option<Duration>,
     /// Records of tool calls of sessions that are kept longer.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub tool_interactions: Option<Duration>,
 }
 
@@ -63,28 +70,15 @@ impl Retention {
         Self { sessions: self.sessions.map(|age| age.max(cooldown.saturating_add(COOLDOWN_MARGIN))), ..self }
     }
 
-    /// The ages with the names of their keys.
-    pub fn each(&self) -> [(&'static str, Option<Duration>); 5] {
-        [
-            ("sessions", self.sessions),
-            ("alerts", self.alerts),
-            ("entries", self.entries),
-            ("llm_interactions", self.llm_interactions),
-            ("tool_interactions", self.tool_interactions),
-        ]
-    }
-
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let mut age = |key| map.duration(key, MIN_HOURS * 3_600..=MAX_DAYS * 24 * 3_600);
-        let retention = Self {
+        Self {
             sessions: age("sessions"),
             alerts: age("alerts"),
             entries: age("entries"),
             llm_interactions: age("llm_interactions"),
             tool_interactions: age("tool_interactions"),
-        };
-        map.finish();
-        retention
+        }
     }
 }
 

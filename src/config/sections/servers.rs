@@ -3,25 +3,33 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::config::read::reader::Field;
+use serde::Serialize;
+
+use crate::config::read::reader::{Field, Map};
 use crate::config::read::template::Template;
+use crate::config::write::{is_default, written};
 
 /// An MCP server that runs as a child process and communicates over its standard streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
     pub command: Template,
     pub args: Vec<Template>,
     /// Variables that are added to the worker's environment.
     pub env: BTreeMap<String, Template>,
     /// The time limit of one call.
+    #[serde(serialize_with = "written")]
     pub tool_timeout: Duration,
     /// Tools (without the server's name) that count as read-only even if the server does not declare it.
+    #[serde(serialize_with = "written")]
     pub read_only: Vec<String>,
     /// Tools that a model may call although they may change something. Each such call is sent at most once.
+    #[serde(serialize_with = "written")]
     pub allow: Vec<String>,
     /// If present, only these tools are offered, as far as the other keys permit.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<String>>,
     /// Tools that are never offered; overrides the other keys.
+    #[serde(serialize_with = "written")]
     pub deny: Vec<String>,
     /// Whether a tool counts as read-only if its server declares it.
     pub trust_hints: bool,
@@ -36,7 +44,10 @@ impl McpServer {
                 "{name:?}; accepted: letters, digits, \"-\" and single \"_\": the name becomes a part of tool names"
             ));
         }
-        let mut map = field.map();
+        field.section(Self::of)
+    }
+
+    fn of(map: &mut Map<'_>) -> Self {
         let mut remote = false;
         for key in ["url", "headers"] {
             if let Some(field) = map.get(key) {
@@ -48,28 +59,22 @@ impl McpServer {
         if command.is_none() && !remote && !map.has("command") {
             map.missing("command", "the program that serves MCP on its standard streams");
         }
-        let server = Self {
+        Self {
             command: command.unwrap_or_default(),
-            args: map
-                .get("args")
-                .and_then(|field| field.list())
-                .map(|fields| fields.iter().filter_map(Field::template).collect())
-                .unwrap_or_default(),
+            args: map.list("args", Field::template).unwrap_or_default(),
             env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
             tool_timeout: map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT),
             read_only: map.texts("read_only"),
             allow: map.texts("allow"),
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
             deny: map.texts("deny"),
-            trust_hints: map.get("trust_hints").and_then(|field| field.flag()).unwrap_or(true),
-        };
-        map.finish();
-        server
+            trust_hints: map.flag("trust_hints").unwrap_or(true),
+        }
     }
 }
 
 fn variables(field: &Field<'_>) -> BTreeMap<String, Template> {
-    field.map().entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
+    field.entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
 }
 
 fn is_name(name: &str) -> bool {

@@ -2,27 +2,38 @@
 
 use std::time::Duration;
 
-use super::chains::Names;
-use crate::config::read::reader::{Field, Map};
+use serde::Serialize;
+
+use super::names::Names;
+use crate::config::read::reader::Map;
+use crate::config::write::{is_default, written};
 use crate::investigation::plan::Strategy;
 
 /// One layer of an agent's settings; an absent value comes from the layer below.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Settings {
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub iteration_strategy: Option<Strategy>,
     /// The name of a provider.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub llm_provider: Option<String>,
     /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub mcp_servers: Option<Vec<String>>,
     /// The number of model calls after which the conclusion is forced.
+    #[serde(skip_serializing_if = "is_default")]
     pub max_iterations: Option<u32>,
     /// The time limit of one iteration, for its model call and its tool calls together.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub iteration_timeout: Option<Duration>,
     /// The number of consecutive time-outs that ends the execution.
+    #[serde(skip_serializing_if = "is_default")]
     pub max_timeouts: Option<u32>,
     /// The longest tool result that the model gets, in tokens.
+    #[serde(skip_serializing_if = "is_default")]
     pub max_tool_result_tokens: Option<u32>,
     /// The total of tokens after which the conclusion is forced; 0 for no limit.
+    #[serde(skip_serializing_if = "is_default")]
     pub max_tokens: Option<u32>,
 }
 
@@ -43,29 +54,16 @@ impl Settings {
     }
 
     pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
+        let strategy = map.get("iteration_strategy");
         Self {
-            iteration_strategy: map.get("iteration_strategy").and_then(|field| strategy(&field)),
-            llm_provider: map.get("llm_provider").and_then(|field| field.reference(&names.providers)),
-            mcp_servers: map
-                .get("mcp_servers")
-                .and_then(|field| field.list())
-                .map(|fields| fields.iter().filter_map(|field| field.reference(&names.servers)).collect()),
-            max_iterations: map.get("max_iterations").and_then(|field| field.number(1..=1_000)),
-            iteration_timeout: map
-                .get("iteration_timeout")
-                .and_then(|field| field.duration(Duration::from_secs(1)..=Duration::from_secs(3_600))),
-            max_timeouts: map.get("max_timeouts").and_then(|field| field.number(1..=100)),
-            max_tool_result_tokens: map.get("max_tool_result_tokens").and_then(|field| field.number(100..=1_000_000)),
-            max_tokens: map.get("max_tokens").and_then(|field| field.number(0..=1_000_000_000)),
+            iteration_strategy: strategy.and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
+            llm_provider: map.reference("llm_provider", &names.providers),
+            mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
+            max_iterations: map.number("max_iterations", 1..=1_000),
+            iteration_timeout: map.duration("iteration_timeout", 1..=3_600),
+            max_timeouts: map.number("max_timeouts", 1..=100),
+            max_tool_result_tokens: map.number("max_tool_result_tokens", 100..=1_000_000),
+            max_tokens: map.number("max_tokens", 0..=1_000_000_000),
         }
     }
-}
-
-fn strategy(field: &Field<'_>) -> Option<Strategy> {
-    let word = field.text()?;
-    let known = Strategy::ALL.into_iter().find(|strategy| strategy.as_str() == word);
-    if known.is_none() {
-        field.not_accepted(&Strategy::ALL.map(Strategy::as_str));
-    }
-    known
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::config::read::reader::Map;
+use crate::config::write::{bytes, is_default, written};
 
 const HOUR: u64 = 3_600;
 /// Ten years.
@@ -12,53 +15,57 @@ const MIB: u64 = 1024 * 1024;
 const MAX_BYTES: u64 = 1024 * 1024 * 1024 * MIB;
 
 /// The configured limits of the streams. An absent limit has a default, which an existing stream may exceed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Streams {
     /// The smallest number of copies of each message.
+    #[serde(skip_serializing_if = "is_default")]
     pub replicas: Option<u32>,
     /// The size at which the queue of alerts is full, in bytes.
+    #[serde(rename = "alerts", serialize_with = "as_max_bytes", skip_serializing_if = "is_default")]
     pub alerts_max_bytes: Option<u64>,
     /// Limits of the stream of timeline events.
+    #[serde(skip_serializing_if = "is_default")]
     pub timeline: Kept,
     /// Limits of the stream of dead letters.
+    #[serde(skip_serializing_if = "is_default")]
     pub dead_letters: Kept,
     /// Limits of the stream of cancel requests.
+    #[serde(skip_serializing_if = "is_default")]
     pub control: Kept,
 }
 
 /// The limits of a stream; the oldest messages are deleted first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub max_age: Option<Duration>,
+    #[serde(serialize_with = "bytes", skip_serializing_if = "is_default")]
     pub max_bytes: Option<u64>,
 }
 
 impl Streams {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let replicas = map.get("replicas").and_then(|field| field.number(1..=5));
-        let alerts_max_bytes = map.get("alerts").and_then(|field| {
-            let mut map = field.map();
-            let bytes = max_bytes(&mut map);
-            map.finish();
-            bytes
-        });
-        let [timeline, dead_letters, control] =
-            ["timeline", "dead_letters", "control"].map(|key| Kept::read(&mut map, key));
-        map.finish();
-        Self { replicas, alerts_max_bytes, timeline, dead_letters, control }
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        Self {
+            replicas: map.number("replicas", 1..=5),
+            alerts_max_bytes: map.section("alerts", max_bytes),
+            timeline: map.section("timeline", Kept::read),
+            dead_letters: map.section("dead_letters", Kept::read),
+            control: map.section("control", Kept::read),
+        }
     }
 }
 
 impl Kept {
-    fn read(map: &mut Map<'_>, key: &'static str) -> Self {
-        let Some(field) = map.get(key) else { return Self::default() };
-        let mut map = field.map();
-        let kept = Self { max_age: map.duration("max_age", HOUR..=MAX_SECS), max_bytes: max_bytes(&mut map) };
-        map.finish();
-        kept
+    fn read(map: &mut Map<'_>) -> Self {
+        Self { max_age: map.duration("max_age", HOUR..=MAX_SECS), max_bytes: max_bytes(map) }
     }
 }
 
 fn max_bytes(map: &mut Map<'_>) -> Option<u64> {
-    map.get("max_bytes")?.bytes(MIB..=MAX_BYTES)
+    map.bytes("max_bytes", MIB..=MAX_BYTES)
+}
+
+/// The limit of a stream that has no other one.
+fn as_max_bytes<S: Serializer>(limit: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    Kept { max_age: None, max_bytes: *limit }.serialize(serializer)
 }

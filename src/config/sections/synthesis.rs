@@ -1,17 +1,23 @@
 //! `synthesis`: the agent that combines the analyses of a stage. Part of `defaults`, of a chain or of a stage.
 
-use super::chains::Names;
-use crate::config::read::reader::{Field, Map};
+use serde::Serialize;
+
+use super::names::Names;
+use crate::config::read::reader::Map;
+use crate::config::write::{is_default, written};
 use crate::investigation::plan::Strategy;
 
 /// One layer of the synthesis settings; an absent value comes from the layer below.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Synthesis {
     /// The name of an agent; by default the built-in one.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub agent: Option<String>,
     /// The name of a provider.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub llm_provider: Option<String>,
     /// One of the two strategies of a synthesis; by default the one that suits the provider.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub iteration_strategy: Option<Strategy>,
 }
 
@@ -27,24 +33,18 @@ impl Synthesis {
     }
 
     pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
-        map.get("synthesis").map(|field| Self::of(&field, names)).unwrap_or_default()
+        map.section("synthesis", |map| Self::of(map, names))
     }
 
-    pub(super) fn of(field: &Field<'_>, names: &Names) -> Self {
-        let mut map = field.map();
-        let synthesis = Self {
-            agent: map.get("agent").and_then(|field| field.reference(&names.agents)),
-            llm_provider: map.get("llm_provider").and_then(|field| field.reference(&names.providers)),
-            iteration_strategy: map.get("iteration_strategy").and_then(|field| strategy(&field)),
-        };
-        map.finish();
-        synthesis
+    pub(super) fn of(map: &mut Map<'_>, names: &Names) -> Self {
+        let mut strategies = Strategy::ALL.to_vec();
+        strategies.retain(|strategy| strategy.synthesises());
+        Self {
+            agent: map.reference("agent", &names.agents),
+            llm_provider: map.reference("llm_provider", &names.providers),
+            iteration_strategy: map
+                .get("iteration_strategy")
+                .and_then(|field| field.choice(&strategies, Strategy::as_str)),
+        }
     }
-}
-
-fn strategy(field: &Field<'_>) -> Option<Strategy> {
-    let accepted = Strategy::ALL.into_iter().filter(|strategy| strategy.synthesises()).collect::<Vec<_>>();
-    let words: Vec<&str> = accepted.iter().map(|strategy| strategy.as_str()).collect();
-    let word = field.word(&words)?;
-    accepted.into_iter().find(|strategy| strategy.as_str() == word)
 }

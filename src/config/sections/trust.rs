@@ -1,6 +1,9 @@
 //! `receive`, `runbooks` and a chain's `questions`: how far input from outside is trusted.
 
+use serde::Serialize;
+
 use crate::config::read::reader::{Field, Map};
+use crate::config::write::written;
 use crate::investigation::runbook::RunbookHost;
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
@@ -20,7 +23,7 @@ pub const RECEIVE_HEADERS: [&str; 9] = [
 const DESCRIBING: usize = 5;
 
 /// The headers that `tarsy receive` accepts and the connections that it permits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Receive {
     /// The headers that are published with an alert, each one of [`RECEIVE_HEADERS`].
     pub headers: Vec<String>,
@@ -38,32 +41,27 @@ impl Default for Receive {
 }
 
 impl Receive {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let headers = map.get("headers").and_then(|field| field.list());
-        let named = |fields: Vec<Field<'_>>| fields.iter().filter_map(|field| field.word(&RECEIVE_HEADERS)).collect();
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let built_in = Self::default();
-        let headers = headers.map(named).unwrap_or(built_in.headers);
-        let mut number = |key, default| map.get(key).and_then(|field| field.number(1..=65_536)).unwrap_or(default);
+        let headers = map.list("headers", |field| field.word(&RECEIVE_HEADERS)).unwrap_or(built_in.headers);
+        let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
         let connections = number("connections", built_in.connections);
         let connections_per_address = number("connections_per_address", built_in.connections_per_address);
-        map.finish();
         Self { headers, connections, connections_per_address }
     }
 }
 
 /// The hosts whose runbooks the prompt recommends.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Runbooks {
     /// A runbook URL of any other host counts as an unverified claim of the alert.
+    #[serde(serialize_with = "written")]
     pub hosts: Vec<RunbookHost>,
 }
 
 impl Runbooks {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let fields = map.get("hosts").and_then(|field| field.list()).unwrap_or_default();
-        let hosts = fields.iter().filter_map(host).collect();
-        map.finish();
-        Self { hosts }
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        Self { hosts: map.list("hosts", host).unwrap_or_default() }
     }
 }
 
@@ -77,7 +75,7 @@ fn host(field: &Field<'_>) -> Option<RunbookHost> {
 }
 
 /// The rules for follow-up questions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Questions {
     /// Whether the agent that answers may also call the allowed tools that change something.
     pub changes: bool,
@@ -85,10 +83,6 @@ pub struct Questions {
 
 impl Questions {
     pub(super) fn read(map: &mut Map<'_>) -> Self {
-        let Some(field) = map.get("questions") else { return Self::default() };
-        let mut map = field.map();
-        let changes = map.get("changes").and_then(|field| field.flag()).unwrap_or_default();
-        map.finish();
-        Self { changes }
+        Self { changes: map.flag("changes").unwrap_or_default() }
     }
 }

@@ -2,29 +2,38 @@
 
 use std::time::Duration;
 
-use crate::config::read::reader::Map;
+use serde::Serialize;
+
+use crate::config::read::reader::{Field, Map};
+use crate::config::write::{bytes, written};
 
 /// The limits and intervals of a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Worker {
     /// The number of sessions that the worker runs at the same time.
     pub slots: u32,
     /// The number of slots that are reserved for critical alerts.
     pub reserved_critical_slots: u32,
     /// The time after which a lease expires without a renewal.
+    #[serde(serialize_with = "written")]
     pub lease: Duration,
     /// The number of crashes at one checkpoint after which the alert is given up.
     pub attempts: u32,
     /// The time that a draining worker waits for running calls.
+    #[serde(serialize_with = "written")]
     pub drain_timeout: Duration,
     /// The time limit of a session.
+    #[serde(serialize_with = "written")]
     pub session_timeout: Duration,
     /// The interval between sweeps. Work that is untouched for four intervals counts as orphaned.
+    #[serde(serialize_with = "written")]
     pub sweep_interval: Duration,
     /// How long an alert waits after its first delivery for an unavailable MCP server of its chain. Then it is
     /// investigated without the tools of that server. Zero disables the wait.
+    #[serde(serialize_with = "written")]
     pub tool_wait: Duration,
     /// An alert with a larger body becomes a dead letter.
+    #[serde(serialize_with = "bytes")]
     pub max_alert_bytes: u64,
 }
 
@@ -45,9 +54,9 @@ impl Default for Worker {
 }
 
 impl Worker {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let built_in = Self::default();
-        let slots = map.get("slots").and_then(|field| field.number(1..=1_024)).unwrap_or(built_in.slots);
+        let slots = map.number("slots", 1..=1_024).unwrap_or(built_in.slots);
         let reserved = map.get("reserved_critical_slots").and_then(|field| {
             let number = field.number(0..=1_024)?;
             if number >= slots {
@@ -55,29 +64,26 @@ impl Worker {
             }
             Some(number)
         });
-        let worker = Self {
+        let max_alert_bytes = 1_024..=64 * 1024 * 1024;
+        Self {
             slots,
             reserved_critical_slots: reserved.unwrap_or(built_in.reserved_critical_slots),
             lease: map.duration("lease", 1..=600).unwrap_or(built_in.lease),
-            attempts: map.get("attempts").and_then(|field| field.number(1..=100)).unwrap_or(built_in.attempts),
+            attempts: map.number("attempts", 1..=100).unwrap_or(built_in.attempts),
             drain_timeout: map.duration("drain_timeout", 0..=3_600).unwrap_or(built_in.drain_timeout),
             session_timeout: map.duration("session_timeout", 1..=7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
             sweep_interval: map.duration("sweep_interval", 1..=600).unwrap_or(built_in.sweep_interval),
             tool_wait: map.duration("tool_wait", 0..=3_600).unwrap_or(built_in.tool_wait),
-            max_alert_bytes: map
-                .get("max_alert_bytes")
-                .and_then(|field| field.bytes(1_024..=64 * 1024 * 1024))
-                .unwrap_or(built_in.max_alert_bytes),
-        };
-        map.finish();
-        worker
+            max_alert_bytes: map.bytes("max_alert_bytes", max_alert_bytes).unwrap_or(built_in.max_alert_bytes),
+        }
     }
 }
 
 /// When a completed session covers later alerts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dedupe {
     /// How long a completed session covers later alerts of its fingerprint; zero disables the cooldown.
+    #[serde(serialize_with = "written")]
     pub cooldown: Duration,
 }
 
@@ -88,30 +94,25 @@ impl Default for Dedupe {
 }
 
 impl Dedupe {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let cooldown = map.duration("cooldown", 0..=30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
-        map.finish();
         Self { cooldown }
     }
 }
 
 /// Further secrets for the mask.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Masking {
     /// Environment variables whose values are masked in every text.
     pub variables: Vec<String>,
     /// Files whose contents and lines are masked in every text. They are read when a process starts.
+    #[serde(serialize_with = "written")]
     pub files: Vec<String>,
 }
 
 impl Masking {
-    pub(crate) fn read(mut map: Map<'_>) -> Self {
-        let variables = map.get("variables").and_then(|field| field.list()).unwrap_or_default();
-        let masking = Self {
-            variables: variables.iter().filter_map(|field| field.variable_name()).collect(),
-            files: map.texts("files"),
-        };
-        map.finish();
-        masking
+    pub(crate) fn read(map: &mut Map<'_>) -> Self {
+        let variables = map.list("variables", Field::variable_name).unwrap_or_default();
+        Self { variables, files: map.texts("files") }
     }
 }
