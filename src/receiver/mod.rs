@@ -9,7 +9,6 @@ mod request;
 mod token;
 mod response;
 
-use std::future::Future;
 use std::time::Duration;
 
 use hyper::body::Bytes;

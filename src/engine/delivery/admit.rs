@@ -4,7 +4,6 @@
 //! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing
 //! an attempt.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use uuid::Uuid;
 
 use super::acknowledgement::jittered;
 use super::attempt::Attempt;
-use super::dispatch::Dispatcher;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
     Claimed, DeadReason, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
     PreparedAlert, Received, Refusal, Sessions, StoreError,
 };
+use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
 
@@ -58,7 +57,7 @@ enum Failure {
     TooLong,
 }
 
-impl<W: World> Dispatcher<W> {
+impl<W: World> Shared<W> {
     /// Finds the disposition of an undecided alert and ends the attempt.
     pub(super) async fn admit(
         &self,

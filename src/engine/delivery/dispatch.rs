@@ -3,7 +3,6 @@
 //! The alert is recorded first. Then it is admitted (`admit.rs`) or its session is claimed, the session runs
 //! (`run/holder.rs`), and the settler acknowledges the message.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,34 +35,20 @@ impl<W: World> Dispatcher<W> {
     pub fn new(shared: &Arc<Shared<W>>) -> Self {
         Self(Arc::clone(shared))
     }
-}
 
-impl<W: World> Clone for Dispatcher<W> {
-    fn clone(&self) -> Self {
-        Self::new(&self.0)
-    }
-}
-
-impl<W: World> Deref for Dispatcher<W> {
-    type Target = Shared<W>;
-
-    fn deref(&self) -> &Shared<W> {
-        &self.0
-    }
-}
-
-impl<W: World> Dispatcher<W> {
     /// Brings one message to its acknowledgement, or to the settler, which acknowledges it when every event is on the
     /// stream. Runs in a task of its own: the future may be dropped, but then the message waits for its ack deadline.
     pub async fn handle(&self, job: Job<W::Delivery>) {
         let (id, delivery) = (job.received.alert_id, Arc::clone(&job.delivery));
-        let acknowledgement = self.place(job).await.unwrap_or_else(|error| {
+        let acknowledgement = self.0.place(job).await.unwrap_or_else(|error| {
             tracing::warn!(session_id = %id, "message returned to the queue: {error}");
             Acknowledgement::Nak(jittered(ERROR_DELAY))
         });
         acknowledgement.send(id, &*delivery).await;
     }
+}
 
+impl<W: World> Shared<W> {
     async fn place(&self, mut job: Job<W::Delivery>) -> Result<Acknowledgement, SettleError> {
         for _ in 0..MAX_RACES {
             if let Some(acknowledgement) = self.try_place(&mut job).await? {

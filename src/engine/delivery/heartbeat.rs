@@ -1,7 +1,6 @@
 //! Heartbeats: in-progress acks that keep a message from being redelivered while no lease covers the work on it.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;

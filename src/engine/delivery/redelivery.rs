@@ -14,27 +14,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::engine::backoff::Backoff;
+use crate::engine::run::control::ReleaseReason;
 use crate::investigation::ids::SessionId;
 
-/// Longer than the probe takes to notice an outage.
-const MIN_DELAY: Duration = Duration::from_secs(5);
-const MAX_DELAY: Duration = Duration::from_secs(60);
+/// The first delay is longer than the probe takes to notice an outage.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), max: Duration::from_secs(60) };
 /// Older releases are forgotten: another worker runs the session.
 const MAX_AGE: Duration = Duration::from_secs(600);
 /// Releases in a row that count as no attempt, although the session is to blame: a rollout of a service breaks calls,
 /// too.
 const MAX_FREE_RELEASES: u32 = 2;
-
-/// The fault behind a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReleaseCause {
-    /// The LLM service was unavailable.
-    ModelUnavailable,
-    /// The LLM service broke off during the session's call.
-    ModelBroke,
-    /// The store refused the session's write.
-    StoreRefused,
-}
 
 /// What follows from a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,29 +66,36 @@ impl RedeliveryBackoff {
         }
     }
 
-    /// A session is released.
-    pub(crate) fn released(&self, session: SessionId, cause: ReleaseCause) -> Redelivery {
+    /// A session is released. `None`: the reason is no fault of a call or a write, so the row of releases ends.
+    pub(crate) fn released(&self, session: SessionId, reason: &ReleaseReason) -> Option<Redelivery> {
         let now = Instant::now();
         let mut history = self.history();
         history.releases.retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
         history.progressed.retain(|_, at| now.duration_since(*at) < MAX_AGE);
         let since = history.releases.get(&session).map_or(now, |releases| releases.last_at);
-        let is_to_blame = match cause {
-            ReleaseCause::ModelUnavailable => false,
-            ReleaseCause::ModelBroke => history.broke_for_this_alone(session, since),
-            ReleaseCause::StoreRefused => true,
+        let is_to_blame = match reason {
+            ReleaseReason::ModelUnavailable(_) => false,
+            ReleaseReason::ModelBroke(_) => history.broke_for_this_alone(session, since),
+            ReleaseReason::Refused(_) => true,
+            ReleaseReason::Drain
+            | ReleaseReason::StoreUnavailable(_)
+            | ReleaseReason::StoreBehind(_)
+            | ReleaseReason::Incompatible(_) => {
+                history.releases.remove(&session);
+                return None;
+            }
         };
         let none = Releases { count: 0, to_blame: 0, last_at: now, model_broke: false };
         let releases = history.releases.entry(session).or_insert(none);
-        let doubled = MIN_DELAY.saturating_mul(2_u32.saturating_pow(releases.count));
+        let delay = BACKOFF.ceiling(releases.count);
         releases.count = releases.count.saturating_add(1);
         releases.to_blame = releases.to_blame.saturating_add(u32::from(is_to_blame));
-        (releases.last_at, releases.model_broke) = (now, cause == ReleaseCause::ModelBroke);
+        (releases.last_at, releases.model_broke) = (now, matches!(reason, ReleaseReason::ModelBroke(_)));
         let counts_as_attempt = is_to_blame && releases.to_blame > MAX_FREE_RELEASES;
-        Redelivery { delay: doubled.min(MAX_DELAY), counts_as_attempt }
+        Some(Redelivery { delay, counts_as_attempt })
     }
 
-    /// The session has ended, or was released for another reason.
+    /// The session has ended, or its lease is lost.
     pub(crate) fn forget(&self, session: SessionId) {
         self.history().releases.remove(&session);
     }
@@ -130,47 +127,57 @@ mod tests {
         SessionId(Uuid::from_u128(number))
     }
 
+    fn unavailable() -> ReleaseReason {
+        ReleaseReason::ModelUnavailable(String::new())
+    }
+
+    fn broke() -> ReleaseReason {
+        ReleaseReason::ModelBroke(String::new())
+    }
+
     /// What follows from each of these releases of session 1: `true` after a checkpoint.
-    fn released(progress: [bool; 7], cause: ReleaseCause) -> [Redelivery; 7] {
+    fn released(progress: [bool; 7], reason: &ReleaseReason) -> [Redelivery; 7] {
         let backoff = RedeliveryBackoff::default();
         progress.map(|progress| {
             if progress {
                 backoff.progressed(session(1));
             }
-            backoff.released(session(1), cause)
+            backoff.released(session(1), reason).unwrap()
         })
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_delay_doubles_to_a_minute_and_begins_anew_after_progress() {
         let progress = [false, false, false, false, false, true, false];
-        let redeliveries = released(progress, ReleaseCause::ModelUnavailable);
+        let redeliveries = released(progress, &unavailable());
         assert_eq!(redeliveries.map(|redelivery| redelivery.delay.as_secs()), [5, 10, 20, 40, 60, 5, 10]);
 
         let backoff = RedeliveryBackoff::default();
-        let delay = |id| backoff.released(session(id), ReleaseCause::ModelUnavailable).delay;
-        assert_eq!((delay(1), delay(1)), (MIN_DELAY, 2 * MIN_DELAY));
-        assert_eq!(delay(2), MIN_DELAY, "each session has its own");
+        let delay = |id| backoff.released(session(id), &unavailable()).unwrap().delay;
+        assert_eq!((delay(1), delay(1)), (BACKOFF.first, 2 * BACKOFF.first));
+        assert_eq!(delay(2), BACKOFF.first, "each session has its own");
         backoff.forget(session(1));
-        assert_eq!(delay(1), MIN_DELAY);
+        assert_eq!(delay(1), BACKOFF.first);
+        assert_eq!(backoff.released(session(1), &ReleaseReason::Drain), None);
+        assert_eq!(delay(1), BACKOFF.first, "a release without a fault ends the row");
         tokio::time::advance(MAX_AGE).await;
-        assert_eq!(delay(1), MIN_DELAY);
+        assert_eq!(delay(1), BACKOFF.first);
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_release_that_a_session_is_to_blame_for_is_an_attempt_from_the_third_on() {
         let progress = [false, false, false, false, true, false, false];
-        let counts = |cause| released(progress, cause).map(|redelivery| redelivery.counts_as_attempt);
-        for cause in [ReleaseCause::ModelBroke, ReleaseCause::StoreRefused] {
-            assert_eq!(counts(cause), [false, false, true, true, false, false, true], "{cause:?}");
+        let counts = |reason: &ReleaseReason| released(progress, reason).map(|redelivery| redelivery.counts_as_attempt);
+        for reason in [broke(), ReleaseReason::Refused(String::new())] {
+            assert_eq!(counts(&reason), [false, false, true, true, false, false, true], "{reason:?}");
         }
-        assert_eq!(counts(ReleaseCause::ModelUnavailable), [false; 7]);
+        assert_eq!(counts(&unavailable()), [false; 7]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_service_that_breaks_off_for_all_sessions_counts_for_none_until_it_works_again() {
         let backoff = RedeliveryBackoff::default();
-        let counts = |id| backoff.released(session(id), ReleaseCause::ModelBroke).counts_as_attempt;
+        let counts = |id| backoff.released(session(id), &broke()).unwrap().counts_as_attempt;
         for _ in 0..5 {
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!([1, 2].map(counts), [false, false]);

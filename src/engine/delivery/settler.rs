@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat_by;
 use super::settle::{Settled, settle};
+use crate::engine::backoff::Backoff;
 use crate::engine::ports::{BrokerUnavailable, Delivery};
 use crate::engine::worker::timeline_probe::{Timeline, accepts_again};
 use crate::engine::world::{Ports, World};
@@ -27,9 +28,8 @@ const MAX_CONCURRENT: usize = 16;
 const MAX_WAITING: usize = 1_000;
 /// A message that finds no room is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
-/// Before the second try; doubled with each one after it.
-const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Between two tries of one settlement.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(30) };
 /// Events may still follow: the message is redelivered after this time.
 const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 
@@ -109,7 +109,7 @@ impl<W: World> Settler<W> {
 
     async fn until_settled(&self, id: SessionId) -> Acknowledgement {
         let mut timeline = self.timeline.clone();
-        let (mut tries, mut pause) = (0_u32, MIN_RETRY_DELAY);
+        let mut tries = 0_u32;
         loop {
             // A change of the timeline during this try counts for the next one.
             timeline.mark_unchanged();
@@ -126,10 +126,10 @@ impl<W: World> Settler<W> {
             drop(turn);
             tokio::select! {
                 () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
-                () = tokio::time::sleep(jittered(pause)) => {} // pacing of tries
+                () = tokio::time::sleep(jittered(BACKOFF.ceiling(tries))) => {} // pacing of tries
                 () = accepts_again(&mut timeline) => {}
             }
-            (tries, pause) = (tries.saturating_add(1), (2 * pause).min(MAX_RETRY_DELAY));
+            tries = tries.saturating_add(1);
         }
     }
 

@@ -91,6 +91,7 @@ fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::chain::RunStatus;
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::Strategy;
     use crate::investigation::testing::{alert, changing_tool, read_only_tool};
@@ -118,10 +119,9 @@ defaults: {llm_provider: small}
     fn thread(chain: &str) -> Thread {
         Thread {
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
-            over: true,
+            status: RunStatus::Completed,
             chain: chain.to_owned(),
             alert: alert("Http5xx"),
-            outcome: "completed".to_owned(),
             analysis: Some("Cause: c".to_owned()),
             error: None,
             calls: vec![],

@@ -1,12 +1,11 @@
 //! The broker: the timeline, the messages of the queue, cancel requests and the status of workers.
 
-use std::future::Future;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::sessions::IdleAlert;
-use super::standing::DeadLetter;
+use super::dead_letter::DeadLetter;
+use super::sweep::IdleAlert;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::timeline::{Delta, TimelineEvent};
 

@@ -1,17 +1,15 @@
 //! From the bytes of a message to an alert and its plan.
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::dead_letter::Refusal;
 use super::journal::StoreError;
-use super::sessions::DeadReason;
 use crate::investigation::alert::Alert;
 use crate::investigation::follow_up::Thread;
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::headers::InvalidSessionId;
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
 
@@ -39,20 +37,6 @@ pub struct Received {
     pub subject: String,
     /// The message's sequence in the stream of alerts.
     pub stream_sequence: u64,
-}
-
-/// Why an alert is given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub reason: DeadReason,
-    /// What is wrong with this very alert, for people.
-    pub detail: String,
-}
-
-impl From<InvalidSessionId> for Refusal {
-    fn from(invalid: InvalidSessionId) -> Self {
-        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
-    }
 }
 
 /// Makes an alert and a plan of a received body.

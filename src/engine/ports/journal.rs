@@ -1,13 +1,12 @@
 //! Writing to a session under a lease.
 
-use std::future::Future;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::sessions::DeadReason;
+use super::dead_letter::DeadReason;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};

@@ -3,22 +3,26 @@
 //!
 //! No port names a database or a protocol. Every method is safe to call again after an error.
 
+mod dead_letter;
 mod intake;
 mod sessions;
 mod journal;
 mod model;
 mod tools;
+mod sweep;
 mod broker;
-mod standing;
+mod settlement;
 mod threads;
 mod pruned;
 
 pub use broker::*;
+pub use dead_letter::*;
 pub use intake::*;
 pub use journal::*;
 pub use model::*;
 pub use pruned::*;
 pub use sessions::*;
-pub use standing::*;
+pub use settlement::*;
+pub use sweep::*;
 pub use threads::*;
 pub use tools::*;

@@ -1,6 +1,5 @@
 //! The LLM service.
 
-use std::future::Future;
 use std::time::Duration;
 
 pub use crate::investigation::execution::conversation::Message;

@@ -1,16 +1,16 @@
 //! Alerts, sessions and their leases: which worker may work on what.
 
-use std::future::Future;
 use std::time::Duration;
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::broker::Divergence;
-use super::intake::{Received, Refusal};
+use super::dead_letter::{DeadReason, Refusal};
+use super::intake::Received;
 use super::journal::{Lease, StoreError};
 use super::pruned::Pruned;
-use super::standing::SettlementStatus;
+use super::settlement::SettlementStatus;
+use super::sweep::{Sweep, Swept};
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -35,60 +35,6 @@ pub enum Disposition {
     Dead(DeadReason),
     /// Another alert with a different body has this id.
     UsedId,
-}
-
-/// Why an alert was given up. The word is part of the dead letter's subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeadReason {
-    /// The body is not text.
-    Undecodable,
-    /// The body has no content.
-    Empty,
-    /// The body is larger than `max_alert_bytes`.
-    TooLarge,
-    /// The id came before, with another body.
-    UsedId,
-    /// The header with the id holds no UUIDv7.
-    InvalidId,
-    /// The header with the chain names an unknown chain.
-    UnknownChain,
-    /// The header with the parent names no investigation that is over.
-    InvalidParent,
-    /// Too many workers died at the same step of the alert.
-    AttemptsExhausted,
-}
-
-impl DeadReason {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Undecodable,
-        Self::Empty,
-        Self::TooLarge,
-        Self::UsedId,
-        Self::InvalidId,
-        Self::UnknownChain,
-        Self::InvalidParent,
-        Self::AttemptsExhausted,
-    ];
-
-    /// The word in subjects, headers, the store and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Undecodable => "undecodable",
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::UsedId => "used_id",
-            Self::InvalidId => "invalid_id",
-            Self::UnknownChain => "unknown_chain",
-            Self::InvalidParent => "invalid_parent",
-            Self::AttemptsExhausted => "attempts_exhausted",
-        }
-    }
-
-    /// The reason of a word; `None` for one this version does not know.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
 }
 
 /// Opens a session for an undecided alert, or links it to the open session of its fingerprint.
@@ -308,43 +254,4 @@ pub enum Recovered {
     GoesOn,
     /// It has ended, as the stream tells.
     Ended,
-}
-
-/// How far a sweep goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sweep {
-    /// Time between two sweeps.
-    pub interval: Duration,
-    /// Rows younger than this are left to their owners.
-    pub min_age: Duration,
-    /// At most so many of each kind.
-    pub limit: u32,
-}
-
-/// An orphaned row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Swept {
-    /// A session past its deadline without a valid lease.
-    Overdue(SessionId),
-    /// An alert that is undecided, or open without a valid lease: its message may be gone from the stream.
-    Idle(IdleAlert),
-    /// An ended session that is not settled.
-    Unsettled(SessionId),
-}
-
-/// An alert that waits for a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdleAlert {
-    /// The alert.
-    pub alert_id: SessionId,
-    /// The alert has no disposition yet.
-    pub undecided: bool,
-    /// The subject of its message.
-    pub subject: String,
-    /// Allow-listed headers, as received.
-    pub headers: Value,
-    /// The body as received; `None` when it was too large to be kept.
-    pub body: Option<Vec<u8>>,
-    /// The sequence of its message in the stream of alerts.
-    pub stream_sequence: u64,
 }

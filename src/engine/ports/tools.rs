@@ -1,6 +1,5 @@
 //! The MCP servers.
 
-use std::future::Future;
 use std::time::Duration;
 
 use crate::investigation::execution::entry::ToolCall;

@@ -4,15 +4,16 @@
 //! The background tasks and the dispatcher write to it. The loops of the run check it before every effect.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::engine::ports::StoreError;
 use crate::investigation::execution::entry::StopReason;
 
 /// Why a run ended before its session did.
@@ -26,7 +27,27 @@ pub enum Interrupted {
     Panicked,
     /// Another claim of the session goes on with it.
     #[error("released: {0}")]
-    Release(ReleaseReason),
+    Release(#[from] ReleaseReason),
+}
+
+/// How a failed call to the store ends the run.
+impl From<StoreError> for Interrupted {
+    fn from(error: StoreError) -> Self {
+        Self::Release(match error {
+            StoreError::LeaseLost { .. } | StoreError::Ended => return Self::LeaseLost,
+            StoreError::Behind(error) => ReleaseReason::StoreBehind(error),
+            StoreError::Conflict(error) => ReleaseReason::Incompatible(error),
+            StoreError::Unavailable(error) => ReleaseReason::StoreUnavailable(error),
+            StoreError::Refused(error) => ReleaseReason::Refused(error),
+        })
+    }
+}
+
+impl Interrupted {
+    /// This version cannot run the session.
+    pub(super) fn incompatible(why: String) -> Self {
+        Self::Release(ReleaseReason::Incompatible(why))
+    }
 }
 
 /// Why a session is released.
@@ -103,7 +124,7 @@ struct Steps {
 /// Stops one run. Clones stop the same run.
 #[derive(Clone, Debug)]
 pub struct Control {
-    stop: Arc<watch::Sender<Option<Stop>>>,
+    stop: Arc<SetOnce<Stop>>,
     lost: CancellationToken,
     drain: CancellationToken,
     renewed: Arc<Mutex<Instant>>,
@@ -118,7 +139,7 @@ impl Control {
     /// begins no call. `drain` is the process's own token.
     pub fn new(asked_at: Instant, renewal_timeout: Duration, drain: CancellationToken) -> Self {
         Self {
-            stop: Arc::new(watch::Sender::new(None)),
+            stop: Arc::default(),
             lost: CancellationToken::new(),
             drain,
             renewed: Arc::new(Mutex::new(asked_at)),
@@ -175,24 +196,40 @@ impl Control {
 
     /// Asks the run to stop. Later reasons are ignored.
     pub fn stop(&self, why: Stop) {
-        self.stop.send_if_modified(|stop| {
-            let first = stop.is_none();
-            stop.get_or_insert(why);
-            first
-        });
+        self.stop.set(why).ok();
+    }
+
+    /// Asks the run to stop at its deadline, when `remaining` has passed. Dropping the handle stops the timer.
+    pub fn stop_after(&self, remaining: Duration) -> AbortOnDropHandle<()> {
+        let control = self.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            tokio::time::sleep(remaining).await; // the deadline itself
+            control.stop(Stop::Deadline);
+        }))
     }
 
     /// Why the run was asked to stop.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.stop.borrow().map(StopReason::from)
+        self.stop.get().copied().map(StopReason::from)
     }
 
     /// Waits until the run is asked to stop. Cancel safe.
     pub async fn stopped(&self) {
-        let mut stop = self.stop.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
-        if stop.wait_for(Option::is_some).await.is_err() {
-            std::future::pending::<()>().await;
+        self.stop.wait().await;
+    }
+
+    /// Performs `work` unless the run is asked to stop or its lease is lost before; then `work` is dropped. `None`: the
+    /// run has to stop.
+    ///
+    /// # Errors
+    /// When the lease is lost.
+    pub async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<Option<T>, Interrupted> {
+        tokio::select! {
+            // In this order: a run that is stopped already begins no work.
+            biased;
+            () = self.lost() => Err(Interrupted::LeaseLost),
+            () = self.stopped() => Ok(None),
+            done = work => Ok(Some(done)),
         }
     }
 
@@ -218,7 +255,7 @@ impl Control {
     /// When the lease is lost, the worker drains, or the lease was not renewed for too long.
     pub fn permit(&self) -> Result<(), Interrupted> {
         if self.drain.is_cancelled() && !self.lost.is_cancelled() {
-            return Err(Interrupted::Release(ReleaseReason::Drain));
+            return Err(ReleaseReason::Drain.into());
         }
         self.owned()
     }
@@ -235,7 +272,7 @@ impl Control {
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         if renewed.elapsed() >= self.renewal_timeout {
             let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
-            return Err(Interrupted::Release(ReleaseReason::StoreUnavailable(error)));
+            return Err(ReleaseReason::StoreUnavailable(error).into());
         }
         Ok(())
     }

@@ -9,15 +9,17 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::control::{Control, Interrupted, ReleaseReason, STORE_BOUND};
-use super::{instruments, native, tool_calls};
+use super::performed::{Performed, millis};
+use super::tool_calls::Batch;
+use super::{instruments, native};
 use crate::engine::ports::{
     Checkpoint, ExecutionRecord, Feed, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, RunStatus,
-    StoreError, ToolCallRecord,
+    StoreError,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
 use crate::investigation::execution::decide::{Decision, ModelCall, decide};
-use crate::investigation::execution::entry::{Answer, Entry, Outcome};
+use crate::investigation::execution::entry::{Answer, Entry, Outcome, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
 use crate::investigation::execution::results::CallError;
@@ -35,12 +37,12 @@ const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {
-    pub(super) ports: Ports<W>,
-    pub(super) lease: Lease,
-    pub(super) control: Control,
+    ports: Ports<W>,
+    lease: Lease,
+    control: Control,
     id: ExecutionId,
     checkpoint: u32,
-    pub(super) state: State,
+    state: State,
     /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
     /// A resume starts the iteration's time again.
@@ -57,15 +59,6 @@ pub(super) struct Assignment {
     pub(super) context: Option<String>,
     /// The session's detected losses of commits.
     pub(super) recoveries: Vec<Recovery>,
-}
-
-/// The results of a step, which one checkpoint commits.
-#[derive(Default)]
-pub(super) struct Performed {
-    pub(super) entries: Vec<Entry>,
-    pub(super) measured: Measured,
-    pub(super) model_calls: Vec<ModelCallRecord>,
-    pub(super) tool_calls: Vec<ToolCallRecord>,
 }
 
 /// A reply of the model as entries, with the answer and the error for the record of the call.
@@ -85,7 +78,7 @@ impl<W: World> Execution<W> {
     ) -> Result<Self, Interrupted> {
         let Assignment { execution, plan, context, recoveries } = assignment;
         let id = execution.execution_id;
-        let entries = ports.journal.entries(lease.session_id, id).await.map_err(interrupted)?;
+        let entries = ports.journal.entries(lease.session_id, id).await?;
         let state = State::replay(Arc::new(plan), context, entries);
         let owed = recovery::owed(&state, id, &recoveries);
         Ok(Self {
@@ -122,7 +115,7 @@ impl<W: World> Execution<W> {
                 Decision::Done(_) => return Ok(()),
                 Decision::Append(entries) => self.append(entries).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
-                Decision::RunTools(calls) => tool_calls::run(&mut self, calls).await?,
+                Decision::RunTools(calls) => self.run_tools(calls).await?,
             }
         }
     }
@@ -138,13 +131,12 @@ impl<W: World> Execution<W> {
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         let Some(request) = self.request(call) else {
-            return Err(incompatible(format!("the plan has no provider number {}", call.provider)));
+            return Err(Interrupted::incompatible(format!("the plan has no provider number {}", call.provider)));
         };
         if self.state.model_failure().is_some() {
-            tokio::select! {
-                () = tokio::time::sleep(MODEL_RETRY_DELAY) => {}
-                () = self.control.stopped() => return Ok(()),
-                () = self.control.lost() => return Err(Interrupted::LeaseLost),
+            let pause = tokio::time::sleep(MODEL_RETRY_DELAY); // pace of the retries
+            if self.control.unless_stopped(pause).await?.is_none() {
+                return Ok(());
             }
         }
         self.control.permit()?;
@@ -152,16 +144,11 @@ impl<W: World> Execution<W> {
         let (timeout, provider) = (request.timeout, request.provider.clone());
         let deltas = Deltas::new(self);
         let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
-        let reply = tokio::select! {
-            // In this order: a run that is stopped already asks no model.
-            biased;
-            () = self.control.lost() => return Err(Interrupted::LeaseLost),
-            () = self.control.stopped() => return Ok(()),
-            reply = self.control.within(timeout, tokio::time::timeout(timeout, asked)) => reply,
-        };
-        let reply = match reply {
-            Ok(reply) => reply,
-            Err(_elapsed) => Err(self.timed_out(timeout).await),
+        let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
+        let reply = match self.control.unless_stopped(asked).await? {
+            Some(Ok(reply)) => reply,
+            Some(Err(_elapsed)) => Err(self.timed_out(timeout).await),
+            None => return Ok(()),
         };
         let duration = self.iteration_began.elapsed();
         instruments::model_call(&provider.name, &reply, duration);
@@ -175,8 +162,8 @@ impl<W: World> Execution<W> {
     /// What the checkpoint writes of a reply.
     fn absorb(&self, reply: Result<Answer, ModelError>) -> Result<AbsorbedReply, Interrupted> {
         match reply {
-            Err(ModelError::Unavailable(error)) => Err(Interrupted::Release(ReleaseReason::ModelUnavailable(error))),
-            Err(ModelError::Broke(error)) => Err(Interrupted::Release(ReleaseReason::ModelBroke(error))),
+            Err(ModelError::Unavailable(error)) => Err(ReleaseReason::ModelUnavailable(error).into()),
+            Err(ModelError::Broke(error)) => Err(ReleaseReason::ModelBroke(error).into()),
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
                 let entries = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
@@ -219,19 +206,32 @@ impl<W: World> Execution<W> {
         Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
     }
 
-    /// The rest of the iteration's time.
-    pub(super) fn iteration_remaining(&self) -> Duration {
-        self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
+    /// Runs the calls of one decision and commits their results.
+    async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
+        self.control.permit()?;
+        let remaining = self.iteration_timeout().saturating_sub(self.iteration_began.elapsed());
+        let deadline = Instant::now() + remaining;
+        if let [call] = calls.as_slice()
+            && !call.read_only
+            && !remaining.is_zero()
+        {
+            self.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
+        }
+        let batch = Batch { tools: &*self.ports.tools, control: &self.control, state: &self.state, deadline };
+        match batch.run(calls).await? {
+            Some(performed) => self.commit(performed).await,
+            None => Ok(()),
+        }
     }
 
     /// Appends entries that no call has produced.
-    pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
+    async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
         self.commit(Performed { entries, ..Performed::default() }).await
     }
 
     /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the store
     /// commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
-    pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
+    async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
         let numbers = loop {
@@ -240,18 +240,16 @@ impl<W: World> Execution<W> {
                 Ok(numbers) => break numbers,
                 Err(StoreError::Unavailable(error)) => {
                     tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} delayed: store is unavailable: {error}", checkpoint.number);
-                    let unavailable = || Interrupted::Release(ReleaseReason::StoreUnavailable(error.clone()));
-                    tokio::select! {
-                        () = tokio::time::sleep(STORE_RETRY_DELAY) => {} // pace of the retries
-                        () = self.control.lost() => return Err(Interrupted::LeaseLost),
-                        () = self.control.stopped() => return Err(unavailable()),
+                    let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
+                    if self.control.unless_stopped(pause).await?.is_none() {
+                        return Err(ReleaseReason::StoreUnavailable(error).into());
                     }
                 }
                 Err(error) => {
                     if matches!(error, StoreError::Behind(_)) {
                         self.remember().await;
                     }
-                    return Err(interrupted(error));
+                    return Err(error.into());
                 }
             }
         };
@@ -317,25 +315,6 @@ pub(super) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(6)
 }
 
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// How a failed call to the store ends the run.
-pub(super) fn interrupted(error: StoreError) -> Interrupted {
-    match error {
-        StoreError::LeaseLost { .. } | StoreError::Ended => Interrupted::LeaseLost,
-        StoreError::Behind(error) => Interrupted::Release(ReleaseReason::StoreBehind(error)),
-        StoreError::Conflict(error) => incompatible(error),
-        StoreError::Unavailable(error) => Interrupted::Release(ReleaseReason::StoreUnavailable(error)),
-        StoreError::Refused(error) => Interrupted::Release(ReleaseReason::Refused(error)),
-    }
-}
-
-pub(super) fn incompatible(error: String) -> Interrupted {
-    Interrupted::Release(ReleaseReason::Incompatible(error))
-}
-
 /// Emits the pieces of one answer as deltas with offsets.
 struct Deltas<W: World> {
     feed: Arc<W::Feed>,
@@ -359,13 +338,8 @@ impl<W: World> Deltas<W> {
             delta: String::new(),
         };
         let feed = Arc::clone(&execution.ports.feed);
-        let text_kind = match execution.state.plan().strategy {
-            Strategy::React => DeltaKind::Raw,
-            Strategy::SingleCall
-            | Strategy::NativeThinking
-            | Strategy::Synthesis
-            | Strategy::SynthesisNativeThinking => DeltaKind::Text,
-        };
+        let is_react = execution.state.plan().strategy == Strategy::React;
+        let text_kind = if is_react { DeltaKind::Raw } else { DeltaKind::Text };
         Self { feed, stamp, text_kind, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
     }
 

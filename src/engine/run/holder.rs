@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::control::{Control, Interrupted, ReleaseReason, Stop};
-use super::execution::interrupted;
+use super::control::{Control, Interrupted, ReleaseReason};
 use super::instruments;
 use super::recovery::reconcile;
 use super::registry::RunHandle;
 use super::session::{LeasedSession, end_early};
 use crate::engine::delivery::acknowledgement::{Acknowledgement, jittered};
-use crate::engine::delivery::dispatch::Dispatcher;
-use crate::engine::delivery::redelivery::{Redelivery, ReleaseCause};
+use crate::engine::delivery::redelivery::Redelivery;
 use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError};
+use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
 
@@ -27,7 +26,7 @@ const STORE_DELAY: Duration = Duration::from_secs(2);
 /// Until a session that this version cannot run is claimed again.
 const INCOMPATIBLE_DELAY: Duration = Duration::from_secs(30);
 
-impl<W: World> Dispatcher<W> {
+impl<W: World> Shared<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
     pub(crate) async fn run(
         &self,
@@ -48,7 +47,7 @@ impl<W: World> Dispatcher<W> {
         if control.has_progressed() {
             self.backoff.progressed(session);
         }
-        if !matches!(&ended, Err(Interrupted::Release(reason)) if cause(reason).is_some()) {
+        if !matches!(ended, Err(Interrupted::Release(_))) {
             self.backoff.forget(session);
         }
         let acknowledgement = match ended {
@@ -73,7 +72,7 @@ impl<W: World> Dispatcher<W> {
     async fn run_to_end(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
         let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
-        if let Some(Recovered::Ended) = compared.await.map_err(interrupted)? {
+        if let Some(Recovered::Ended) = compared.await? {
             return Ok(());
         }
         self.ports.feed.notify(lease.session_id);
@@ -87,11 +86,7 @@ impl<W: World> Dispatcher<W> {
         if let Some(end) = end {
             return end_early(&self.ports, lease, end).await;
         }
-        let deadline = async {
-            tokio::time::sleep(remaining).await; // the deadline itself
-            control.stop(Stop::Deadline);
-            std::future::pending::<()>().await;
-        };
+        let _timer = control.stop_after(remaining);
         let drained = async {
             self.shutdown.drain.cancelled().await;
             tokio::select! {
@@ -106,8 +101,7 @@ impl<W: World> Dispatcher<W> {
         let leased = LeasedSession { ports: self.ports.clone(), lease, control: control.clone() };
         tokio::select! {
             ended = leased.run() => ended,
-            () = deadline => Ok(()),
-            () = drained => Err(Interrupted::Release(ReleaseReason::Drain)),
+            () = drained => Err(ReleaseReason::Drain.into()),
             () = stuck => Err(Interrupted::LeaseLost),
         }
     }
@@ -121,7 +115,7 @@ impl<W: World> Dispatcher<W> {
         delivery: &Arc<W::Delivery>,
     ) -> Acknowledgement {
         let session_id = claimed.lease.session_id;
-        let redelivery = cause(reason).map(|cause| self.backoff.released(session_id, cause));
+        let redelivery = self.backoff.released(session_id, reason);
         let counts = redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt);
         if counts {
             metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
@@ -189,18 +183,5 @@ fn redelivery_delay(reason: &ReleaseReason, redelivery: Option<Redelivery>) -> D
         | ReleaseReason::ModelUnavailable(_)
         | ReleaseReason::ModelBroke(_)
         | ReleaseReason::Refused(_) => jittered(INCOMPATIBLE_DELAY),
-    }
-}
-
-/// The fault behind a release, if it delays the redelivery more each time.
-fn cause(reason: &ReleaseReason) -> Option<ReleaseCause> {
-    match reason {
-        ReleaseReason::ModelUnavailable(_) => Some(ReleaseCause::ModelUnavailable),
-        ReleaseReason::ModelBroke(_) => Some(ReleaseCause::ModelBroke),
-        ReleaseReason::Refused(_) => Some(ReleaseCause::StoreRefused),
-        ReleaseReason::Drain
-        | ReleaseReason::StoreUnavailable(_)
-        | ReleaseReason::StoreBehind(_)
-        | ReleaseReason::Incompatible(_) => None,
     }
 }

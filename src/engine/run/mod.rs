@@ -1,6 +1,7 @@
 //! The run of one leased session, from its claim to its end.
 //!
-//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `tool_calls` its batches;
+//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `tool_calls` its batches
+//! (`performed` has their results);
 //! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
@@ -9,6 +10,7 @@ pub mod control;
 pub mod session;
 mod execution;
 mod tool_calls;
+mod performed;
 mod native;
 pub mod masked;
 pub(crate) mod recovery;

@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 use tokio::task::JoinSet;
 
 use super::control::{Control, Interrupted};
-use super::execution::{Assignment, Execution, incompatible, interrupted, now};
+use super::execution::{Assignment, Execution, now};
 use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
     SessionStep, StageBegin, StageChange, StageEnd,
@@ -35,10 +35,10 @@ impl<W: World> LeasedSession<W> {
     /// When another worker owns the session, or the session has to be released.
     pub async fn run(&self) -> Result<(), Interrupted> {
         loop {
-            let record = self.ports.journal.load(self.lease.session_id).await.map_err(interrupted)?;
+            let record = self.ports.journal.load(self.lease.session_id).await?;
             if record.plan.version > FORMAT_VERSION {
                 let version = record.plan.version;
-                return Err(incompatible(format!("plan version {version} is newer than {FORMAT_VERSION}")));
+                return Err(Interrupted::incompatible(format!("plan version {version} is newer than {FORMAT_VERSION}")));
             }
             match chain::next(&record) {
                 Next::Begin(stage_no) => self.begin_stage(&record, stage_no).await?,
@@ -83,7 +83,7 @@ impl<W: World> LeasedSession<W> {
 
     async fn step(&self, record: &SessionRecord, change: StageChange, event: EventDraft) -> Result<(), Interrupted> {
         let step = SessionStep { number: record.step + 1, at: now(), change, events: vec![event] };
-        self.ports.journal.step(self.lease, step).await.map_err(interrupted)?;
+        self.ports.journal.step(self.lease, step).await?;
         self.ports.feed.notify(self.lease.session_id);
         Ok(())
     }
@@ -95,11 +95,12 @@ impl<W: World> LeasedSession<W> {
         let context = chain::context_of(record, open.stage_no);
         let assignment = |execution: ExecutionRecord| {
             let missing = || format!("stage {} has no agent number {}", open.stage_no, execution.agent_no);
-            let plan = stage.agent(execution.agent_no).cloned().ok_or_else(|| incompatible(missing()))?;
-            Ok(Assignment { plan, context: context.clone(), recoveries: record.recoveries.clone(), execution })
+            let plan = stage.agent(execution.agent_no).cloned().ok_or_else(|| Interrupted::incompatible(missing()))?;
+            let (context, recoveries) = (context.clone(), record.recoveries.clone());
+            Ok::<_, Interrupted>(Assignment { plan, context, recoveries, execution })
         };
         // No execution starts before the plan is known to have all of them.
-        let assignments: Vec<Assignment> = open.executions.into_iter().map(assignment).collect::<Result<_, _>>()?;
+        let assignments = open.executions.into_iter().map(assignment).collect::<Result<Vec<_>, _>>()?;
         let mut running = JoinSet::new();
         for assignment in assignments {
             let (ports, lease, control) = (self.ports.clone(), self.lease, self.control.clone());
@@ -148,7 +149,7 @@ impl<W: World> LeasedSession<W> {
             for run in &stage.executions {
                 let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else { continue };
                 let entries = self.ports.journal.entries(self.lease.session_id, run.execution_id).await;
-                let state = State::replay(Arc::new(agent.clone()), None, entries.map_err(interrupted)?);
+                let state = State::replay(Arc::new(agent.clone()), None, entries?);
                 totals.iterations += state.iteration();
                 totals.tool_calls += state.tool_calls();
                 totals.usage = totals.usage.plus(state.usage());
@@ -192,7 +193,7 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
 
 async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -> Result<(), Interrupted> {
     let status = end.status.as_str();
-    ports.journal.finish(lease, end).await.map_err(interrupted)?;
+    ports.journal.finish(lease, end).await?;
     metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
     ports.feed.notify(lease.session_id);
     Ok(())
@@ -203,7 +204,8 @@ fn sentence(status: RunStatus) -> String {
 }
 
 fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, Interrupted> {
-    record.plan.stage(stage_no).ok_or_else(|| incompatible(format!("the plan has no stage number {stage_no}")))
+    let missing = || Interrupted::incompatible(format!("the plan has no stage number {stage_no}"));
+    record.plan.stage(stage_no).ok_or_else(missing)
 }
 
 /// The more serious of two results: lost lease > panic > release > success; the first of equals.

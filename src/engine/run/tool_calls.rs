@@ -6,10 +6,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::control::{Control, Interrupted};
-use super::execution::{Execution, Performed, millis};
+use super::performed::{Performed, millis};
 use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, Tools};
-use crate::engine::world::World;
-use crate::investigation::execution::entry::{Entry, ToolCall};
+use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
@@ -20,11 +19,11 @@ use crate::investigation::timeline::projection::MeasuredTool;
 const MAX_CONCURRENT: usize = 16;
 
 /// The calls of one decision. All of them together have the rest of the iteration.
-struct Batch<'a, T> {
-    tools: &'a T,
-    control: &'a Control,
-    state: &'a State,
-    deadline: Instant,
+pub(super) struct Batch<'a, T> {
+    pub(super) tools: &'a T,
+    pub(super) control: &'a Control,
+    pub(super) state: &'a State,
+    pub(super) deadline: Instant,
 }
 
 /// One call and its reply.
@@ -35,32 +34,17 @@ struct Completed {
     duration: Duration,
 }
 
-/// Runs the calls of one decision and commits their results.
-pub(super) async fn run<W: World>(execution: &mut Execution<W>, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
-    execution.control.permit()?;
-    let deadline = Instant::now() + execution.iteration_remaining();
-    if let [call] = calls.as_slice()
-        && !call.read_only
-        && Instant::now() < deadline
-    {
-        execution.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
-    }
-    let (tools, control, state) = (&*execution.ports.tools, &execution.control, &execution.state);
-    let batch = Batch { tools, control, state, deadline };
-    let running = stream::iter(calls).map(|call| batch.perform(call)).buffered(MAX_CONCURRENT);
-    let completed = tokio::select! {
-        // In this order: a run that is stopped already sends nothing.
-        biased;
-        () = control.lost() => return Err(Interrupted::LeaseLost),
-        () = control.stopped() => return Ok(()),
-        completed = control.within(batch.remaining(), running.try_collect::<Vec<_>>()) => completed?,
-    };
-    let mut performed = Performed::default();
-    completed.into_iter().for_each(|completed| record(&mut performed, completed, state.plan()));
-    execution.commit(performed).await
-}
-
 impl<T: Tools> Batch<'_, T> {
+    /// Runs the calls. `None`: the run was stopped meanwhile.
+    pub(super) async fn run(&self, calls: Vec<ToolCall>) -> Result<Option<Performed>, Interrupted> {
+        let running = stream::iter(calls).map(|call| self.perform(call)).buffered(MAX_CONCURRENT);
+        let bounded = self.control.within(self.remaining(), running.try_collect::<Vec<_>>());
+        let Some(completed) = self.control.unless_stopped(bounded).await? else { return Ok(None) };
+        let mut performed = Performed::default();
+        completed?.into_iter().for_each(|completed| record(&mut performed, completed, self.state.plan()));
+        Ok(Some(performed))
+    }
+
     /// Checks the lease and the time before each request, because the checkpoint before it, earlier calls or an
     /// unavailable server may have taken long.
     async fn perform(&self, call: ToolCall) -> Result<Completed, Interrupted> {

@@ -2,9 +2,9 @@
 //!
 //! A worker whose renewal has panicked would live on, claim alerts and lose each of them after one lease.
 
-use std::future::Future;
+use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 pub struct Background {
     tasks: TaskTracker,
     end: CancellationToken,
-    broken: watch::Sender<Option<&'static str>>,
+    broken: Arc<SetOnce<&'static str>>,
 }
 
 impl Background {
@@ -22,30 +22,21 @@ impl Background {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (end, broken, task) = (self.end.clone(), self.broken.clone(), tokio::spawn(task(self.end.clone())));
+        let (end, broken, task) = (self.end.clone(), Arc::clone(&self.broken), tokio::spawn(task(self.end.clone())));
         self.tasks.spawn(async move {
             match task.await {
                 Ok(()) if end.is_cancelled() => return,
                 Ok(()) => tracing::error!(task = name, "background task ended too early"),
                 Err(panic) => tracing::error!(task = name, "background task panicked: {panic}"),
             }
-            broken.send_if_modified(|broken| {
-                let first = broken.is_none();
-                broken.get_or_insert(name);
-                first
-            });
+            // Only the name of the first one is kept.
+            broken.set(name).ok();
         });
     }
 
     /// Waits for a task that panics or ends too early, and returns the name of the first one. Cancel safe.
     pub async fn broken(&self) -> &'static str {
-        let mut broken = self.broken.subscribe();
-        let name = broken.wait_for(Option::is_some).await.ok().and_then(|name| *name);
-        match name {
-            Some(name) => name,
-            // The sender lives in `self`, so waiting cannot fail.
-            None => std::future::pending().await,
-        }
+        self.broken.wait().await
     }
 
     /// Ends every task and waits for them. Returns the name of the first one that had broken before.
@@ -53,7 +44,7 @@ impl Background {
         self.end.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        *self.broken.borrow()
+        self.broken.get().copied()
     }
 }
 

@@ -9,9 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Shared;
 use crate::engine::ports::Feed;
-use crate::engine::world::World;
 
 /// Between two probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
@@ -28,12 +26,12 @@ pub enum Timeline {
 
 /// Probes the timeline stream every two seconds, and shows its state in a metric and its changes in the log.
 #[derive(Debug)]
-pub struct TimelineProbe<W: World> {
-    pub shared: Arc<Shared<W>>,
+pub struct TimelineProbe<F> {
+    pub feed: Arc<F>,
     pub state: watch::Sender<Timeline>,
 }
 
-impl<W: World> TimelineProbe<W> {
+impl<F: Feed> TimelineProbe<F> {
     /// Probes until `end` is cancelled.
     pub async fn run(self, end: CancellationToken) {
         end.run_until_cancelled(self.probe_forever()).await;
@@ -41,7 +39,7 @@ impl<W: World> TimelineProbe<W> {
 
     async fn probe_forever(&self) {
         loop {
-            let found = match self.shared.ports.feed.accepting().await {
+            let found = match self.feed.accepting().await {
                 Ok(()) => Timeline::Accepting,
                 Err(error) => Timeline::Unavailable(error.0),
             };

@@ -9,6 +9,7 @@ mod prompt;
 use std::collections::BTreeSet;
 
 use super::alert::Alert;
+use super::chain::RunStatus;
 use super::execution::event_refs::cited;
 use super::ids::SessionId;
 
@@ -27,13 +28,10 @@ pub const STAGE: &str = "follow-up";
 pub struct Thread {
     /// The investigation; never a question itself.
     pub root: SessionId,
-    /// Whether it has ended.
-    pub over: bool,
+    pub status: RunStatus,
     pub chain: String,
     /// Cleaned and masked.
     pub alert: Alert,
-    /// Its status: `completed`, `failed`, `cancelled` or `timed_out`.
-    pub outcome: String,
     pub analysis: Option<String>,
     /// Why it has no analysis.
     pub error: Option<String>,

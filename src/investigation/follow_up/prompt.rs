@@ -43,7 +43,7 @@ fn user(thread: &Thread, question: &str) -> String {
     };
     let values = [
         ("severity", thread.alert.severity.as_str()),
-        ("outcome", &thread.outcome.replace('_', " ")),
+        ("outcome", &thread.status.as_str().replace('_', " ")),
         ("alert_type", &line(&thread.alert.alert_type)),
         ("alert", &alert),
         ("report", &report),
@@ -68,6 +68,7 @@ fn report(thread: &Thread) -> String {
 pub(in crate::investigation) mod tests {
     use super::*;
     use crate::investigation::alert::{Alert, Severity};
+    use crate::investigation::chain::RunStatus;
     use crate::investigation::follow_up::{Exchange, PastCall};
     use crate::investigation::ids::SessionId;
     use crate::investigation::plan::ToolSpec;
@@ -76,14 +77,13 @@ pub(in crate::investigation) mod tests {
     pub(in crate::investigation) fn thread() -> Thread {
         Thread {
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
-            over: true,
+            status: RunStatus::Completed,
             chain: "kubernetes".to_owned(),
             alert: Alert {
                 severity: Severity::Critical,
                 text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
                 ..testing::alert("KubePodOOMKilled")
             },
-            outcome: "completed".to_owned(),
             analysis: Some("Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back".to_owned()),
             error: None,
             calls: vec![
@@ -139,7 +139,7 @@ pub(in crate::investigation) mod tests {
         let first = Thread {
             analysis: None,
             error: Some("past its deadline".to_owned()),
-            outcome: "timed_out".to_owned(),
+            status: RunStatus::TimedOut,
             calls: vec![],
             asked: vec![],
             ..thread()

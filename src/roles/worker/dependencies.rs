@@ -10,14 +10,13 @@ use anyhow::bail;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
 use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use crate::config::Config;
 use crate::engine::run::masked::Masked;
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
-use crate::roles::connect::{BadAddress, topology, wait_for_schema};
+use crate::roles::connect::{Addresses, BadAddress, topology, wait_for_schema};
 use crate::roles::{secrets, tools};
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
@@ -63,13 +62,13 @@ impl<'a> Waiting<'a> {
 
 /// Waits for broker and database at the same time. A malformed address fails at once.
 pub(super) async fn connect_dependencies(
-    options: &Options,
+    name: &str,
+    addresses: &Addresses,
     config: &Config,
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
-    let addresses = &options.addresses;
     let pool_size = usize::try_from(config.database.pool_size)?;
-    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", options.name))? };
+    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", name))? };
     let mask = secrets::mask(config, Some(addresses))?;
     let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
     let waiting = Waiting::new(ready, vec!["nats", "database"]);

@@ -13,6 +13,7 @@ use crate::engine::ports::{
     DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, Threads, Tools,
 };
 use crate::investigation::alert::Alert;
+use crate::investigation::chain::RunStatus;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, IntakeError, question};
@@ -98,7 +99,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             return Err(invalid(format!("header {} holds {shown:?}, which is no session id", bus::PARENT_ID)));
         };
         match self.threads.thread(id).await {
-            Ok(Some(thread)) if thread.over => Ok(thread),
+            Ok(Some(thread)) if thread.status != RunStatus::Running => Ok(thread),
             Ok(Some(thread)) => Err(invalid(format!("investigation {} is not over yet: ask again then", thread.root))),
             Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
             Err(error) => Err(PrepareError::Unavailable(error)),

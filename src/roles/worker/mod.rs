@@ -103,7 +103,7 @@ pub async fn run_with<I: Intake>(
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
     tracing::info!(address = %telemetry.address(), "metrics and probes are served");
     let result = tokio::select! {
-        connected = connect_dependencies(&options, &config, &ready) => match connected {
+        connected = connect_dependencies(&options.name, &options.addresses, &config, &ready) => match connected {
             Ok(dependencies) => {
                 print_ready(telemetry.address())?;
                 let intake = intake(configured_intake(&options.name, &config, &dependencies));
@@ -220,7 +220,7 @@ impl<I: Intake> Worker<I> {
         background.spawn("requests", |end| CancelListener::new(&self.shared).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
-        background.spawn("timeline probe", |end| TimelineProbe { shared: shared(), state: timeline }.run(end));
+        background.spawn("timeline probe", |end| TimelineProbe { feed: Arc::clone(&self.dependencies.feed), state: timeline }.run(end));
         background.spawn("state", |end| applier.run(end));
         background.spawn("presence", |end| announcer.run(end));
         background.spawn("queue gauges", |end| queue_gauges.run(end));
@@ -235,11 +235,10 @@ impl<I: Intake> Worker<I> {
         jobs: &TaskTracker,
         background: &Background,
     ) -> Option<&'static str> {
-        let dispatcher = Dispatcher::new(&self.shared);
         loop {
             tokio::select! {
                 job = claims.next() => match job {
-                    Some(job) => { jobs.spawn(handle(dispatcher.clone(), job)); }
+                    Some(job) => { jobs.spawn(handle(Dispatcher::new(&self.shared), job)); }
                     None => return Some("claims"),
                 },
                 task = background.broken() => return Some(task),

@@ -126,7 +126,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
     };
     Ok(Some(Thread {
         root: row.session_id,
-        over: row.status != RunStatus::Running,
+        status: row.status,
         chain: row.chain,
         alert: Alert {
             source: row.source,
@@ -139,7 +139,6 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
             runbook_url: None,
             text: row.text,
         },
-        outcome: row.status.as_str().to_owned(),
         analysis: row.analysis,
         error: row.error,
         calls: calls.into_iter().map(call).collect(),

@@ -6,7 +6,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Disposition, Journal, OpenRequest, Opened, Outbox, SessionEnd, Sessions, SettlementStatus, Sweep, Swept, Threads,
+    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus, Sweep, Swept, Threads,
 };
 use tarsy::investigation::alert::Alert;
 use tarsy::investigation::follow_up::{Exchange, PastCall};
@@ -105,7 +105,7 @@ async fn a_thread_is_its_investigation_with_the_answers_in_the_order_of_the_ques
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
     let root = lease.session_id;
-    assert!(!store.thread(root).await.unwrap().unwrap().over);
+    assert_eq!(store.thread(root).await.unwrap().unwrap().status, RunStatus::Running);
     let called = json!({"tool_name": "k8s.get", "call_id": "c1"});
     let mut write = checkpoint(executions[0], 1);
     write.events = vec![
@@ -121,12 +121,12 @@ async fn a_thread_is_its_investigation_with_the_answers_in_the_order_of_the_ques
     let failed = ask(&store, root, "four?").await.lease;
     store.finish(second, answer("2")).await.unwrap();
     store.finish(first, answer("1")).await.unwrap();
-    let no_answer = SessionEnd { status: tarsy::engine::ports::RunStatus::Failed, final_analysis: None, ..completed() };
+    let no_answer = SessionEnd { status: RunStatus::Failed, final_analysis: None, ..completed() };
     store.finish(failed, no_answer).await.unwrap();
 
     let thread = store.thread(first.session_id).await.unwrap().unwrap();
-    assert_eq!((thread.root, thread.over, thread.older), (root, true, 0));
-    assert_eq!((thread.outcome.as_str(), thread.chain.as_str()), ("completed", "kubernetes"));
+    assert_eq!((thread.root, thread.status, thread.older), (root, RunStatus::Completed, 0));
+    assert_eq!(thread.chain, "kubernetes");
     assert_eq!(thread.analysis.as_deref(), Some("the disk filled up with logs"));
     assert_eq!((&thread.alert.alert_type, &thread.alert.text), (&"disk".to_owned(), &alert("").text));
     let call = |session_seq, tool: &str, arguments: &str, is_error| PastCall {

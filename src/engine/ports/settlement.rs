@@ -1,11 +1,8 @@
 //! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
 
-use std::future::Future;
 
-use serde_json::Value;
-
+use super::dead_letter::DeadLetter;
 use super::journal::StoreError;
-use super::sessions::DeadReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
@@ -21,28 +18,6 @@ pub struct SettlementStatus {
     /// The dead letter that has to be stored before it is settled, with the alert to put into it.
     pub owes: Option<DeadLetter>,
 }
-
-/// An alert that was given up, as it is published.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeadLetter {
-    /// The alert.
-    pub alert_id: SessionId,
-    pub reason: DeadReason,
-    /// Why, for people.
-    pub detail: String,
-    /// The body as received; empty when it was too large to be kept.
-    pub body: Vec<u8>,
-    /// Allow-listed headers.
-    pub headers: Value,
-    /// The subject of its message.
-    pub subject: String,
-    /// Its sequence in the stream of alerts.
-    pub stream_sequence: u64,
-    /// How often it was delivered.
-    pub deliveries: u32,
-}
-
-impl Eq for DeadLetter {}
 
 /// The timeline table, as the publisher and watchers read it.
 pub trait Outbox: Send + Sync + 'static {

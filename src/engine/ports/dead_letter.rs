@@ -1,0 +1,94 @@
+//! Dead letters: alerts that are given up, each with its reason.
+
+use serde_json::Value;
+
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::headers::InvalidSessionId;
+
+/// Why an alert was given up. The word is part of the dead letter's subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeadReason {
+    /// The body is not text.
+    Undecodable,
+    /// The body has no content.
+    Empty,
+    /// The body is larger than `max_alert_bytes`.
+    TooLarge,
+    /// The id came before, with another body.
+    UsedId,
+    /// The header with the id holds no UUIDv7.
+    InvalidId,
+    /// The header with the chain names an unknown chain.
+    UnknownChain,
+    /// The header with the parent names no investigation that is over.
+    InvalidParent,
+    /// Too many workers died at the same step of the alert.
+    AttemptsExhausted,
+}
+
+impl DeadReason {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Undecodable,
+        Self::Empty,
+        Self::TooLarge,
+        Self::UsedId,
+        Self::InvalidId,
+        Self::UnknownChain,
+        Self::InvalidParent,
+        Self::AttemptsExhausted,
+    ];
+
+    /// The word in subjects, headers, the store and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Undecodable => "undecodable",
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+            Self::UsedId => "used_id",
+            Self::InvalidId => "invalid_id",
+            Self::UnknownChain => "unknown_chain",
+            Self::InvalidParent => "invalid_parent",
+            Self::AttemptsExhausted => "attempts_exhausted",
+        }
+    }
+
+    /// The reason of a word; `None` for one this version does not know.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+/// Why an alert is given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub reason: DeadReason,
+    /// What is wrong with this very alert, for people.
+    pub detail: String,
+}
+
+impl From<InvalidSessionId> for Refusal {
+    fn from(invalid: InvalidSessionId) -> Self {
+        Self { reason: DeadReason::InvalidId, detail: invalid.to_string() }
+    }
+}
+
+/// An alert that was given up, as it is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The alert.
+    pub alert_id: SessionId,
+    pub reason: DeadReason,
+    /// Why, for people.
+    pub detail: String,
+    /// The body as received; empty when it was too large to be kept.
+    pub body: Vec<u8>,
+    /// Allow-listed headers.
+    pub headers: Value,
+    /// The subject of its message.
+    pub subject: String,
+    /// Its sequence in the stream of alerts.
+    pub stream_sequence: u64,
+    /// How often it was delivered.
+    pub deliveries: u32,
+}

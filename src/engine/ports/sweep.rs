@@ -1,0 +1,46 @@
+//! Orphaned rows, which a sweep finds.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::investigation::ids::SessionId;
+
+/// How far a sweep goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// Time between two sweeps.
+    pub interval: Duration,
+    /// Rows younger than this are left to their owners.
+    pub min_age: Duration,
+    /// At most so many of each kind.
+    pub limit: u32,
+}
+
+/// An orphaned row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// A session past its deadline without a valid lease.
+    Overdue(SessionId),
+    /// An alert that is undecided, or open without a valid lease: its message may be gone from the stream.
+    Idle(IdleAlert),
+    /// An ended session that is not settled.
+    Unsettled(SessionId),
+}
+
+/// An alert that waits for a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleAlert {
+    /// The alert.
+    pub alert_id: SessionId,
+    /// The alert has no disposition yet.
+    pub undecided: bool,
+    /// The subject of its message.
+    pub subject: String,
+    /// Allow-listed headers, as received.
+    pub headers: Value,
+    /// The body as received; `None` when it was too large to be kept.
+    pub body: Option<Vec<u8>>,
+    /// The sequence of its message in the stream of alerts.
+    pub stream_sequence: u64,
+}
