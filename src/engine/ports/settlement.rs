@@ -1,6 +1,5 @@
 //! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
 
-
 use super::dead_letter::DeadLetter;
 use super::journal::StoreError;
 use crate::investigation::ids::SessionId;

@@ -1,6 +1,5 @@
 //! Ended investigations with the questions about them.
 
-
 use super::journal::StoreError;
 use crate::investigation::follow_up::Thread;
 use crate::investigation::ids::SessionId;

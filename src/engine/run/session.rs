@@ -38,7 +38,9 @@ impl<W: World> LeasedSession<W> {
             let record = self.ports.journal.load(self.lease.session_id).await?;
             if record.plan.version > FORMAT_VERSION {
                 let version = record.plan.version;
-                return Err(Interrupted::incompatible(format!("plan version {version} is newer than {FORMAT_VERSION}")));
+                return Err(Interrupted::incompatible(format!(
+                    "plan version {version} is newer than {FORMAT_VERSION}"
+                )));
             }
             match chain::next(&record) {
                 Next::Begin(stage_no) => self.begin_stage(&record, stage_no).await?,

@@ -220,7 +220,9 @@ impl<I: Intake> Worker<I> {
         background.spawn("requests", |end| CancelListener::new(&self.shared).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
-        background.spawn("timeline probe", |end| TimelineProbe { feed: Arc::clone(&self.dependencies.feed), state: timeline }.run(end));
+        background.spawn("timeline probe", |end| {
+            TimelineProbe { feed: Arc::clone(&self.dependencies.feed), state: timeline }.run(end)
+        });
         background.spawn("state", |end| applier.run(end));
         background.spawn("presence", |end| announcer.run(end));
         background.spawn("queue gauges", |end| queue_gauges.run(end));

@@ -6,7 +6,8 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus, Sweep, Swept, Threads,
+    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus, Sweep, Swept,
+    Threads,
 };
 use tarsy::investigation::alert::Alert;
 use tarsy::investigation::follow_up::{Exchange, PastCall};
