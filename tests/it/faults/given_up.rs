@@ -1,4 +1,4 @@
-//! Sessions that fail repeatedly by their own doing: given up with their reason, and not at their deadline.
+//! Sessions that cause their own failures are given up with their reason, and before their deadline.
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};

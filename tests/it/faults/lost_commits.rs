@@ -48,7 +48,7 @@ fn back_up(database: &TestDatabase) {
     );
 }
 
-/// Restores every row of every table: later commits are lost.
+/// Restores every row of every table, so that later commits are lost.
 fn restore(database: &TestDatabase) {
     database.execute(
         "DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'backup' LOOP \
@@ -61,17 +61,17 @@ fn loss_events(seen: &[TimelineEvent]) -> Vec<&TimelineEvent> {
     seen.iter().filter(|event| event.metadata["kind"] == "lost_commits").collect()
 }
 
-/// Asserts one end and one order, equal on the stream and in the table, and that the call was sent once.
+/// Asserts that stream and table have the same events with one end, and that the call was sent once.
 async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mut Timeline) {
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || system.database.number(left) == 0).await;
     assert_eq!(system.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
     system.assert_whole(session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commits_lost_during_a_call_are_noticed_at_the_next_write_and_the_call_not_resent() {
+async fn commits_lost_during_a_call_are_noticed_and_the_call_is_not_sent_again() {
     let mut system = start_system(&["answer-0-start", START]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -114,7 +114,7 @@ async fn commits_lost_with_their_worker_are_noticed_at_the_claim() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_whose_rows_are_lost_is_redelivered_and_its_calls_are_still_known() {
+async fn an_alert_whose_rows_are_lost_is_redelivered_without_repeating_its_calls() {
     let mut system = start_system(&[START]).await;
     back_up(&system.database);
     let (mut worker, _) = system.worker("w1").await;
@@ -132,11 +132,11 @@ async fn an_alert_whose_rows_are_lost_is_redelivered_and_its_calls_are_still_kno
     assert_eq!(loss_events(&timeline.seen)[0].metadata["kept"], 0);
     let numbers = "SELECT count(*) FROM (SELECT execution_id FROM timeline_events WHERE execution_id IS NOT NULL \
         GROUP BY execution_id HAVING count(*) <> max(sequence_number) OR count(*) <> count(DISTINCT sequence_number)) x";
-    assert_eq!(system.database.number(numbers), 0, "an execution's own numbers have no gap and no repetition");
+    assert_eq!(system.database.number(numbers), 0, "the numbers within an execution have no gap and no repetition");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_end_is_recovered_and_there_is_no_second_end() {
+async fn a_lost_end_is_recovered_without_a_second_end() {
     let mut system = start_system(&["answer-1-start"]).await;
     let (mut worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -147,15 +147,15 @@ async fn a_lost_end_is_recovered_and_there_is_no_second_end() {
     asked.open().await;
     timeline.finish().await;
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || system.database.number(left) == 0).await;
     worker.kill().await;
     restore(&system.database);
     let asked = system.model_calls();
     let (_next, _) = system.worker("w2").await;
-    eventually("it is settled again", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled again", async || system.database.number(left) == 0).await;
     assert_eq!(system.model_calls(), asked, "no model call is made again");
     let stored = Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
-    assert_eq!(stored, timeline.seen, "the table is a copy of the stream again");
+    assert_eq!(stored, timeline.seen, "the table equals the stream again");
     let stored = system.database.text("SELECT status || ' ' || final_analysis FROM alert_sessions");
     assert_eq!(stored, "completed Cause: a drill. The end.");
     let mut again = system.follow(session).await;
@@ -164,7 +164,7 @@ async fn a_lost_end_is_recovered_and_there_is_no_second_end() {
 }
 
 #[tokio::test]
-async fn a_confirmed_write_is_on_disk_whatever_the_servers_default_is() {
+async fn a_confirmed_write_is_on_disk_whatever_the_server_default_is() {
     let database = TestDatabase::create().await;
     database.execute(
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$",
@@ -196,7 +196,7 @@ async fn forge(system: &TestSystem, session: SessionId, from: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forged_end_is_shown_to_no_watcher_with_a_database_and_ends_nothing() {
+async fn a_forged_end_ends_nothing_and_is_not_shown_to_a_watcher_with_a_database() {
     let mut system = start_system(&["answer-0-start", "answer-1-start"]).await;
     let (mut worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -224,7 +224,7 @@ async fn a_forged_end_is_shown_to_no_watcher_with_a_database_and_ends_nothing() 
     }
     assert!(seen.iter().all(|event| !event.content.contains("FORGED")), "{seen:#?}");
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || system.database.number(left) == 0).await;
     assert_eq!(loss_events(&seen), Vec::<&TimelineEvent>::new());
     system.assert_whole(session, &seen).await;
 }

@@ -1,7 +1,7 @@
 //! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only or restored database.
 
 pub(crate) mod survive;
-mod effects;
+mod side_effects;
 pub(crate) mod poison;
 mod given_up;
 mod read_only;

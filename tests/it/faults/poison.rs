@@ -26,21 +26,21 @@ use crate::support::process::Tarsy;
 use crate::support::system::{Env, Setup, TestSystem};
 use crate::support::wait::eventually;
 
-/// A worker that prepares an alert with this word in it dies.
+/// A worker that prepares an alert with this word dies.
 pub(crate) const POISON: &[u8] = b"poison-for-its-reader";
-/// Set for a process of this program that shall be a worker.
+/// This variable makes a process of the test binary a worker.
 const IS_WORKER: &str = "TARSY_TEST_IS_WORKER";
-const WORKER: &str = "faults::poison::the_process_of_a_worker_that_dies_of_a_poison_alert";
-/// Its model takes longer than the queue to deliver again what killed a worker.
-const LONG: &str = "LongDrill";
+const WORKER: &str = "faults::poison::the_worker_process_aborts_at_a_poison_alert";
+/// The model of this alert takes longer than the redelivery of an alert that killed its worker.
+const SLOW_MODEL: &str = "LongDrill";
 const ATTEMPTS: u32 = 3;
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Reads as every worker does, but for the word that kills it.
+/// The intake of a worker, which aborts the process at [`POISON`].
 #[derive(Debug)]
-struct Mortal(ConfiguredIntake<Servers>);
+struct AbortingIntake(ConfiguredIntake<Servers>);
 
-impl Intake for Mortal {
+impl Intake for AbortingIntake {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         if body.windows(POISON.len()).any(|part| part == POISON) {
@@ -54,12 +54,12 @@ impl Intake for Mortal {
     }
 }
 
-/// Not a test: the program of [`Fleet`]'s processes, which are this very binary. As a test it has nothing to do.
+/// The program of the processes of [`Fleet`], which run this test binary. Without [`IS_WORKER`] it ends at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
+async fn the_worker_process_aborts_at_a_poison_alert() {
     let Some(name) = std::env::var_os(IS_WORKER) else { return };
     logs::install("tarsy=info", logs::Format::Text { ansi: false }).unwrap();
-    // Its deaths leave no files behind.
+    // The aborts leave no core files.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
     let variable = |name: &str| std::env::var(name).unwrap();
     let config = Config::load(Some(&PathBuf::from(variable("TARSY_CONFIG"))), &process_env).unwrap();
@@ -71,13 +71,14 @@ async fn the_process_of_a_worker_that_dies_of_a_poison_alert() {
     let options =
         worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };
     let ended =
-        worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), Mortal).await;
-    // As main does: an error is no panic, and a database call that hangs must not hold the process.
+        worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), AbortingIntake)
+            .await;
+    // As in `main`, an error is no panic, and a hanging database call does not hold the process.
     let code = ended.inspect_err(|error| eprintln!("tarsy: {error:#}")).is_err();
     std::process::exit(i32::from(code));
 }
 
-/// Workers that are started again when they die. Dropped, they are killed.
+/// Workers that are started again when they die. Dropping the fleet kills them.
 struct Fleet {
     deaths: Arc<AtomicU32>,
     end: CancellationToken,
@@ -97,7 +98,7 @@ impl Fleet {
                 loop {
                     tokio::select! {
                         () = end.cancelled() => return,
-                        status = worker.ended() => assert!(!status.success(), "a worker ends by itself"),
+                        status = worker.ended() => assert!(!status.success(), "a worker exited without being killed"),
                     }
                     deaths.fetch_add(1, Ordering::SeqCst);
                     worker = member(&env, number);
@@ -119,17 +120,17 @@ impl Fleet {
 }
 
 fn member(env: &Env, number: usize) -> Tarsy {
-    mortal_worker(&format!("w{number}"), &env.each())
+    aborting_worker(&format!("w{number}"), &env.each())
 }
 
-/// A worker that dies of [`POISON`].
-pub(crate) fn mortal_worker(name: &str, env: &[(&str, &str)]) -> Tarsy {
+/// A worker that aborts when it prepares an alert with [`POISON`].
+pub(crate) fn aborting_worker(name: &str, env: &[(&str, &str)]) -> Tarsy {
     let env = [env, &[(IS_WORKER, name)]].concat();
     let program = std::env::current_exe().unwrap();
     Tarsy::spawn_program(&program, name, &["--exact", WORKER, "--nocapture"], &env)
 }
 
-/// Publishes an alert that differs from every other one.
+/// Publishes an alert with a fingerprint of its own.
 async fn publish(system: &TestSystem, body: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
@@ -140,10 +141,10 @@ async fn publish(system: &TestSystem, body: &str) -> SessionId {
 }
 
 /// Headers and body of the only dead letter.
-async fn the_dead_letter(system: &TestSystem, session: SessionId) -> (HeaderMap, Vec<u8>) {
+async fn only_dead_letter(system: &TestSystem, session: SessionId) -> (HeaderMap, Vec<u8>) {
     let jetstream = system.jetstream().await;
     let mut stream = jetstream.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
-    assert_eq!(stream.info().await.unwrap().state.messages, 1, "one dead letter");
+    assert_eq!(stream.info().await.unwrap().state.messages, 1, "there is exactly one dead letter");
     let subject = format!("tarsy.dead.attempts_exhausted.{session}");
     let letter = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
     (letter.headers, letter.payload.to_vec())
@@ -155,15 +156,15 @@ async fn settled(system: &TestSystem, alerts: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_that_kills_the_worker_preparing_it_is_a_dead_letter_and_the_fleet_lives() {
+async fn an_alert_that_kills_the_worker_preparing_it_becomes_a_dead_letter() {
     let system = TestSystem::start_with(Setup { lease: LEASE, attempts: ATTEMPTS, slots: 2, ..Setup::default() }).await;
-    // Queued together: the poison is taken by a worker that has read nothing yet.
+    // All alerts are queued first, so the poison is claimed by a worker that has prepared no alert yet.
     let mut good = vec![publish(&system, "disk full").await, publish(&system, "disk full").await];
     let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
     good.push(publish(&system, "disk full").await);
     let mut timeline = system.follow(poison).await;
     let fleet = Fleet::start(&system, 2).await;
-    eventually("somebody dies", async || fleet.deaths() > 0).await;
+    eventually("a worker dies", async || fleet.deaths() > 0).await;
     good.push(publish(&system, "disk full").await);
 
     let end = timeline.finish().await;
@@ -177,9 +178,9 @@ async fn an_alert_that_kills_the_worker_preparing_it_is_a_dead_letter_and_the_fl
     settled(&system, 6).await;
     system.queue_is_empty().await;
     system.assert_all_whole().await;
-    assert_eq!(fleet.deaths(), ATTEMPTS, "nobody dies any more");
+    assert_eq!(fleet.deaths(), ATTEMPTS, "no further worker dies");
 
-    let (headers, body) = the_dead_letter(&system, poison).await;
+    let (headers, body) = only_dead_letter(&system, poison).await;
     let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
     assert_eq!(header("Tarsy-Dead-Reason").as_deref(), Some("attempts_exhausted"));
     assert_eq!(header("Tarsy-Dead-Detail").as_deref(), Some("3 workers died while they read it"));
@@ -196,12 +197,12 @@ async fn an_alert_that_kills_the_worker_preparing_it_is_a_dead_letter_and_the_fl
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
     let transcript =
-        Some(format!("name: long\nmatch: {LONG}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
+        Some(format!("name: long\nmatch: {SLOW_MODEL}\nanswers: [{{chunks: [{{wait: 2500ms}}, {{text: done}}]}}]"));
     let setup = Setup { lease: LEASE, attempts: ATTEMPTS, slots: 8, transcript, ..Setup::default() };
     let system = TestSystem::start_with(setup).await;
-    let mut good = vec![publish(&system, LONG).await, publish(&system, "disk full").await];
+    let mut good = vec![publish(&system, SLOW_MODEL).await, publish(&system, "disk full").await];
     let poison = publish(&system, std::str::from_utf8(POISON).unwrap()).await;
-    good.extend([publish(&system, LONG).await, publish(&system, "disk full").await]);
+    good.extend([publish(&system, SLOW_MODEL).await, publish(&system, "disk full").await]);
     let fleet = Fleet::start(&system, 1).await;
     assert_eq!(system.follow(poison).await.finish().await.event_type, EventType::SessionFailed);
     for session in &good {
@@ -211,12 +212,12 @@ async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
     settled(&system, 5).await;
     system.queue_is_empty().await;
     system.assert_all_whole().await;
-    the_dead_letter(&system, poison).await;
+    only_dead_letter(&system, poison).await;
     fleet.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_that_kills_its_workers_at_one_place_fails_with_a_dead_letter() {
+async fn an_investigation_that_kills_its_workers_becomes_a_dead_letter() {
     let watched = &["answer-1-start"];
     let mut system =
         TestSystem::start_with(Setup { watched, lease: LEASE, attempts: ATTEMPTS, ..Setup::default() }).await;
@@ -237,8 +238,8 @@ async fn an_investigation_that_kills_its_workers_at_one_place_fails_with_a_dead_
     let whole = "SELECT status || ' ' || stop_reason || ' ' || dead_letter FROM alert_sessions";
     assert_eq!(system.database.text(whole), "failed attempts_exhausted attempts_exhausted");
     let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
-    assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
-    let (headers, body) = the_dead_letter(&system, session).await;
+    assert_eq!(timeline.seen, stored, "the stream equals the table");
+    let (headers, body) = only_dead_letter(&system, session).await;
     assert_eq!(headers.get("Tarsy-Dead-Subject").unwrap().as_str(), "tarsy.alerts.critical");
     assert_eq!(body, tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes());
     let next = publish(&system, "disk full").await;

@@ -16,66 +16,66 @@ use crate::support::system::{LEASE, TestSystem};
 const WRITES: u32 = 13;
 const MODEL_CALLS: usize = 4;
 const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs", "deployment_history"];
-/// The expected journal, undisturbed or not.
+/// The expected journal, with or without a kill.
 const JOURNAL: &str =
     "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
-/// Test systems at the same time: they mostly wait.
+/// Test systems at the same time; they wait most of the time.
 const MAX_CONCURRENT: usize = 4;
 
 /// The point at which the owner is killed.
 #[derive(Clone, Debug)]
-enum Place {
+enum KillPoint {
     Write(u32, Side),
     Gate(String),
 }
 
 /// One row of the printed table.
 struct Row {
-    place: String,
+    point: String,
     model_calls_repeated: u32,
     tool_calls_repeated: u32,
     resumed_after: Option<Duration>,
     events: usize,
 }
 
-fn places() -> Vec<Place> {
-    let writes = (1..=WRITES).flat_map(|n| [Place::Write(n, Side::Before), Place::Write(n, Side::After)]);
+fn kill_points() -> Vec<KillPoint> {
+    let writes = (1..=WRITES).flat_map(|n| [KillPoint::Write(n, Side::Before), KillPoint::Write(n, Side::After)]);
     let answers =
         (0..MODEL_CALLS).flat_map(|index| ["start", "middle", "end"].map(|part| format!("answer-{index}-{part}")));
     let tools = TOOLS.iter().flat_map(|tool| ["start", "end"].map(|part| format!("tool-{tool}-{part}")));
-    writes.chain(answers.chain(tools).map(Place::Gate)).collect()
+    writes.chain(answers.chain(tools).map(KillPoint::Gate)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_killed_at_any_gate_is_survived_by_its_investigation() {
-    let mut rows: Vec<Row> = stream::iter(places()).map(kill_at).buffered(MAX_CONCURRENT).collect().await;
+async fn an_investigation_survives_a_kill_of_its_worker_at_any_point() {
+    let mut rows: Vec<Row> = stream::iter(kill_points()).map(kill_at).buffered(MAX_CONCURRENT).collect().await;
     println!("{:<28} {:>12} {:>12} {:>10} {:>7}", "owner killed", "model again", "tools again", "resumed", "events");
     for row in &rows {
         let resumed = row.resumed_after.map_or_else(|| "-".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()));
         println!(
             "{:<28} {:>12} {:>12} {:>10} {:>7}",
-            row.place, row.model_calls_repeated, row.tool_calls_repeated, resumed, row.events
+            row.point, row.model_calls_repeated, row.tool_calls_repeated, resumed, row.events
         );
     }
     rows.retain(|row| row.model_calls_repeated > 1);
-    assert!(rows.is_empty(), "more than one model call was paid twice");
+    assert!(rows.is_empty(), "a kill repeated more than one model call");
 }
 
-async fn kill_at(place: Place) -> Row {
-    let watched: Vec<&str> = if let Place::Gate(gate) = &place { vec![gate.as_str()] } else { vec![] };
+async fn kill_at(point: KillPoint) -> Row {
+    let watched: Vec<&str> = if let KillPoint::Gate(gate) = &point { vec![gate.as_str()] } else { vec![] };
     let mut system = TestSystem::start(&watched).await;
-    let hold = if let Place::Write(n, side) = &place { Some((*n, *side)) } else { None };
+    let hold = if let KillPoint::Write(n, side) = &point { Some((*n, *side)) } else { None };
     let mut proxy = PostgresProxy::start(system.database.url(), hold).await;
     let (mut first, _) = system.worker_on("w1", &proxy.url()).await;
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
 
-    let name = match &place {
-        Place::Write(n, side) => {
+    let name = match &point {
+        KillPoint::Write(n, side) => {
             let held = proxy.held().await;
             format!("{side:?} write {n}, {}", held.statement).to_lowercase()
         }
-        Place::Gate(gate) => {
+        KillPoint::Gate(gate) => {
             let arrived = system.gates.next().await;
             assert_eq!(&arrived.gate, gate);
             system.gates.open_all();
@@ -85,7 +85,7 @@ async fn kill_at(place: Place) -> Row {
         }
     };
     first.kill().await;
-    // The held message is lost for ever: the statement never arrived, or its answer did not.
+    // The held message is lost: either the statement or its answer.
     proxy.cut();
     system.gates.open_all();
     let killed = Instant::now();
@@ -102,41 +102,41 @@ async fn kill_at(place: Place) -> Row {
     assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
     settled(&system, session).await;
     system.assert_whole(session, &seen).await;
-    assert_eq!(system.database.text(&journal_of(session)), JOURNAL, "{name}");
+    assert_eq!(system.database.text(&journal_sql(session)), JOURNAL, "{name}");
     let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
     assert_eq!(faults, Vec::<String>::new(), "{name}");
-    let again = |counts: std::collections::BTreeMap<String, u32>| counts.values().map(|count| count - 1).sum();
+    let repeated = |counts: std::collections::BTreeMap<String, u32>| counts.values().map(|count| count - 1).sum();
     let (models, tools) = (system.model_calls(), system.tool_calls());
     assert_eq!((models.len(), tools.len()), (MODEL_CALLS, TOOLS.len()), "{name}");
     assert!(tools.values().all(|count| *count <= 2), "{name}: {tools:?}");
     Row {
-        place: name,
-        model_calls_repeated: again(models),
-        tool_calls_repeated: again(tools),
+        point: name,
+        model_calls_repeated: repeated(models),
+        tool_calls_repeated: repeated(tools),
         resumed_after,
         events: seen.len(),
     }
 }
 
-fn journal_of(session: SessionId) -> String {
+fn journal_sql(session: SessionId) -> String {
     format!("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries WHERE session_id = '{}'", session.0)
 }
 
-/// The end is on the stream before the session is settled.
+/// Waits until the session is settled, which happens after its end is on the stream.
 pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
     let store = system.database.store();
     let started = Instant::now();
     while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {
-        assert!(started.elapsed() < Duration::from_secs(20), "never settled");
+        assert!(started.elapsed() < Duration::from_secs(20), "the session is not settled in time");
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
+async fn a_paused_worker_that_continues_writes_nothing_and_shows_nothing() {
     let mut system = TestSystem::start(&[]).await;
-    // The fifth write is checkpoint B of the first iteration: held until another worker owns the session and runs the
-    // same tools, so that only the fence stands between the old worker and a row.
+    // The fifth write is checkpoint B of the first iteration. The proxy holds it until another worker owns the session
+    // and runs the same tools, so that only the fence keeps the old worker from writing a row.
     let mut proxy = PostgresProxy::start(system.database.url(), Some((5, Side::Before))).await;
     let (first, metrics) = system.worker_on("w1", &proxy.url()).await;
     let session = system.publish().await;
@@ -176,7 +176,7 @@ async fn a_stopped_worker_that_comes_back_writes_nothing_and_shows_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_back() {
+async fn a_worker_paused_in_a_stream_shows_nothing_when_it_continues() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     let (first, metrics) = system.worker("w1").await;
     let session = system.publish().await;
@@ -186,7 +186,7 @@ async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_
     let (_second, _) = system.worker("w2").await;
     assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
     let waiting = system.gates.next().await;
-    // The rest of the answer is in the first worker's socket when it continues.
+    // When the first worker continues, the rest of the answer is in its socket.
     system.gates.open_all();
     stale.open().await;
     first.cont();
@@ -200,11 +200,11 @@ async fn a_worker_stopped_in_the_middle_of_a_stream_shows_nothing_when_it_comes_
     }
     settled(&system, session).await;
     system.assert_whole(session, &timeline.seen).await;
-    assert_eq!(system.database.text(&journal_of(session)), JOURNAL);
+    assert_eq!(system.database.text(&journal_sql(session)), JOURNAL);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_a_sentence_is_shown_while_no_row_of_it_exists() {
+async fn half_a_sentence_is_shown_before_it_is_stored() {
     let mut system = TestSystem::start(&["answer-3-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -218,10 +218,10 @@ async fn half_a_sentence_is_shown_while_no_row_of_it_exists() {
     let answers = format!("SELECT count(*) FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
     assert_eq!(system.database.number(&answers), 3);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said =
+    let answered =
         format!("SELECT string_agg(content, ' ') FROM entries WHERE session_id = '{}' AND kind = 'answer'", session.0);
-    let before = words(&system.database.text(&said));
-    // A slow watcher may have seen pieces of an answer before this one, too.
+    let before = words(&system.database.text(&answered));
+    // A slow watcher may have received deltas of an earlier answer as well.
     let shown = loop {
         let line = watch.line_with("writing").await;
         let tail = words(line.split_once('…').unwrap().1.trim_start_matches([' ', '…']));
@@ -247,7 +247,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let mut timeline = system.follow(session).await;
     let waiting = system.gates.next().await;
     system.gates.open_all();
-    // The worker has a piece of the answer: without one the service would count as unavailable.
+    // Without a piece of the answer the service would count as unavailable.
     while !matches!(timeline.next().await.expect("a delta"), TimelineUpdate::Delta(delta) if delta.iteration == 2) {}
     system.llm.kill().await;
     drop(waiting);
@@ -258,7 +258,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     settled(&system, session).await;
     system.assert_whole(session, &timeline.seen).await;
     let errors: Vec<_> = timeline.seen.iter().filter(|event| event.event_type == EventType::Error).collect();
-    assert_eq!(errors.len(), 1, "the broken stream is told: {errors:#?}");
+    assert_eq!(errors.len(), 1, "the broken stream has one error event: {errors:#?}");
     assert_eq!(errors[0].metadata["kind"], "model");
 }
 
@@ -270,21 +270,24 @@ async fn an_mcp_server_killed_in_the_middle_of_a_call_is_started_again() {
     let mut timeline = system.follow(session).await;
     let waiting = system.gates.next().await;
     system.gates.open_all();
-    // The gate's answer makes the server exit in the middle of the call.
+    // The answer of the gate makes the server exit in the middle of the call.
     waiting.fail().await;
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
     system.assert_whole(session, &timeline.seen).await;
     let results = timeline.seen.iter().filter(|event| event.event_type == EventType::ToolResult);
-    assert!(results.clone().all(|event| event.metadata["is_error"] == false), "every call has its answer in the end");
+    assert!(
+        results.clone().all(|event| event.metadata["is_error"] == false),
+        "every call has a result without an error"
+    );
     let ranges: u32 =
         system.tool_calls().iter().filter(|(call, _)| call.starts_with("query_range")).map(|(_, n)| n).sum();
     assert_eq!(ranges, 2, "the read-only call was sent once more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_terminated_worker_hands_its_session_over() {
+async fn a_terminated_worker_releases_its_session_to_another_one() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     let (mut first, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -302,7 +305,7 @@ async fn a_terminated_worker_hands_its_session_over() {
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
     system.assert_whole(session, &timeline.seen).await;
-    assert_eq!(system.model_calls().values().sum::<u32>(), 4, "nothing was asked twice");
+    assert_eq!(system.model_calls().values().sum::<u32>(), 4, "no model call was repeated");
     assert!(began.elapsed() < LEASE * 10);
     let store = system.database.store();
     let report = store.report(session).await.unwrap().unwrap().session.unwrap();
@@ -325,7 +328,7 @@ async fn deadline_iterations_and_token_totals_survive_a_restart() {
     timeline.until(EventType::SessionResumed).await;
     let end = timeline.finish().await;
     assert_eq!(system.database.text(&deadline), before);
-    // The tokens of the recording's four answers: two of them were the first worker's.
+    // These are the tokens of all four answers; the first worker received two of them.
     let expected = serde_json::json!({
         "stop_reason": "final_answer", "iterations": 4, "tool_calls": 5,
         "input_tokens": 22990, "cached_tokens": 12288, "output_tokens": 814, "thinking_tokens": 680,

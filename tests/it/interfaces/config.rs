@@ -1,14 +1,14 @@
-//! Configuration faults as a user sees them: the real program, real files.
+//! `tarsy config`: faults of configuration files, as the program prints them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Runs `tarsy config …` in a directory of its own, without variables of this process.
-struct Terminal(TempDir);
+/// Runs `tarsy config …` in a temporary directory, without variables of this process.
+struct ConfigDirectory(TempDir);
 
-impl Terminal {
+impl ConfigDirectory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -29,7 +29,7 @@ impl Terminal {
     }
 }
 
-/// What was printed, whichever way.
+/// Standard output, then standard error.
 fn printed(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
@@ -56,9 +56,9 @@ worker:
 ";
 
 #[test]
-fn five_faults_of_a_file_are_told_at_once_and_exit_with_78() {
-    let terminal = Terminal::new();
-    let output = terminal.config("check", Some(&terminal.file(FIVE_FAULTS)));
+fn five_faults_of_a_file_are_printed_together_with_exit_code_78() {
+    let directory = ConfigDirectory::new();
+    let output = directory.config("check", Some(&directory.file(FIVE_FAULTS)));
     let printed = printed(&output);
     assert_eq!(output.status.code(), Some(78), "{printed}");
     let faults = [
@@ -80,13 +80,13 @@ fn five_faults_of_a_file_are_told_at_once_and_exit_with_78() {
 
 #[test]
 fn the_example_is_free_of_faults_and_shows_no_secret() {
-    let terminal = Terminal::new();
-    let example = terminal.config("example", None);
+    let directory = ConfigDirectory::new();
+    let example = directory.config("example", None);
     assert!(example.status.success());
-    let file = terminal.file(&String::from_utf8(example.stdout).unwrap());
-    let checked = terminal.config("check", Some(&file));
+    let file = directory.file(&String::from_utf8(example.stdout).unwrap());
+    let checked = directory.config("check", Some(&file));
     assert_eq!(checked.status.code(), Some(0), "{}", printed(&checked));
-    let shown = terminal.config("show", Some(&file));
+    let shown = directory.config("show", Some(&file));
     assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
     assert!(printed(&shown).contains("${K8S_TOKEN:-}"));
     assert!(!printed(&shown).contains("s3cret"));
@@ -94,18 +94,18 @@ fn the_example_is_free_of_faults_and_shows_no_secret() {
 
 #[test]
 fn without_a_file_the_built_in_configuration_is_shown() {
-    let terminal = Terminal::new();
-    let shown = terminal.config("show", None);
+    let directory = ConfigDirectory::new();
+    let shown = directory.config("show", None);
     assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
     assert!(String::from_utf8_lossy(&shown.stdout).contains("provider: scripted"));
-    let file = terminal.file(&String::from_utf8(shown.stdout).unwrap());
-    assert_eq!(terminal.config("check", Some(&file)).status.code(), Some(0));
+    let file = directory.file(&String::from_utf8(shown.stdout).unwrap());
+    assert_eq!(directory.config("check", Some(&file)).status.code(), Some(0));
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_fault() {
-    let terminal = Terminal::new();
-    let output = terminal.config("check", Some(Path::new("none.yaml")));
+fn a_missing_file_is_a_fault() {
+    let directory = ConfigDirectory::new();
+    let output = directory.config("check", Some(Path::new("none.yaml")));
     assert_eq!(output.status.code(), Some(78));
     assert!(printed(&output).starts_with("none.yaml: 1 fault\n  cannot be read: "), "{}", printed(&output));
 }

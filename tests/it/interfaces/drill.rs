@@ -1,4 +1,4 @@
-//! `tarsy drill`: every built-in drill, also with its worker killed.
+//! `tarsy drill`: every built-in drill, with and without a kill of its worker.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -40,11 +40,14 @@ async fn a_drill_shows_its_own_session_after_an_earlier_drill_was_killed() {
     let (code, shown) = next.finished().await;
     assert_eq!(code, 0, "{}", next.log());
     assert!(shown.contains("revision 43") && !shown.contains("resumed"), "{shown}");
-    assert!(!shown.contains("  ok  ") && next.log().contains("  ok  llm-service"), "progress is no result: {shown}");
+    assert!(
+        !shown.contains("  ok  ") && next.log().contains("  ok  llm-service"),
+        "progress belongs on standard error: {shown}"
+    );
 }
 
 /// Runs a drill to its end and returns its output. The drill itself compares the timeline with its expected result.
-async fn shown(arguments: &[&str]) -> String {
+async fn run_drill(arguments: &[&str]) -> String {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
@@ -54,14 +57,14 @@ async fn shown(arguments: &[&str]) -> String {
     shown
 }
 
-/// Checks the marks of every run of the drill on a full disk shows.
+/// Asserts that the output has what every run of the drill on a full disk shows.
 fn assert_disk_full(shown: &str) {
     let marks = ["react", "directory_sizes", "malformed", "debezium_orders", "completed"];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
     assert!(!shown.contains("Action Input"), "the raw text is hidden: {shown}");
 }
 
-/// Checks the marks of every run of the drill on a bad deploy shows.
+/// Asserts that the output has what every run of the drill on a bad deploy shows.
 fn assert_bad_deploy(shown: &str) {
     let marks = ["native-thinking", "rollout_history", "products.tax_class", "catalog-migrate-5-8-0", "completed"];
     assert!(marks.iter().all(|mark| shown.contains(mark)), "{shown}");
@@ -69,33 +72,33 @@ fn assert_bad_deploy(shown: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_investigated_by_a_react_agent() {
-    let shown = shown(&["disk-full"]).await;
+    let shown = run_drill(&["disk-full"]).await;
     assert_disk_full(&shown);
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_investigated_to_the_same_end_when_its_worker_is_killed() {
-    let shown = shown(&["disk-full", "--kill"]).await;
+async fn a_full_disk_has_the_same_result_when_the_worker_is_killed() {
+    let shown = run_drill(&["disk-full", "--kill"]).await;
     assert_disk_full(&shown);
     assert!(shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_deploy_is_concluded_by_force_at_the_iteration_limit() {
-    let shown = shown(&["bad-deploy"]).await;
+async fn a_bad_deploy_has_a_forced_conclusion_at_the_iteration_limit() {
+    let shown = run_drill(&["bad-deploy"]).await;
     assert_bad_deploy(&shown);
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_deploy_is_concluded_by_force_also_when_its_worker_is_killed() {
-    let shown = shown(&["bad-deploy", "--kill"]).await;
+async fn a_bad_deploy_has_a_forced_conclusion_also_when_the_worker_is_killed() {
+    let shown = run_drill(&["bad-deploy", "--kill"]).await;
     assert_bad_deploy(&shown);
     assert!(shown.contains("resumed"), "{shown}");
 }
 
-/// Checks the marks of every run of the drill on transaction ids shows.
+/// Asserts that the output has what every run of the drill on transaction ids shows.
 fn assert_xid_wraparound(shown: &str) {
     let marks = [
         "ImportError",
@@ -109,13 +112,13 @@ fn assert_xid_wraparound(shown: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn transaction_ids_are_investigated_with_code_and_a_search_that_the_analysis_cites() {
-    let shown = shown(&["xid-wraparound"]).await;
+async fn transaction_ids_are_investigated_with_code_and_a_cited_search() {
+    let shown = run_drill(&["xid-wraparound"]).await;
     assert_xid_wraparound(&shown);
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
-/// Checks the marks of every run of the drill with two agents shows.
+/// Asserts that the output has what every run of the drill with two agents shows.
 fn assert_team(shown: &str) {
     let marks = [
         "investigation started: changes, runtime",
@@ -130,28 +133,28 @@ fn assert_team(shown: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_deploy_is_investigated_by_two_agents_and_put_together() {
-    let shown = shown(&["bad-deploy-team"]).await;
+async fn the_findings_of_two_agents_on_a_bad_deploy_are_synthesised() {
+    let shown = run_drill(&["bad-deploy-team"]).await;
     assert_team(&shown);
     assert!(!shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn transaction_ids_are_investigated_to_the_same_end_when_the_worker_is_killed() {
-    let shown = shown(&["xid-wraparound", "--kill"]).await;
+async fn transaction_ids_have_the_same_result_when_the_worker_is_killed() {
+    let shown = run_drill(&["xid-wraparound", "--kill"]).await;
     assert_xid_wraparound(&shown);
     assert!(shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_deploy_is_put_together_also_when_the_worker_of_both_agents_is_killed() {
-    let shown = shown(&["bad-deploy-team", "--kill"]).await;
+async fn the_findings_of_two_agents_are_synthesised_when_their_worker_is_killed() {
+    let shown = run_drill(&["bad-deploy-team", "--kill"]).await;
     assert_team(&shown);
     assert!(shown.contains("resumed"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_turns_complete_in_a_window_that_a_tenth_of_their_results_would_fill() {
+async fn five_hundred_iterations_fit_a_window_of_a_tenth_of_their_results() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
@@ -160,19 +163,19 @@ async fn five_hundred_turns_complete_in_a_window_that_a_tenth_of_their_results_w
     let (code, shown) = drill.finished().await;
     println!("took {:?}", began.elapsed());
     assert_eq!(code, 0, "{}\n{}", shown.lines().rev().take(20).collect::<Vec<_>>().join("\n"), drill.log());
-    // The recording refuses a request that is larger than its window, as a provider would.
+    // Like a provider, the recording refuses a request that is larger than its window.
     assert!(database.holds("SELECT count(*) = 500 AND count(error) = 0 FROM llm_interactions"));
     assert!(database.holds("SELECT max(input_tokens) BETWEEN 50000 AND 64000 FROM llm_interactions"));
     assert!(database.holds("SELECT count(*) BETWEEN 10 AND 60 FROM entries WHERE kind = 'elided'"));
     let cited = "SELECT count(*) FROM entries WHERE tool_call_id = 'call_317_0' AND event_seq IS NOT NULL \
                  AND entry_no <= (SELECT max((body ->> 'up_to')::integer) FROM entries WHERE kind = 'elided')";
-    assert_eq!(database.number(cited), 1, "what is cited was removed long before");
+    assert_eq!(database.number(cited), 1, "the analysis cites a result that was removed from the window");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_drill_is_asked_about_when_it_is_over() {
+async fn a_question_about_an_ended_drill_is_answered() {
     let question = "Would 768Mi be enough?";
-    let shown = shown(&["--kill", "--ask", question]).await;
+    let shown = run_drill(&["--kill", "--ask", question]).await;
     let answered = shown.split_once(question).map(|(_, answered)| answered).unwrap_or_default();
     assert!(shown.contains("resumed") && answered.contains("drill.query_range"), "{shown}");
     assert!(answered.contains("768Mi") && answered.contains("completed"), "{shown}");

@@ -1,4 +1,4 @@
-//! The program from outside: configuration, commands, HTTP receiver, drills and a client in another language.
+//! The interfaces of the program: configuration, commands, HTTP receiver, drills and a client in another language.
 
 mod config;
 mod commands;

@@ -19,7 +19,7 @@ const QUEUE_IS_FULL: u64 = 10077;
 fn interpreter(test: &str) -> Option<String> {
     let python = std::env::var("TARSY_TEST_PYTHON").ok().filter(|python| !python.is_empty());
     if python.is_none() {
-        // Written directly, because the harness captures the output of tests.
+        // This bypasses the test harness, which captures the output of tests.
         let why = "no Python with nats-py: TARSY_TEST_PYTHON is not set, ./dev test sets it";
         std::io::stderr().write_all(format!("\nSKIPPED: python::{test}: {why}\n\n").as_bytes()).unwrap();
     }
@@ -38,7 +38,7 @@ impl Client {
         let mut command = Command::new(python);
         command.arg(script).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
-        // Closed at the end of the statement.
+        // The input is closed at the end of the statement.
         child.stdin.take().unwrap().write_all(input).await.unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { _child: child, out }
@@ -48,7 +48,7 @@ impl Client {
     async fn next(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(REPLY_TIMEOUT, self.out.next_line())
             .await
-            .expect("the script prints nothing")
+            .expect("the script printed no line in time")
             .unwrap()?;
         Some(serde_json::from_str(&line).unwrap())
     }
@@ -95,7 +95,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts").join(name)).unwrap()
 }
 
-fn assert_whole(events: &[Value]) {
+fn assert_complete(events: &[Value]) {
     let numbers: Vec<&Value> = events.iter().map(|event| &event[0]).collect();
     assert_eq!(numbers, (1..=events.len()).map(|number| json!(number)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
     assert_eq!(events.last().unwrap()[1], "session_completed");
@@ -116,15 +116,15 @@ async fn watchers_with_nats_py_that_join_early_midway_or_late_see_the_same_timel
     assert_eq!(ack, json!({"stream": "TARSY_ALERTS", "seq": 1}));
     let middle = system.gates.next().await;
     while early.deltas == 0 {
-        assert!(early.step().await, "half of an answer was written, and nothing of it was live");
+        assert!(early.step().await, "half of the answer was written, and the reader got no delta");
     }
 
     let mut joined = Reader::join(&python, &url, session).await;
-    assert!(joined.step().await, "there is a history");
+    assert!(joined.step().await, "the timeline has earlier events");
     system.gates.open_all();
     middle.open().await;
     let early = early.all().await;
-    assert_whole(&early);
+    assert_complete(&early);
     assert_eq!(joined.all().await, early, "joined in the middle");
     assert_eq!(Reader::join(&python, &url, session).await.all().await, early, "joined at the end");
 }
@@ -165,7 +165,7 @@ async fn a_producer_with_nats_py_needs_no_id_and_gets_an_error_when_the_queue_is
         }
     };
     let session = tokio::time::timeout(REPLY_TIMEOUT, found).await.expect("no timeline");
-    assert_whole(&Reader::join(&python, &url, &session).await.all().await);
+    assert_complete(&Reader::join(&python, &url, &session).await.all().await);
 
     let jetstream = async_nats::jetstream::new(async_nats::connect(&url).await.unwrap());
     let mut config = jetstream.get_stream("TARSY_ALERTS").await.unwrap().cached_info().config.clone();

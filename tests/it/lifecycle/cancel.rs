@@ -23,9 +23,9 @@ async fn start_system(watched: &[&str], lease: Duration) -> TestSystem {
 /// Runs `tarsy sessions cancel` and returns its output.
 async fn cancel(system: &TestSystem, session: SessionId) -> String {
     let mut command = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
-    let (code, said) = command.finished().await;
-    assert_eq!(code, 0, "{said} {}", command.log());
-    said
+    let (code, output) = command.finished().await;
+    assert_eq!(code, 0, "{output} {}", command.log());
+    output
 }
 
 /// Asserts the end of a session and the invariants of its rows.
@@ -48,7 +48,7 @@ async fn settled(system: &TestSystem) {
 }
 
 /// Starts a worker that waits for its second answer.
-async fn at_work(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::gates::Arrived) {
+async fn busy_worker(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::gates::Arrived) {
     let (worker, _) = system.worker("w1").await;
     let session = system.publish().await;
     let held = system.gates.next().await;
@@ -58,7 +58,7 @@ async fn at_work(system: &mut TestSystem) -> (Tarsy, SessionId, crate::support::
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_investigation_is_cancelled_during_a_call_before_the_next_renewal() {
     let mut system = start_system(&["answer-1-middle"], LONG).await;
-    let (_worker, session, held) = at_work(&mut system).await;
+    let (_worker, session, held) = busy_worker(&mut system).await;
     let mut timeline = system.follow(session).await;
     let asked = Instant::now();
     cancel(&system, session).await;
@@ -78,8 +78,8 @@ async fn a_running_investigation_is_cancelled_during_a_call_before_the_next_rene
 async fn a_queued_alert_is_cancelled_when_it_is_opened_without_a_model_call() {
     let system = start_system(&[], LONG).await;
     let session = system.publish().await;
-    let said = cancel(&system, session).await;
-    assert!(said.contains("request is stored"), "{said}");
+    let output = cancel(&system, session).await;
+    assert!(output.contains("request is stored"), "{output}");
     let (_worker, _) = system.worker("w1").await;
     assert_cancelled(&system, session).await;
     assert_eq!(system.model_calls().len(), 0);
@@ -88,20 +88,20 @@ async fn a_queued_alert_is_cancelled_when_it_is_opened_without_a_model_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_whose_worker_was_killed_is_cancelled_by_the_next_one() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
-    let (mut worker, session, held) = at_work(&mut system).await;
+    let (mut worker, session, held) = busy_worker(&mut system).await;
     worker.kill().await;
     drop(held);
     cancel(&system, session).await;
     let paid = system.model_calls();
     let (_next, _) = system.worker("w2").await;
     assert_cancelled(&system, session).await;
-    assert_eq!(system.model_calls(), paid, "nothing is asked of a model any more");
+    assert_eq!(system.model_calls(), paid, "no model call is made after the cancellation");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_request_reaches_the_run_while_the_broker_is_unavailable() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
-    let (worker, session, held) = at_work(&mut system).await;
+    let (worker, session, held) = busy_worker(&mut system).await;
     system.nats.kill();
     worker.logged("nats is unavailable").await;
     cancel(&system, session).await;
@@ -116,10 +116,10 @@ async fn a_cancel_request_reaches_the_run_while_the_broker_is_unavailable() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
-    let (mut worker, session, held) = at_work(&mut system).await;
+    let (mut worker, session, held) = busy_worker(&mut system).await;
     worker.kill().await;
     drop(held);
-    // No worker can end it before its lease expires; the flag closes it for other alerts.
+    // No worker can end the session before its lease expires; the cancel request stops alerts from joining it.
     cancel(&system, session).await;
     let lease = format!(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() + interval '6 s' WHERE session_id = '{}'",
@@ -130,7 +130,7 @@ async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards(
     let later = system.publish().await;
     let (_next, _) = system.worker("w2").await;
     let waits = format!("SELECT deliveries::bigint FROM alerts WHERE place = 'undecided' AND alert_id = '{}'", later.0);
-    eventually("the alert comes again", async || {
+    eventually("the alert is redelivered", async || {
         system.database.number(&format!("SELECT coalesce(({waits}), 0)")) >= 2
     })
     .await;
@@ -139,5 +139,5 @@ async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards(
     assert_cancelled(&system, session).await;
     system.assert_whole(later, &timeline.seen).await;
     let counted = format!("SELECT attempts::bigint FROM alerts WHERE alert_id = '{}'", later.0);
-    assert_eq!(system.database.number(&counted), 1, "waiting is no attempt");
+    assert_eq!(system.database.number(&counted), 1, "waiting counts as no attempt");
 }

@@ -56,7 +56,7 @@ fn status_of(system: &TestSystem, table: &str, session: SessionId) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_beside_a_completed_agent_repeats_only_what_was_unfinished() {
+async fn a_kill_beside_a_completed_agent_repeats_only_the_unfinished_call() {
     let (mut system, session, mut timeline) = team(&["slow-thinks"]).await;
     let (mut first, _) = system.worker("w1").await;
     let waiting = system.gates.next().await;
@@ -73,8 +73,8 @@ async fn a_kill_beside_a_completed_agent_repeats_only_what_was_unfinished() {
     system.assert_whole(session, &seen).await;
 
     let calls = |stage_no, agent_no| system.model_calls_of(ExecutionId::derive(session, stage_no, agent_no));
-    assert_eq!(calls(1, 1), [1, 1], "the agent that had completed is not asked again");
-    assert_eq!(calls(1, 2), [1, 2], "the call in flight is");
+    assert_eq!(calls(1, 1), [1, 1], "the completed agent makes no further call");
+    assert_eq!(calls(1, 2), [1, 2], "the call in flight is made again");
     assert_eq!(calls(2, 1), [1]);
     let analyses = seen.iter().filter(|event| event.event_type == EventType::FinalAnalysis);
     let analyses: Vec<_> = analyses.map(|event| (event.agent.as_deref().unwrap(), event.content.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Alerts from the stream to their disposition, on real servers.
+//! Delivery of alerts: from the stream to their disposition.
 
 use std::path::Path;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Producer {
         let ack = self.jetstream.publish_with_headers(subject, map, body.into()).await.unwrap().await.unwrap();
         let stream = self.jetstream.get_stream("TARSY_ALERTS").await.unwrap();
         let stored = stream.get_raw_message(ack.sequence).await;
-        // The alert may have been acknowledged already; its id is not needed then.
+        // An alert that was acknowledged before is no longer there; its id is not needed.
         stored.map_or(SessionId(Uuid::nil()), |message| {
             let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap();
             SessionId::of_delivery("TARSY_ALERTS", ack.sequence, at)
@@ -79,7 +79,7 @@ fn prompt_of(system: &TestSystem, session: SessionId) -> String {
 async fn captured_alerts_are_investigated_and_a_resolved_one_costs_no_model_call() {
     let system = TestSystem::start(&[]).await;
     let producer = Producer::connect(&system).await;
-    // Published before a worker can claim it, so that its derived id can be read.
+    // No worker can claim the alert yet, so its derived id can be read from the stream.
     let firing =
         producer.publish("tarsy.alerts.critical", &[], fixture("01_alertmanager_v4_firing_truncated.json")).await;
     let (worker, _) = system.worker("w1").await;
@@ -92,7 +92,7 @@ async fn captured_alerts_are_investigated_and_a_resolved_one_costs_no_model_call
     for port in 39_201..=39_205 {
         assert!(prompt.contains(&format!("127.0.0.1:{port}")), "{prompt}");
     }
-    assert!(prompt.contains('3'), "the number of alerts that were cut off is told");
+    assert!(prompt.contains('3'), "the prompt has the number of alerts that were cut off");
 
     worker.terminate();
     let mut worker = worker;
@@ -181,7 +181,7 @@ async fn a_second_alert_of_a_fingerprint_joins_and_its_watcher_follows_the_first
     assert_eq!(code, 0);
     let events: Vec<TimelineEvent> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let stored = system.database.store().events(first, 0, 1000).await.unwrap();
-    assert_eq!(events, stored, "watch --json is the table, event by event");
+    assert_eq!(events, stored, "watch --json prints the events of the table");
     let joins = events.iter().filter(|event| event.event_type == EventType::AlertJoined);
     assert_eq!(joins.map(|event| event.metadata["alert_id"].clone()).collect::<Vec<_>>(), [second.to_string()]);
     assert_eq!(system.model_calls().values().sum::<u32>(), 4, "one investigation");
@@ -211,7 +211,7 @@ async fn submit_and_watch_from_a_shell_end_with_the_investigation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_refuses_streams_and_a_schema_that_do_not_fit() {
+async fn a_worker_refuses_wrong_streams_and_an_incomplete_schema() {
     let system = TestSystem::start(&[]).await;
     let producer = Producer::connect(&system).await;
     let stream = producer.jetstream.get_stream("TARSY_ALERTS").await.unwrap();
@@ -253,8 +253,8 @@ async fn a_secret_in_an_alert_is_masked_everywhere_and_its_raw_body_is_deleted()
     producer.publish("tarsy.alerts.normal", &[("Tarsy-Session-Id", &session)], body).await;
     let seen = investigated(&system, SessionId::parse(&session).unwrap()).await;
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
-    let told = serde_json::to_string(&seen).unwrap();
-    assert!(told.contains("db-3") && !told.contains("hunter2"), "{told}");
+    let events = serde_json::to_string(&seen).unwrap();
+    assert!(events.contains("db-3") && !events.contains("hunter2"), "{events}");
     for (table, text) in [("alerts", "body || title"), ("entries", "content"), ("session_plans", "plan::text")] {
         let rows = system.database.number(&format!("SELECT count(*) FROM {table}"));
         let leaks = system.database.number(&format!("SELECT count(*) FROM {table} WHERE {text} LIKE '%hunter2%'"));
@@ -262,10 +262,10 @@ async fn a_secret_in_an_alert_is_masked_everywhere_and_its_raw_body_is_deleted()
     }
     // The raw body is deleted when the alert is settled, just after the end event is on the stream.
     let raw = "SELECT count(*) FROM alerts WHERE raw IS NOT NULL";
-    let forgotten = async {
+    let deleted = async {
         while system.database.number(raw) > 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(TIMEOUT, forgotten).await.expect("the raw body is kept");
+    tokio::time::timeout(TIMEOUT, deleted).await.expect("the raw body is not deleted");
 }

@@ -1,12 +1,12 @@
 //! The life of alerts and sessions: start of a worker, delivery, cooldown, chains, tools, cancellation and settlement.
 
 pub(crate) mod start;
-mod voices;
+mod trust;
 mod delivery;
 mod dedupe;
 mod chains;
 mod tools;
-mod controllers;
+mod model_calls;
 mod cancel;
 mod settling;
 mod metrics;

@@ -37,13 +37,13 @@ async fn completed(system: &TestSystem, count: usize) {
     eventually("every alert is investigated", async || system.database.number(sql) == count).await;
 }
 
-/// Returns when the worker is ready with this text.
-async fn is_ready_with(address: &str, words: &str) {
-    let said = async || {
+/// Returns when the worker is ready and `/readyz` answers with this text.
+async fn readiness_is(address: &str, body: &str) {
+    let reached = async || {
         let ready = http::get(address, "/readyz").await;
-        ready.status == 200 && ready.body == words
+        ready.status == 200 && ready.body == body
     };
-    eventually(words, said).await;
+    eventually(body, reached).await;
 }
 
 async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
@@ -64,7 +64,7 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
     jetstream(&system).await.delete_stream("TARSY_TIMELINE").await.unwrap();
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
-    is_ready_with(&address, "ok, but the timeline stream is unavailable\n").await;
+    readiness_is(&address, "ok, but the timeline stream is unavailable\n").await;
 
     let sessions = publish(&system, ALERTS, "no stream").await;
     completed(&system, ALERTS).await;
@@ -75,7 +75,7 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
     system.migrate().await;
     all_settled(&system, &sessions).await;
     metric_is(&address, "tarsy_timeline_available", "", 1.0).await;
-    is_ready_with(&address, "ok\n").await;
+    readiness_is(&address, "ok\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! How a worker starts and stops while services are unavailable, and with invalid addresses.
+//! Start and stop of a worker: unavailable services, invalid addresses, refused schemas and signals.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
         }
     };
     let reached = tokio::time::timeout(TIMEOUT, asked).await;
-    assert!(reached.is_ok(), "/readyz never says {expected:?}, but {last:?}");
+    assert!(reached.is_ok(), "/readyz does not answer {expected:?}, but {last:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,14 +86,14 @@ async fn a_database_that_refuses_a_worker_ends_it_with_a_message_without_a_secre
         (nowhere.as_str(), 78, "database refuses the connection: there is no such role"),
         (role.url.as_str(), 1, "database role lacks INSERT on agent_executions"),
     ];
-    for (url, expected, said) in cases {
+    for (url, expected, message) in cases {
         let mut worker = Tarsy::spawn("w1", &["worker"], &system.env(url).each());
         let (code, _) = worker.finished().await;
         let log = worker.log();
         assert_eq!(code, expected, "{log}");
-        assert!(log.contains(said) && !log.contains("s3cret"), "{log}");
+        assert!(log.contains(message) && !log.contains("s3cret"), "{log}");
     }
-    a_role_that_may_only_write_rows_works(&system).await;
+    assert_role_without_create_works(&system).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,8 +110,8 @@ async fn a_worker_starts_on_a_newer_schema_only_if_that_permits_its_version() {
     assert!(code == 0 && out.contains("0 migrations applied (its schema 20991231000000 is newer"), "{out}");
     let mut doctor = system.tarsy("doctor", &["doctor"]);
     let (_, out) = doctor.finished().await;
-    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("schema 20991231000000 (newer, and may be used with this tarsy)"), "{out}");
+    let line = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.contains("schema 20991231000000 (newer, and may be used with this tarsy)"), "{out}");
 
     system.database.execute("UPDATE schema_compatibility SET oldest_program = '20991231000000'");
     for command in ["worker", "migrate"] {
@@ -126,7 +126,7 @@ async fn a_worker_starts_on_a_newer_schema_only_if_that_permits_its_version() {
     }
 }
 
-async fn a_role_that_may_only_write_rows_works(system: &TestSystem) {
+async fn assert_role_without_create_works(system: &TestSystem) {
     let role = Role::create(&system.database, "SELECT, INSERT, UPDATE, DELETE");
     let (mut worker, _) = system.worker_on("least", &role.url).await;
     let session = system.publish().await;
@@ -142,14 +142,14 @@ async fn a_worker_waits_for_unavailable_services_and_names_them() {
     let (listen, nats, llm) = (free_address(), system.nats.url(), system.llm_addr().to_owned());
     let nowhere = format!("postgres://tarsy:s3cret@{NOWHERE}/tarsy");
     let alone = [("NATS_URL", nats.as_str()), ("DATABASE_URL", nowhere.as_str())];
-    let mut lonely = Tarsy::spawn("lonely", &["worker", "--listen", &listen], &alone);
+    let mut waiting = Tarsy::spawn("waiting", &["worker", "--listen", &listen], &alone);
     is_ready(&listen, (503, "waiting for nats, database")).await;
     assert_eq!(probe(&listen, "/healthz").await, Some((200, "ok".to_owned())));
-    lonely.logged("waiting for nats").await;
-    lonely.logged("database unavailable").await;
-    assert!(!lonely.log().contains("s3cret"), "{}", lonely.log());
-    lonely.terminate();
-    assert_eq!(lonely.finished().await.0, 0, "{}", lonely.log());
+    waiting.logged("waiting for nats").await;
+    waiting.logged("database unavailable").await;
+    assert!(!waiting.log().contains("s3cret"), "{}", waiting.log());
+    waiting.terminate();
+    assert_eq!(waiting.finished().await.0, 0, "{}", waiting.log());
 
     let (listen, url) = (free_address(), system.database.url().to_owned());
     let config = system.file("tarsy.yaml").display().to_string();

@@ -1,4 +1,4 @@
-//! Alerts whose MCP servers are unavailable or busy, or change their tools.
+//! Alerts while their MCP server is unavailable or busy, or changes its tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl OneAtATime {
     }
 
     /// The number of requests for the list of tools.
-    fn listed(&self) -> usize {
+    fn list_requests(&self) -> usize {
         self.requests().matches("\"tools/list\"").count()
     }
 
@@ -69,8 +69,8 @@ impl OneAtATime {
         vec![SCRIPT.to_owned(), self.folder.path().to_str().unwrap().to_owned()]
     }
 
-    /// As a line of `mcp_servers`.
-    fn line(&self) -> String {
+    /// The server as a line of `mcp_servers`.
+    fn config_line(&self) -> String {
         format!("  slow: {{command: sh, args: [{}]}}\n", self.args().join(", "))
     }
 
@@ -114,14 +114,14 @@ async fn a_server_lists_its_tools_once_and_again_after_a_change_or_a_crash() {
     for _ in 0..3 {
         assert_eq!(offered(&servers).await, ["slow.change"]);
     }
-    assert_eq!(server.listed(), 1);
+    assert_eq!(server.list_requests(), 1);
 
     server.offer(&["change", "large"]);
     call(&servers, "change").await;
-    eventually("the change is noticed", async || offered(&servers).await.len() == 2).await;
-    assert_eq!(server.listed(), 2);
+    eventually("the changed list is offered", async || offered(&servers).await.len() == 2).await;
+    assert_eq!(server.list_requests(), 2);
     offered(&servers).await;
-    assert_eq!(server.listed(), 2);
+    assert_eq!(server.list_requests(), 2);
     servers.close().await;
 }
 
@@ -136,7 +136,7 @@ async fn a_busy_server_still_offers_the_tools_that_it_listed_before() {
         server.finish_call().await;
     };
     tokio::join!(call(&servers, "wait"), asked);
-    assert_eq!(server.listed(), 1);
+    assert_eq!(server.list_requests(), 1);
     servers.close().await;
 }
 
@@ -147,7 +147,7 @@ async fn a_too_large_answer_fails_at_once_and_the_next_call_is_answered() {
     offered(&servers).await;
     for _ in 0..2 {
         let ToolReply::Answered { content, is_error: true, .. } = call(&servers, "large").await else {
-            panic!("the answer was not turned into an error")
+            panic!("the answer is no error")
         };
         assert!(content.starts_with("the answer is too large: 17825"), "{content}");
         assert!(content.ends_with(" bytes, and at most 16777216 are read. Ask for less."), "{content}");
@@ -173,9 +173,9 @@ async fn timeline(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_busy() {
+async fn alerts_that_only_join_do_not_wait_for_a_busy_tool_server() {
     let server = OneAtATime::new(&["wait"]);
-    let (servers, transcript) = (server.line(), Some(RECORDING.to_owned()));
+    let (servers, transcript) = (server.config_line(), Some(RECORDING.to_owned()));
     let system = TestSystem::start_with(Setup { servers: &servers, transcript, ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let first = publish(&system, MARK).await;
@@ -188,7 +188,7 @@ async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_bus
         let seen = timeline(&system, alert).await;
         assert_eq!(seen.last().unwrap().event_type, EventType::Joined);
     }
-    assert_eq!(server.listed(), 1, "a joining alert needs no tools");
+    assert_eq!(server.list_requests(), 1, "a joining alert needs no tools");
     server.finish_call().await;
     assert_eq!(timeline(&system, first).await.last().unwrap().event_type, EventType::SessionCompleted);
 }
@@ -197,7 +197,7 @@ async fn alerts_that_only_join_are_placed_at_once_while_their_tool_server_is_bus
 async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_alert() {
     let server = OneAtATime::new(&["change"]);
     std::fs::write(server.file("down"), "").unwrap();
-    let (servers, tool_wait, cooldown) = (server.line(), Duration::from_secs(2), Duration::from_secs(3_600));
+    let (servers, tool_wait, cooldown) = (server.config_line(), Duration::from_secs(2), Duration::from_secs(3_600));
     let system = TestSystem::start_with(Setup { servers: &servers, tool_wait, cooldown, ..Setup::default() }).await;
     let (worker, address) = system.worker("w1").await;
     let body = tarsy::drill::builtin("oom-killed").unwrap().alert;

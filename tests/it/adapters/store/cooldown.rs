@@ -33,7 +33,7 @@ async fn open(store: &Store, request: OpenRequest) -> Opened {
     store.open(request).await.unwrap()
 }
 
-/// Changes a session so that it ended that long ago.
+/// Moves the end of a session this many minutes into the past.
 fn age(database: &TestDatabase, session: SessionId, minutes: u32) {
     database.execute(&format!(
         "UPDATE alert_sessions SET finished_at = clock_timestamp() - interval '{minutes} min' \
@@ -42,7 +42,7 @@ fn age(database: &TestDatabase, session: SessionId, minutes: u32) {
 }
 
 #[tokio::test]
-async fn a_completed_investigation_covers_later_alerts_that_are_no_worse() {
+async fn a_completed_investigation_covers_later_alerts_of_no_higher_severity() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let target = investigated(&store, "fp", Severity::High, completed()).await;
@@ -79,7 +79,7 @@ async fn a_completed_investigation_covers_later_alerts_that_are_no_worse() {
 }
 
 #[tokio::test]
-async fn an_alert_that_is_worse_or_forced_or_late_is_investigated() {
+async fn a_more_severe_forced_or_late_alert_is_investigated() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let requests: [fn() -> OpenRequest; 3] = [
@@ -110,7 +110,7 @@ async fn investigated_members(store: &Store, numbers: &[u128]) -> SessionId {
 }
 
 #[tokio::test]
-async fn an_investigation_covers_only_alerts_whose_members_it_had_all_of() {
+async fn an_investigation_covers_an_alert_only_if_it_had_all_its_members() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let group = investigated_members(&store, &[1, 2]).await;
@@ -134,7 +134,7 @@ async fn an_investigation_covers_only_alerts_whose_members_it_had_all_of() {
     }
     assert!(
         matches!(opened(&[1, 2]).await, Opened::CoveredByCooldown(newest) if newest != group),
-        "the grown group, by now"
+        "the newest investigation of the group covers it"
     );
 }
 
@@ -185,7 +185,7 @@ async fn a_resolved_alert_ends_at_once_in_the_cooldown_and_beside_a_cancelling_s
 }
 
 #[tokio::test]
-async fn a_retry_names_the_session_that_it_does_again() {
+async fn a_retry_names_the_session_that_it_repeats() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let first = investigated(&store, "fp", Severity::High, completed()).await;
@@ -208,9 +208,9 @@ async fn only_a_running_session_can_be_cancelled() {
     assert_eq!(store.cancel(id).await, Ok(false));
 }
 
-/// Each change that can happen to the open session while an alert waits for its row.
+/// Tries each change of the open session while an alert waits for its row.
 #[tokio::test]
-async fn an_alert_that_waited_for_a_session_sees_its_present_state() {
+async fn an_alert_that_waited_for_a_session_sees_its_current_state() {
     let changes = [
         ("status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs'", "cooling"),
         ("status = 'failed', finished_at = clock_timestamp()", "session"),
@@ -222,27 +222,27 @@ async fn an_alert_that_waited_for_a_session_sees_its_present_state() {
         let (target, late) = (new_id(), new_id());
         open_session(&database.store(), target, "fp").await;
         database.store().receive(received(late, b"late")).await.unwrap();
-        let options = ConnectOptions { application_name: "the waiting".into(), ..ConnectOptions::new(database.url()) };
+        let options = ConnectOptions { application_name: "opening".into(), ..ConnectOptions::new(database.url()) };
         let store = Store::new(&options).unwrap();
         let mut rival = database.connection();
         rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR NO KEY UPDATE").unwrap();
         let opening = tokio::spawn(async move { store.open(request(late, Severity::High)).await.unwrap() });
-        until_blocked(&database, "the waiting").await;
+        until_blocked(&database, "opening").await;
         rival.batch_execute(&format!("UPDATE alert_sessions SET {change}; COMMIT")).unwrap();
         let opened = opening.await.unwrap();
-        let word = match opened {
+        let disposition = match opened {
             Opened::Session(_) => "session",
             Opened::Joined(session) if session == target => "joined",
             Opened::CoveredByCooldown(session) if session == target => "cooling",
             Opened::TargetCancelling(session) if session == target => "closing",
             _ => "wrong",
         };
-        assert_eq!(word, expected, "after {change}");
+        assert_eq!(disposition, expected, "after {change}");
         assert!(database.number("SELECT count(*) FROM alert_sessions WHERE status = 'running'") <= 1);
     }
 }
 
-/// Opens the alerts at the same time and returns what became of each.
+/// Opens the alerts at the same time and returns the disposition of each.
 async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(SessionId, Opened)> {
     for request in &requests {
         store.receive(received(request.alert_id, request.alert_id.to_string().as_bytes())).await.unwrap();
@@ -259,23 +259,23 @@ async fn open_together(store: &Store, requests: Vec<OpenRequest>) -> JoinSet<(Se
     tasks
 }
 
-fn wide_store(database: &TestDatabase) -> Store {
+fn store_with_many_connections(database: &TestDatabase) -> Store {
     Store::new(&ConnectOptions { pool_size: 18, ..ConnectOptions::new(database.url()) }).unwrap()
 }
 
-/// 16 alerts at the end of a session, one of them worse in every other round.
+/// Opens 16 alerts at the end of a session; in every other round one of them is more severe.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_but_never_runs_twice() {
+async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twice() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database);
+    let store = store_with_many_connections(&database);
     let (mut joined, mut cooling) = (0, 0);
     for round in 0..30 {
         let fingerprint = format!("fp-{round}");
         let ending = new_id();
         let lease = open_session(&store, ending, &fingerprint).await.lease;
-        let worse = (round % 2 == 1).then_some(round % 16);
+        let more_severe = (round % 2 == 1).then_some(round % 16);
         let requests = (0..16).map(|number| {
-            let severity = if worse == Some(number) { Severity::Critical } else { Severity::High };
+            let severity = if more_severe == Some(number) { Severity::Critical } else { Severity::High };
             let mut request = request(new_id(), severity);
             request.alert.fingerprint.clone_from(&fingerprint);
             request
@@ -290,24 +290,24 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_but_never_runs_twi
 
         let is_session = |place: &Opened| matches!(place, Opened::Session(_));
         let anew: Vec<SessionId> = places.iter().filter(|(_, place)| is_session(place)).map(|(id, _)| *id).collect();
-        assert!(anew.len() <= usize::from(worse.is_some()), "{places:?}");
+        assert!(anew.len() <= usize::from(more_severe.is_some()), "{places:?}");
         for (alert, place) in &places {
-            let right = match place {
+            let expected = match place {
                 Opened::Session(_) => true,
                 Opened::Joined(session) => *session == ending || anew.contains(session),
                 Opened::CoveredByCooldown(session) => *session == ending,
                 Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
             };
-            assert!(right, "{alert} {place:?}");
+            assert!(expected, "{alert} {place:?}");
         }
-        let to_the_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
-        joined += to_the_old;
+        let joined_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        joined += joined_old;
         cooling += places.iter().filter(|(_, place)| *place == Opened::CoveredByCooldown(ending)).count();
         assert!(database.holds(&format!(
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
              FROM timeline_events WHERE session_id = '{ending}'",
-            join_events(to_the_old) + 2
+            join_events(joined_old) + 2
         )));
         assert!(database.holds(
             "SELECT bool_and(place IN ('opened', 'joined')) AND bool_and(events = 1 OR place = 'opened') \
@@ -320,7 +320,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_but_never_runs_twi
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_alert_delivered_sixteen_times_at_once_is_covered_once() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database);
+    let store = store_with_many_connections(&database);
     let target = investigated(&store, "fp", Severity::High, completed()).await;
     for _ in 0..10 {
         let alert = new_id();

@@ -167,7 +167,7 @@ pub(crate) async fn until_blocked(database: &TestDatabase, application: &str) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("a statement waits for the row");
+    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("no statement waits for the row");
 }
 
 /// A session with one stage of `agents` running executions.

@@ -1,4 +1,4 @@
-//! A follow-up question has a session of its own: it joins no session, no alert joins it, and its thread is read whole.
+//! Follow-up questions: each has a session of its own, which no alert joins, and sees its whole thread.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn answer(text: &str) -> SessionEnd {
 }
 
 #[tokio::test]
-async fn a_question_opens_a_session_of_its_own_and_is_its_second_event() {
+async fn a_question_opens_its_own_session_and_is_the_second_event_there() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
@@ -48,8 +48,8 @@ async fn a_question_opens_a_session_of_its_own_and_is_its_second_event() {
 
     let id = first.lease.session_id;
     let events = store.events(id, 0, 10).await.unwrap();
-    let told: Vec<_> = events.iter().map(|e| (e.session_seq, e.event_type.clone(), e.content.as_str())).collect();
-    assert_eq!(told, [(1, EventType::SessionStarted, "started"), (2, EventType::UserQuestion, "why?")]);
+    let summaries: Vec<_> = events.iter().map(|e| (e.session_seq, e.event_type.clone(), e.content.as_str())).collect();
+    assert_eq!(summaries, [(1, EventType::SessionStarted, "started"), (2, EventType::UserQuestion, "why?")]);
     assert_eq!(events[1].metadata, json!({"parent_id": root}));
     assert!(database.holds(&format!(
         "SELECT bool_and(fingerprint IS NULL AND parent_id = '{root}' AND event_seq = 2) FROM alert_sessions \
@@ -71,7 +71,10 @@ async fn a_question_opens_a_session_of_its_own_and_is_its_second_event() {
     store.finish(second.lease, answer("because")).await.unwrap();
     let empty = new_id();
     store.receive(received(empty, b"empty")).await.unwrap();
-    assert!(matches!(store.open(open_request(empty, "")).await, Ok(Opened::Session(_))), "an empty fingerprint is one");
+    assert!(
+        matches!(store.open(open_request(empty, "")).await, Ok(Opened::Session(_))),
+        "an empty fingerprint is a fingerprint"
+    );
     assert_eq!(store.receive(received(id, id.to_string().as_bytes())).await, Ok(Disposition::Opened));
 }
 

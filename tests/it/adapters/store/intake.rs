@@ -1,4 +1,4 @@
-//! From a delivery to a disposition: received, opened, joined, ended, given up, settled.
+//! From a delivery to a disposition: alerts are received, opened, joined, ended, given up and settled.
 
 use serde_json::json;
 use tarsy::engine::ports::{
@@ -46,7 +46,7 @@ async fn a_later_delivery_finds_the_session_that_its_alert_opened() {
     assert_eq!((claimed.lease.epoch, claimed.lease.token, claimed.attempts), (1, request.token, 0));
     assert!(claimed.remaining.as_secs() > 2390 && claimed.remaining.as_secs() <= 2400, "{:?}", claimed.remaining);
 
-    // The reply was lost: the same request finds its own session. A rival's finds that it came second.
+    // After a lost reply the same request finds its own session; a request of another worker lost the race.
     let Ok(Opened::Session(again)) = store.open(request).await else { panic!("not found again") };
     assert_eq!(again.lease, claimed.lease);
     assert_eq!(store.open(open_request(id, "fp")).await, Ok(Opened::Raced));
@@ -81,7 +81,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
 }
 
 #[tokio::test]
-async fn from_the_tenth_on_joins_are_counted_and_alerts_without_event_take_no_number() {
+async fn from_the_tenth_join_on_only_some_joins_have_an_event() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let open = new_id();
@@ -131,7 +131,7 @@ async fn a_resolved_alert_without_an_open_session_ends_at_once() {
     assert_eq!(store.receive(received(id, b"over")).await, Ok(Disposition::Ended));
     let events = store.events(id, 0, 10).await.unwrap();
     let end = json!({"stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high"});
-    assert_eq!(summaries(&events), [(1, "session_completed", end)], "a watcher sees what the alert was about");
+    assert_eq!(summaries(&events), [(1, "session_completed", end)], "the event has the title of the alert");
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 0);
 }
 
@@ -151,7 +151,7 @@ async fn no_alert_joins_a_session_that_is_being_cancelled() {
 }
 
 #[tokio::test]
-async fn an_alert_that_was_given_up_owes_its_dead_letter_until_it_is_settled() {
+async fn an_alert_that_was_given_up_has_a_pending_dead_letter_until_settled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();

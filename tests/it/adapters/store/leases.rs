@@ -1,4 +1,4 @@
-//! Leases of sessions: claims, renewals, releases, and writes under superseded leases.
+//! Leases of sessions: claims, renewals, releases, and writes with a superseded lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +88,7 @@ async fn a_released_session_is_free_at_once_and_its_attempt_is_refunded() {
 }
 
 #[tokio::test]
-async fn deaths_are_counted_since_the_last_checkpoint_only() {
+async fn only_worker_deaths_since_the_last_checkpoint_are_counted() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;

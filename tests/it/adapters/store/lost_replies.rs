@@ -1,4 +1,4 @@
-//! A statement takes effect, its reply is lost, and the statement is sent again.
+//! A statement whose reply is lost is sent again: its effect happens once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The store on a real Postgres.
+//! The store, on a real Postgres.
 
 mod cooldown;
 pub(crate) mod database;
@@ -8,8 +8,8 @@ mod intake;
 mod leases;
 mod lost_replies;
 mod outage;
+mod races;
 mod resolve;
-mod rivals;
 mod sweeps;
 mod values;
 mod writes;

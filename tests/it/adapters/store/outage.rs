@@ -1,4 +1,4 @@
-//! The database is unavailable, slow or restarted.
+//! The store while the database is unavailable, slow or restarted.
 
 use std::time::Duration;
 
@@ -75,11 +75,11 @@ async fn a_refused_statement_is_named() {
     database.execute("ALTER TABLE alerts RENAME COLUMN attempts TO tries");
     let refused = store.receive(received(new_id(), b"one")).await;
     let why = "column a.attempts does not exist";
-    assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains(why)), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Unavailable(reason)) if reason.contains(why)), "{refused:?}");
     let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 1 };
     database.execute("ALTER TABLE alerts RENAME COLUMN swept_at TO cleaned_at");
     let refused = store.sweep(sweep).await;
-    assert!(matches!(&refused, Err(StoreError::Unavailable(said)) if said.contains("swept_at")), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Unavailable(reason)) if reason.contains("swept_at")), "{refused:?}");
 }
 
 #[tokio::test]
@@ -106,8 +106,8 @@ async fn an_invalid_address_is_reported_at_once_and_without_the_password() {
         // A call does not retry such an address either.
         let began = Instant::now();
         let answer = Store::new(&options).unwrap().receive(received(new_id(), b"one")).await;
-        let said = format!("database address (DATABASE_URL): {reason}");
-        assert_eq!(answer, Err(StoreError::Conflict(said)));
+        let reason = format!("database address (DATABASE_URL): {reason}");
+        assert_eq!(answer, Err(StoreError::Conflict(reason)));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Search by a part of an id, and lists, among many alerts.
+//! Finding a session by a part of its id, and listing sessions, among many alerts.
 
 use std::time::Duration;
 
@@ -51,7 +51,9 @@ async fn a_session_is_found_by_either_end_of_its_id_without_a_full_scan() {
     assert_eq!(store.resolve(&format!("0{digits}")).await.unwrap(), IdMatch::None);
     assert_eq!(store.resolve("ffffffffffff").await.unwrap(), IdMatch::None);
     assert_eq!(store.resolve(&digits[..5]).await.unwrap(), IdMatch::Invalid);
-    let IdMatch::Many(many) = store.resolve(&digits[..6]).await.unwrap() else { panic!("the same hours") };
+    let IdMatch::Many(many) = store.resolve(&digits[..6]).await.unwrap() else {
+        panic!("several ids begin with these digits")
+    };
     assert!(many.len() == 10 && many.is_sorted_by(|a, b| a > b), "{many:?}");
 
     for mode in ["force_generic_plan", "force_custom_plan"] {

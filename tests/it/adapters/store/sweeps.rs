@@ -21,8 +21,8 @@ use crate::support::postgres::TestDatabase;
 
 const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
 
-/// Moves all times of the rows that many seconds back.
-fn pass(database: &TestDatabase, seconds: u32) {
+/// Moves all times of the rows this many seconds into the past.
+fn age(database: &TestDatabase, seconds: u32) {
     database.execute(&format!(
         "UPDATE alerts SET received_at = received_at - i, delivered_at = delivered_at - i, swept_at = swept_at - i \
          FROM (SELECT interval '{seconds} s' AS i) t; \
@@ -62,13 +62,13 @@ async fn a_session_past_its_deadline_is_found_once_its_lease_has_expired() {
     let (dead, alive) = (new_id(), new_id());
     open_session(&store, dead, "fp-dead").await;
     let lease = open_session(&store, alive, "fp-alive").await.lease;
-    pass(&database, 2401);
+    age(&database, 2401);
     store.renew(vec![lease], Duration::from_secs(30)).await.unwrap();
     assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
     assert_eq!(sweep(&store).await, []);
-    pass(&database, 15);
+    age(&database, 15);
     assert_eq!(sweep(&store).await, [Swept::Overdue(dead)]);
-    pass(&database, 30);
+    age(&database, 30);
     assert_eq!(sweep(&store).await, [Swept::Overdue(dead), Swept::Overdue(alive)]);
 }
 
@@ -85,17 +85,17 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
 
     // The session has just been released: the broker delivers its job again.
     store.release(lease).await.unwrap();
-    pass(&database, 14);
+    age(&database, 14);
     assert_eq!(sweep(&store).await, []);
     let text = |id: SessionId| id.to_string().into_bytes();
-    pass(&database, 1);
+    age(&database, 1);
     assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
-    pass(&database, 29);
+    age(&database, 29);
     assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
     // The lease lasted 30 s, and one interval is added to it.
-    pass(&database, 1);
+    age(&database, 1);
     assert_eq!(sweep(&store).await, [idle(expired, false, Some(&text(expired)))]);
-    pass(&database, 15);
+    age(&database, 15);
     assert_eq!(
         sweep(&store).await,
         [
@@ -107,7 +107,7 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     );
 
     // A delivery shows that the job is in the stream; the next sweep returns its new sequence.
-    pass(&database, 15);
+    age(&database, 15);
     store.receive(received(undecided, b"raw \xff\0")).await.unwrap();
     store.requeued(too_large, 8).await.unwrap();
     store.finish(store_claim(&store, released).await, completed()).await.unwrap();
@@ -140,19 +140,19 @@ async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     assert_eq!(store.open(open_request(joined, "fp")).await, Ok(Opened::Joined(open)));
 
     store.renew(vec![lease], Duration::from_secs(600)).await.unwrap();
-    pass(&database, 59);
+    age(&database, 59);
     assert_eq!(sweep(&store).await, []);
-    pass(&database, 1);
+    age(&database, 1);
     let all = [over, covered, given_up, joined].map(Swept::Unsettled);
     assert_eq!(sweep(&store).await, all);
     assert_eq!(sweep(&store).await, []);
     for id in [over, given_up, joined] {
         store.settled(id).await.unwrap();
     }
-    pass(&database, 15);
+    age(&database, 15);
     assert_eq!(sweep(&store).await, [Swept::Unsettled(covered)]);
     store.settled(covered).await.unwrap();
-    pass(&database, 600);
+    age(&database, 600);
     // Its raw body is kept while other alerts are settled.
     assert_eq!(sweep(&store).await, [idle(open, false, Some(open.to_string().as_bytes()))]);
 }
@@ -173,7 +173,7 @@ async fn orphans(database: &TestDatabase, count: usize) -> usize {
         store.receive(received(new_id(), b"undecided")).await.unwrap();
         investigated(&store, "fp-over", Severity::High, completed()).await;
     }
-    pass(database, 60);
+    age(database, 60);
     count * 5
 }
 
@@ -203,7 +203,7 @@ async fn of_eight_sweepers_at_once_one_finds_each_orphan() {
         count(&store.sweep(SWEEP).await.unwrap());
         assert_eq!((found.len(), found.values().max()), (all, Some(&1)));
         assert_eq!(store.sweep(SWEEP).await, Ok(vec![]));
-        pass(&database, 15);
+        age(&database, 15);
     }
 }
 
@@ -215,17 +215,20 @@ async fn a_sweep_skips_a_locked_row_and_does_not_wait_for_it() {
     for table in ["alerts WHERE place <> 'opened'", "alert_sessions"] {
         let mut rival = database.connection();
         rival.batch_execute(&format!("BEGIN; SELECT 1 FROM {table} FOR NO KEY UPDATE")).unwrap();
-        let free = timeout(Duration::from_secs(4), store.sweep(SWEEP)).await.expect("it does not wait").unwrap();
+        let free = timeout(Duration::from_secs(4), store.sweep(SWEEP))
+            .await
+            .expect("the sweep waits for a locked row")
+            .unwrap();
         rival.batch_execute("ROLLBACK").unwrap();
         let held = store.sweep(SWEEP).await.unwrap();
         assert!(!free.is_empty() && !held.is_empty(), "{free:?} {held:?}");
         assert_eq!(free.len() + held.len(), all);
-        pass(&database, 15);
+        age(&database, 15);
     }
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_each_kind_and_every_row_has_its_turn() {
+async fn the_limit_applies_to_each_kind_and_every_row_is_found_in_turn() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let all = orphans(&database, 4).await;
@@ -237,8 +240,8 @@ async fn the_limit_holds_for_each_kind_and_every_row_has_its_turn() {
         let idle = swept.iter().filter(|s| matches!(s, Swept::Idle(_))).count();
         assert!(overdue <= 3 && idle <= 3 && swept.len() - overdue - idle <= 3, "{swept:?}");
         found.extend(swept.iter().map(|swept| (id(swept), ())));
-        // A row that was found may be found again now, but after the rows that were not.
-        pass(&database, 15);
+        // The next sweep may find these rows again, but after the rows that it has not found yet.
+        age(&database, 15);
     }
     assert_eq!(found.len(), all);
 }

@@ -60,7 +60,7 @@ async fn nul_is_replaced_in_every_column() {
 }
 
 #[tokio::test]
-async fn an_entry_of_a_newer_version_is_a_conflict_not_a_guess() {
+async fn an_entry_of_a_newer_version_is_a_conflict() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, executions) = running_session(&store, 1).await;
@@ -71,7 +71,7 @@ async fn an_entry_of_a_newer_version_is_a_conflict_not_a_guess() {
 }
 
 #[tokio::test]
-async fn an_unknown_word_in_a_row_is_an_error_and_no_default() {
+async fn an_unknown_word_in_a_row_is_an_error() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;

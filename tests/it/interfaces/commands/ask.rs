@@ -1,4 +1,4 @@
-//! `tarsy ask` and `watch --thread`: questions about an investigation that is over.
+//! `tarsy ask` and `watch --thread`: questions about an ended investigation.
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, PARENT_ID, Priority, SESSION_ID};
@@ -11,7 +11,7 @@ use super::run;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
-const ENOUGH: &str = "Would a limit of 768Mi be enough?";
+const QUESTION: &str = "Would a limit of 768Mi be enough?";
 
 async fn stored(system: &TestSystem, session: SessionId) -> Vec<TimelineEvent> {
     system.database.store().events(session, 0, 1000).await.unwrap()
@@ -44,7 +44,7 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
 
     // The worker dies during the second answer, after the tool call of the first.
     system.gates.watch("answer-1-start");
-    let (question, asked) = ask(&system, &session.short(), ENOUGH).await;
+    let (question, asked) = ask(&system, &session.short(), QUESTION).await;
     let expected = json!({
         "session_id": question, "parent_id": session, "subject": "tarsy.questions.critical.question",
         "stream_sequence": asked["stream_sequence"],
@@ -63,12 +63,12 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
     assert_eq!(types.join(" "), expected);
     assert_eq!(
         (timeline.seen[0].metadata["parent_id"].clone(), timeline.seen[1].content.as_str()),
-        (json!(session), ENOUGH)
+        (json!(session), QUESTION)
     );
     assert_eq!(timeline.seen[0].metadata.get("alert_type"), None, "{:?}", timeline.seen[0]);
     let settled =
         format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{question}' AND settled_at IS NOT NULL");
-    eventually("it is settled", async || system.database.number(&settled) == 1).await;
+    eventually("every session is settled", async || system.database.number(&settled) == 1).await;
     system.assert_whole(question, &timeline.seen).await;
     assert_eq!(stored(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
 
@@ -82,16 +82,16 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
     let prompt = prompt(&system, second);
     for part in [
         "```question\nShould we roll back\nbefore the weekend?\n```".to_owned(),
-        format!("Question 1: {ENOUGH}\n\nAnswer 1: For some hours, but not for good."),
+        format!("Question 1: {QUESTION}\n\nAnswer 1: For some hours, but not for good."),
         "Cause: revision 43 of checkout".to_owned(),
         "] drill.describe_pod {".to_owned(),
     ] {
         assert!(prompt.contains(&part), "{part}: {prompt}");
     }
-    thread_is_watched(&system, session, [question, second]).await;
+    assert_thread(&system, session, [question, second]).await;
 }
 
-async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, second]: [SessionId; 2]) {
+async fn assert_thread(system: &TestSystem, session: SessionId, [question, second]: [SessionId; 2]) {
     let all = [stored(system, session).await, stored(system, question).await, stored(system, second).await].concat();
     for any in [session, second] {
         let thread = run(system, &["watch", &any.short(), "--thread", "--json"]).await.exits(0);
@@ -99,7 +99,7 @@ async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, s
         assert_eq!(shown, all);
     }
     let shown = run(system, &["watch", &question.short(), "--thread"]).await.exits(0);
-    let places = [&format!("session {}", session.short()), ENOUGH, "before the weekend?"]
+    let places = [&format!("session {}", session.short()), QUESTION, "before the weekend?"]
         .map(|part| shown.out.find(part).unwrap_or_else(|| panic!("{part}: {shown:?}")));
     assert!(places.is_sorted(), "{shown:?}");
     let again = format!("To watch again: tarsy watch {} --thread", session.short());
@@ -117,8 +117,8 @@ async fn thread_is_watched(system: &TestSystem, session: SessionId, [question, s
     let report = run(system, &["sessions", "show", &session.short(), "--report"]).await.exits(0).out;
     assert!(report.contains("## Questions") && report.contains("Yes: revision 42"), "{report}");
     let again = run(system, &["sessions", "rerun", &question.short(), "--watch"]).await.exits(0);
-    assert!(again.out.contains(ENOUGH) && again.out.contains("For some hours"), "{again:?}");
-    assert!(again.err.contains("tarsy.questions.critical.question"), "it is asked again, not alerted: {again:?}");
+    assert!(again.out.contains(QUESTION) && again.out.contains("For some hours"), "{again:?}");
+    assert!(again.err.contains("tarsy.questions.critical.question"), "the rerun is a question: {again:?}");
     let thread = system.database.store().thread_sessions(session).await.unwrap();
     assert_eq!((thread.len(), &thread[..3]), (4, &[session, question, second][..]));
 }
@@ -129,9 +129,9 @@ async fn questions_run_in_parallel_and_a_watcher_of_the_thread_waits_for_both() 
     let (_worker, _) = system.worker("w1").await;
     let session = investigated(&system).await;
     system.gates.watch("answer-0-start");
-    let (first, _) = ask(&system, &session.to_string(), ENOUGH).await;
+    let (first, _) = ask(&system, &session.to_string(), QUESTION).await;
     let held = system.gates.next().await;
-    let (second, _) = ask(&system, &session.to_string(), ENOUGH).await;
+    let (second, _) = ask(&system, &session.to_string(), QUESTION).await;
     let other = system.gates.next().await;
     let running = format!("SELECT count(*) FROM alert_sessions WHERE parent_id = '{session}' AND status = 'running'");
     assert_eq!(system.database.number(&running), 2);
@@ -166,7 +166,7 @@ async fn a_secret_in_a_question_reaches_neither_the_store_nor_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_impossible_question_is_refused_before_anything_is_published() {
+async fn an_invalid_question_is_refused_before_it_is_published() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;

@@ -57,7 +57,7 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_that_an_operator_has_added_to_the_streams_are_never_removed() {
+async fn migrate_removes_no_replica_that_an_operator_has_added() {
     let cluster = NatsCluster::start().await;
     let jetstream = jetstream::new(async_nats::connect(cluster.url()).await.unwrap());
     let directory = tempfile::tempdir().unwrap();

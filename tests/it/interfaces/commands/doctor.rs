@@ -43,7 +43,7 @@ async fn without_servers_every_check_fails_in_time_and_shows_no_password() {
     assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:#?}");
     let unreadable = [("DATABASE_URL", "hidden-word"), ("NATS_URL", "127.0.0.1:1"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
     let fixes = run_with(&unreadable, &["doctor", "--json"], b"").await.exits(1).json();
-    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "a started server does not repair an address");
+    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "a fix for an address is an address");
     std::fs::write(&config, "worker:\n  lease: soon\n").unwrap();
     let ran = run_with(&env, &["doctor"], b"").await.exits(1);
     assert!(ran.out.starts_with("FAIL  config ") && ran.out.contains("4 of 6 checks failed"), "{}", ran.out);

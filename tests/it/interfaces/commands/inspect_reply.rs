@@ -1,4 +1,4 @@
-//! `tarsy inspect reply`: the contract of its output, and that it needs nothing and refuses nothing.
+//! `tarsy inspect reply`: its output; it needs no server and no configuration, and refuses no input.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::run_with;
 
 async fn inspected(args: &[&str], text: &[u8]) -> Value {
     let args = [&["inspect", "reply"], args].concat();
-    // No server, no configuration, and none that could be used by mistake.
+    // These addresses are invalid, so a command that uses one of them fails.
     let env = [("NATS_URL", "nats://127.0.0.1:1"), ("DATABASE_URL", "nonsense"), ("TARSY_CONFIG", "/nowhere.yaml")];
     let ran = run_with(&env, &args, text).await.exits(0);
     assert_eq!(ran.err, "");

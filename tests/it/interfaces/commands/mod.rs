@@ -1,17 +1,17 @@
 //! The commands as processes on real servers: their output and exit codes.
 
 mod ask;
-mod unavailable;
 mod cluster;
+mod dead_letters;
 mod doctor;
 mod inputs;
 mod inspect_reply;
-mod letters;
+mod inspect_stream;
 mod prune;
 mod queue;
 mod search;
 mod sessions;
-mod stream;
+mod unavailable;
 mod usage;
 
 use std::process::Stdio;
@@ -48,7 +48,7 @@ impl Ran {
     }
 }
 
-/// Runs tarsy with only these of its variables, and with `input` on standard input.
+/// Runs tarsy with no other of its variables, and with `input` on standard input.
 async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let mut command = Command::new(TARSY);
     for variable in ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_LOG"] {
@@ -59,7 +59,7 @@ async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let begun = Instant::now();
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A command that reads no input may have ended already.
+    // A command that reads no input may have ended before.
     stdin.write_all(input).await.ok();
     drop(stdin);
     let output = tokio::time::timeout(COMMAND_TIMEOUT, child.wait_with_output()).await;

@@ -11,7 +11,7 @@ const AGE: &str = "UPDATE alert_sessions SET settled_at = settled_at - interval 
                    UPDATE alerts SET settled_at = settled_at - interval '10 d'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn prune_counts_and_deletes_rows_and_deleted_sessions_are_explained() {
+async fn prune_counts_and_deletes_rows_and_commands_explain_missing_sessions() {
     let system = TestSystem::start(&[]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -19,8 +19,8 @@ async fn prune_counts_and_deletes_rows_and_deleted_sessions_are_explained() {
     timeline.finish().await;
     system.assert_whole(session, &timeline.seen).await;
 
-    let nothing_said = run(&system, &["prune"]).await.exits(2);
-    assert!(nothing_said.err.contains("set --older-than, or configure `retention`"), "{nothing_said:?}");
+    let no_age = run(&system, &["prune"]).await.exits(2);
+    assert!(no_age.err.contains("set --older-than, or configure `retention`"), "{no_age:?}");
     let young = run(&system, &["prune", "--older-than", "9d"]).await.exits(0);
     assert_eq!((young.out.as_str(), young.err.as_str()), ("", "nothing is old enough: no row deleted\n"));
 
@@ -33,10 +33,10 @@ async fn prune_counts_and_deletes_rows_and_deleted_sessions_are_explained() {
     let pruned = run(&system, &["prune", "--older-than", "9d", "--json"]).await.exits(0).json().remove(0);
     assert_eq!((&pruned["dry_run"], &pruned["rows"]), (&json!(false), &counted["rows"]));
 
-    let whole = run(&system, &["sessions", "show", &session.to_string()]).await.exits(1);
-    assert!(whole.err.contains("or be deleted (tarsy prune)"), "{whole:?}");
-    let part = run(&system, &["sessions", "show", &session.short()]).await.exits(1);
-    assert!(part.err.contains("old ones may be deleted (tarsy prune)"), "{part:?}");
+    let by_id = run(&system, &["sessions", "show", &session.to_string()]).await.exits(1);
+    assert!(by_id.err.contains("or be deleted (tarsy prune)"), "{by_id:?}");
+    let by_part = run(&system, &["sessions", "show", &session.short()]).await.exits(1);
+    assert!(by_part.err.contains("old ones may be deleted (tarsy prune)"), "{by_part:?}");
     // The stream keeps the timeline for three days.
     let watched = run(&system, &["watch", &session.to_string(), "--json"]).await.exits(0);
     assert_eq!(watched.json().len(), timeline.seen.len());

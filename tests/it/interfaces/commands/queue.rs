@@ -16,7 +16,7 @@ fn id() -> SessionId {
     SessionId(Uuid::now_v7())
 }
 
-/// Repeats the status of two busy workers.
+/// Publishes the status of two busy workers repeatedly.
 async fn announce(system: &TestSystem) {
     let presence = WorkerPresence::new(&system.connect().await);
     let workers = ["w1", "w2"].map(|name| WorkerStatus {
@@ -35,7 +35,7 @@ async fn announce(system: &TestSystem) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queued_alert_is_noted_once_with_its_position_and_the_workers() {
+async fn a_queued_alert_is_shown_once_with_its_position_and_the_workers() {
     let system = TestSystem::start(&[]).await;
     let file = system.file("alert.txt");
     std::fs::write(&file, "disk full on db-3").unwrap();

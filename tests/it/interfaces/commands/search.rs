@@ -1,4 +1,4 @@
-//! A search for words uses the indexes instead of reading every body.
+//! `tarsy sessions list --search` uses the indexes instead of reading every body.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::postgres::TestDatabase;
 async fn a_search_uses_the_indexes_of_alerts_and_analyses() {
     let database = TestDatabase::create().await;
     let name = database.text("SELECT current_database()::text");
-    // For an empty table the planner would prefer a scan.
+    // The planner would scan an empty table.
     database.execute(&format!("ALTER DATABASE {name} SET enable_seqscan = off"));
     let store = database.store();
     let filter = SessionFilter { limit: 5, search: Some("disk -full".to_owned()), ..SessionFilter::default() };

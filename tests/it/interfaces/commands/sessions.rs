@@ -29,7 +29,7 @@ async fn sessions_are_listed_by_status_age_and_words() {
         (&["--status", "completed", "--since", "1h"][..], 1),
         (&["--status", "running"], 0),
         (&["--search", "KubePodOOMKilled"], 1),
-        // A word of the analysis only.
+        // This word is only in the analysis.
         (&["--search", "cause"], 1),
         (&["--search", "oom -checkout"], 0),
         (&["--search", "zeppelin"], 0),
@@ -83,7 +83,10 @@ async fn a_rerun_investigates_the_same_alert_with_the_same_severity() {
     let severe = SessionId::parse(severe[0]["session_id"].as_str().unwrap()).unwrap();
     completed(&system, severe).await;
     let rerun = run(&system, &["sessions", "rerun", &severe.short(), "--json"]).await.exits(0).json();
-    assert_eq!(rerun[0]["subject"], "tarsy.alerts.critical", "the severity decides, not the first queue");
+    assert_eq!(
+        rerun[0]["subject"], "tarsy.alerts.critical",
+        "the priority follows the severity, not the first subject"
+    );
     let watched = run(&system, &["sessions", "rerun", &short, "--watch"]).await.exits(0);
     assert!(watched.out.contains("■ completed"), "{watched:?}");
 }
@@ -152,7 +155,7 @@ async fn a_cancel_request_needs_only_the_database_or_the_broker() {
     let (worker, _) = system.worker("w1").await;
     let session = system.publish().await;
     let held = system.gates.next().await;
-    // Stopped, so that the session does not end between the two requests.
+    // While the worker is stopped, the session cannot end between the two requests.
     worker.stop();
     let id = session.to_string();
     let args = ["sessions", "cancel", &id, "--database-url", "postgres://u:hidden-word@127.0.0.1:1/none"];

@@ -56,14 +56,14 @@ fn every_command_has_a_help_text_without_secrets() {
 }
 
 #[test]
-fn the_help_is_as_reviewed() {
+fn the_help_equals_its_reviewed_text() {
     insta::assert_snapshot!("help", help(&[]));
     insta::assert_snapshot!("help_submit", help(&["submit"]));
     insta::assert_snapshot!("help_worker", help(&["worker"]));
 }
 
 #[test]
-fn an_empty_alert_is_refused_before_anything_is_published() {
+fn an_empty_alert_is_refused_before_it_is_published() {
     let output = tarsy(&["submit", "-"]);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(

@@ -1,5 +1,4 @@
-//! A real Alertmanager sends to the receiver: its alert is investigated, and a full or unavailable broker only delays
-//! it.
+//! Alerts of a real Alertmanager are investigated; a full or unavailable broker only delays them.
 
 use std::path::Path;
 
@@ -74,7 +73,7 @@ async fn a_real_alertmanagers_alert_is_investigated_after_an_outage_of_the_broke
     system.nats.kill();
     receive.logged("503 until nats is back").await;
     fire(&alertmanager, "DiskFull").await;
-    // Alertmanager tries again by itself.
+    // Alertmanager sends the alert again by itself.
     answered(&metrics, "5xx", 2.0).await;
     system.nats.restart().await;
     answered(&metrics, "2xx", 2.0).await;

@@ -1,7 +1,7 @@
 //! The HTTP receiver, as a process with a real broker.
 
 mod alertmanager;
-mod crowd;
+mod connection_limits;
 mod outages;
 mod rules;
 
@@ -34,7 +34,7 @@ impl Receiver {
         receiver
     }
 
-    /// Starts with a broker that may be unavailable.
+    /// Starts the receiver; the broker may be unavailable.
     async fn connecting_to(nats: NatsServer, env: &[(&str, &str)]) -> Self {
         let url = nats.url();
         let env = [&[("NATS_URL", url.as_str())], env].concat();
@@ -55,7 +55,7 @@ impl Receiver {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("readiness does not change");
+        tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("the readiness has not changed in time");
     }
 
     async fn stream(&self) -> Stream {

@@ -18,7 +18,7 @@ async fn alerts_are_answered_with_503_while_the_queue_is_full() {
             break answer;
         }
         accepted += 1;
-        assert!(accepted < 16, "the queue never gets full");
+        assert!(accepted < 16, "the queue does not fill up");
     };
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("30")));
     assert_eq!(refused.json()["error"], "the queue is full");
@@ -48,7 +48,7 @@ async fn alerts_are_answered_with_503_while_the_broker_is_unavailable() {
         assert_eq!(
             http::get(&receiver.metrics, "/healthz").await.status,
             200,
-            "a restart of the receiver would not help"
+            "an unavailable broker is no reason to restart the receiver"
         );
         receiver.nats.restart().await;
         receiver.readiness_is(200).await;

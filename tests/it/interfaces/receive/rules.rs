@@ -1,4 +1,4 @@
-//! Which requests the receiver accepts, what it publishes and what it answers.
+//! The requests that the receiver accepts, the messages that it publishes, and its answers.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::support::http::{self, head};
 use crate::support::process::{Tarsy, metric_is};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
-/// Method, path, headers and body; the status and a word of the answer.
+/// Method, path, headers and body of a request; status and a word of the answer.
 type Rejected<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
 
 const PARENT: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
 const MAX_BODY_BYTES: usize = 512 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_is_published_byte_for_byte_and_the_answer_says_where() {
+async fn an_alert_is_published_byte_for_byte_and_the_answer_has_its_subject() {
     let receiver = Receiver::start(&[]).await;
     let own = Uuid::now_v7().to_string();
     let (firing, grafana) =

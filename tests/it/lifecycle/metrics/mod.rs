@@ -64,7 +64,9 @@ async fn status_is(address: &str, path: &str, status: u16) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, reached).await.unwrap_or_else(|_| panic!("{path} never is {status}"));
+    tokio::time::timeout(TEST_TIMEOUT, reached)
+        .await
+        .unwrap_or_else(|_| panic!("{path} does not answer {status} in time"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -136,7 +138,7 @@ async fn a_worker_exports_queue_metrics_before_its_first_claim() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_real_prometheus_scrapes_every_role_without_a_complaint() {
+async fn a_real_prometheus_scrapes_every_role_without_an_error() {
     let (Some(promtool), Some(prometheus)) = (program("TARSY_TEST_PROMTOOL"), program("TARSY_TEST_PROMETHEUS")) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! No role writes a secret, whatever its input and whatever fails around it.
+//! No role logs or prints a secret, whatever its input is and whatever fails.
 
 use serde_json::Value;
 use tarsy::investigation::ids::SessionId;
@@ -21,7 +21,7 @@ const IN_BODY: &str = "marker-0f-the-b0dy";
 const ALERT: &str = "disk full marker-0f-the-b0dy key m4sked-variable-value\npassword=marker-0f-the-b0dy\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_secret_is_in_anything_that_a_role_writes() {
+async fn no_role_logs_or_prints_a_secret() {
     let auth = format!("authorization {{ user: tarsy, password: \"{NATS_PASSWORD}\" }}");
     let (mut nats, database) = (NatsServer::start_with(&auth).await, TestDatabase::create().await);
     let nats_url = nats.url().replace("nats://", &format!("nats://tarsy:{NATS_PASSWORD}@"));
@@ -54,7 +54,7 @@ async fn no_secret_is_in_anything_that_a_role_writes() {
     let mut receive = spawn("receive", &["receive", "--listen", "127.0.0.1:0"], &env);
     let (address, metrics) = (receive.ready().await, metrics_of(&mut receive).await);
     super::status_is(&metrics, "/readyz", 200).await;
-    // A worker that never reaches its database.
+    // This worker cannot reach its database.
     let unreachable = ("DATABASE_URL", format!("postgres://postgres:{DATABASE_PASSWORD}@127.0.0.1:1/none"));
     let waiting = spawn("waiting", &["worker"], &[env.clone(), vec![unreachable]].concat());
     waiting.logged("database unavailable").await;

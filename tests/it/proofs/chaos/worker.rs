@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::link::Link;
 use super::plan::Server;
-use crate::faults::poison::mortal_worker;
+use crate::faults::poison::aborting_worker;
 use crate::support::http;
 use crate::support::process::{Tarsy, children_of};
 
@@ -196,7 +196,7 @@ impl Keeper {
         self.generation += 1;
         let name = format!("w{}-{}", self.spec.number, self.generation);
         let env: Vec<(&str, &str)> = self.env.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let process = mortal_worker(&name, &env);
+        let process = aborting_worker(&name, &env);
         self.standing.send_replace(Standing { name, ..Standing::default() });
         process
     }

@@ -1,4 +1,4 @@
-//! Migrations beside workers that go on.
+//! Migrations while workers continue.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::support::postgres::TestDatabase;
 
 /// The first migration that alters the table of sessions: it waits for every reader of the table.
 const CHANGES_SESSIONS: &str = "20261122000200";
-/// From this migration on, the last test checks every migration.
-const CAREFUL: &str = "2026-11-22-000500";
+/// The last test checks this migration and every later one.
+const FIRST_CHECKED: &str = "2026-11-22-000500";
 
 #[tokio::test]
 async fn a_migration_that_waits_for_a_long_reader_lets_leases_be_renewed_and_succeeds() {
@@ -28,7 +28,7 @@ async fn a_migration_that_waits_for_a_long_reader_lets_leases_be_renewed_and_suc
     let options = ConnectOptions { application_name: "migrator".to_owned(), ..ConnectOptions::new(database.url()) };
     let migrating = tokio::spawn(async move { migrate(&options, MIGRATION_TIMEOUT).await });
     let mut longest = Duration::ZERO;
-    // Each of these waits behind the migration, which waits behind the reader.
+    // Each renewal waits for the migration, which waits for the reader.
     for _ in 0..2 {
         until_blocked(&database, "migrator").await;
         let began = Instant::now();
@@ -54,10 +54,10 @@ async fn a_migration_that_never_gets_its_lock_fails_and_leaves_no_lock() {
     let options = ConnectOptions::new(database.url());
     let error = migrate(&options, Duration::from_secs(1)).await.unwrap_err();
     assert!(matches!(&error, Error::MigrationBlocked { .. }), "{error}");
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.contains("follow_ups found its tables in use for 1 s") && said.contains("run tarsy migrate again"),
-        "{said}"
+        message.contains("follow_ups found its tables in use for 1 s") && message.contains("run tarsy migrate again"),
+        "{message}"
     );
     reader.batch_execute("COMMIT").unwrap();
     assert_eq!(
@@ -80,7 +80,7 @@ async fn a_migrator_waits_for_another_one_for_a_limited_time() {
 }
 
 #[tokio::test]
-async fn an_index_that_a_migrator_left_half_built_is_built_again() {
+async fn an_index_that_was_left_incomplete_is_built_again() {
     let database = TestDatabase::create().await;
     revert_through(&database, "20261122000505");
     database.execute("CREATE INDEX alerts_id_end ON alerts (alert_id)");
@@ -92,14 +92,14 @@ async fn an_index_that_a_migrator_left_half_built_is_built_again() {
     assert!(index.contains("reverse("), "{index}");
 }
 
-/// A statement that scans a table under a lock that stops its writers lasts as long as the table is large.
+/// Such a statement would block the writers of a table while it scans all its rows.
 #[test]
 fn no_migration_builds_an_index_or_checks_rows_while_writers_wait() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let mut faults = Vec::new();
-    for path in names.filter(|path| path.file_name().unwrap().to_str().unwrap() >= CAREFUL) {
+    for path in names.filter(|path| path.file_name().unwrap().to_str().unwrap() >= FIRST_CHECKED) {
         let sql: String = read(&path.join("up.sql")).lines().filter(|line| !line.starts_with("--")).collect();
         let new_tables: Vec<&str> =
             sql.split("CREATE TABLE ").skip(1).filter_map(|rest| rest.split([' ', '(']).next()).collect();

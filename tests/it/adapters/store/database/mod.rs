@@ -5,5 +5,5 @@ mod migrations;
 mod previous;
 pub(crate) mod rights;
 mod plans;
-mod in_place;
+mod hot_updates;
 mod prune;

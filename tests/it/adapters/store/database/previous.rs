@@ -1,5 +1,5 @@
-//! During a rollout, workers of the previous version use the new schema. `previous/` holds the old text of statements
-//! that have changed since.
+//! Statements of previous versions run on the new schema, as during a rollout. `previous/` has the old text of
+//! statements that have changed since.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -37,7 +37,7 @@ struct PlaceRow {
 }
 
 #[tokio::test]
-async fn statements_of_the_version_before_run_on_this_schema() {
+async fn statements_of_the_previous_version_run_on_this_schema() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let mut old = database.connection();
@@ -82,7 +82,7 @@ async fn statements_of_the_version_before_run_on_this_schema() {
 }
 
 #[tokio::test]
-async fn a_worker_that_knows_no_members_goes_on_and_its_sessions_cover_nothing_newer() {
+async fn sessions_of_a_worker_without_members_cover_no_alert_that_has_members() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let mut old = database.connection();
@@ -114,13 +114,15 @@ async fn a_worker_that_knows_no_members_goes_on_and_its_sessions_cover_nothing_n
     let finish = "UPDATE alert_sessions SET status = 'completed', finished_at = clock_timestamp(), final_analysis = 'logs' \
                   WHERE status = 'running'";
     database.execute(finish);
-    let Ok(Opened::Session(claimed)) = store.open(new(ids[2])).await else { panic!("nothing is known of what it was") };
+    let Ok(Opened::Session(claimed)) = store.open(new(ids[2])).await else {
+        panic!("the old session has no members, so it covers no alert")
+    };
     store.finish(claimed.lease, completed()).await.unwrap();
     assert_eq!(open_old(ids[3]), "cooling");
 }
 
 #[tokio::test]
-async fn a_worker_that_knows_no_questions_goes_on_beside_them() {
+async fn a_worker_without_questions_runs_beside_a_newer_one() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;

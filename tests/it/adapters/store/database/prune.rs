@@ -24,7 +24,7 @@ use crate::support::postgres::TestDatabase;
 const DAY: Duration = Duration::from_secs(86_400);
 const LIMIT: u32 = 500;
 
-/// Deletes until nothing is left to delete.
+/// Prunes until no row is left to delete.
 async fn prune(store: &Store, retention: Retention) -> Pruned {
     let mut all = Pruned::default();
     loop {
@@ -41,7 +41,7 @@ fn rows(database: &TestDatabase) -> BTreeMap<&'static str, u64> {
     PRUNED_TABLES.into_iter().map(|table| (table, count(table))).filter(|(_, count)| *count > 0).collect()
 }
 
-/// Moves the settlement of these ids that many days back.
+/// Moves the settlement of these sessions this many days into the past.
 fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
     let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     let ids = ids.join(", ");
@@ -52,8 +52,8 @@ fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
     ));
 }
 
-/// A whole investigation with rows in every table, settled now.
-async fn whole(database: &TestDatabase, store: &Store) -> SessionId {
+/// A settled investigation with rows in every table.
+async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId {
     let (lease, executions) = running_session(store, 2).await;
     store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
     store.append(lease, prompt(executions[1], 1, "look")).await.unwrap();
@@ -84,26 +84,26 @@ async fn every_table_is_pruned_or_has_no_row_of_an_investigation() {
 async fn an_old_investigation_is_deleted_with_all_its_rows_and_a_young_one_stays_whole() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let old = whole(&database, &store).await;
+    let old = full_investigation(&database, &store).await;
     let of_one = rows(&database);
     assert_eq!(of_one.len(), PRUNED_TABLES.len(), "a row in every table: {of_one:?}");
-    let young = whole(&database, &store).await;
+    let young = full_investigation(&database, &store).await;
     age(&database, &[old], 91);
     age(&database, &[young], 89);
 
     let retention = Retention::of_all(DAY * 90);
     assert_eq!(store.preview_prune(retention).await.unwrap().rows, of_one);
     assert_eq!(prune(&store, retention).await.rows, of_one);
-    assert_eq!(rows(&database), of_one, "the rows of the young one are left");
+    assert_eq!(rows(&database), of_one, "the rows of the young investigation are left");
     assert!(store.report(old).await.unwrap().is_none() && store.report(young).await.unwrap().is_some());
     assert_eq!(store.preview_prune(retention).await.unwrap(), Pruned::default());
 }
 
 #[tokio::test]
-async fn a_session_can_be_shown_and_followed_after_its_details_are_deleted() {
+async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let (old, young) = (whole(&database, &store).await, whole(&database, &store).await);
+    let (old, young) = (full_investigation(&database, &store).await, full_investigation(&database, &store).await);
     age(&database, &[old], 31);
     let events = tarsy::engine::ports::Outbox::events(&store, old, 0, 100).await.unwrap();
     let retention = Retention {
@@ -112,9 +112,13 @@ async fn a_session_can_be_shown_and_followed_after_its_details_are_deleted() {
         tool_interactions: Some(DAY * 30),
         ..Retention::of_all(DAY * 90)
     };
-    // The ids are of today, as if the session had begun when it was settled.
+    // The times in the ids are of today, as if the session had begun when it was settled.
     let id = Uuid::now_v7();
-    assert_eq!(prune(&store, retention).await, Pruned::default(), "an id of today waits for its session: {id}");
+    assert_eq!(
+        prune(&store, retention).await,
+        Pruned::default(),
+        "rows with an id of today are kept until their session is old: {id}"
+    );
     let dated: u64 = 1_700_000_000_000;
     let past = SessionId(Uuid::from_u128(u128::from(dated) << 80 | old.0.as_u128() & ((1 << 80) - 1)));
     for table in PRUNED_TABLES {
@@ -137,7 +141,7 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
     let unsettled = investigated(&store, "fp-unsettled", Severity::High, completed()).await;
     let owing = SessionEnd { dead_letter: Some(DeadReason::AttemptsExhausted), ..completed() };
     let owing = investigated(&store, "fp-owing", Severity::High, owing).await;
-    let root = whole(&database, &store).await;
+    let root = full_investigation(&database, &store).await;
     let question = new_id();
     store.receive(received(question, b"why?")).await.unwrap();
     let Ok(Opened::Session(claimed)) =
@@ -182,7 +186,7 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
     let store = database.store();
     let mut ids = Vec::new();
     for _ in 0..60 {
-        ids.push(whole(&database, &store).await);
+        ids.push(full_investigation(&database, &store).await);
     }
     age(&database, &ids, 100);
     let expected = rows(&database);
@@ -191,7 +195,7 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
     let mut pruners = JoinSet::new();
     for _ in 0..4 {
         let store = Store::new(&ConnectOptions::new(database.url())).unwrap();
-        // Small batches, so that the pruners meet.
+        // With small batches the pruners delete from the same rows.
         pruners.spawn(async move {
             let mut all = Pruned::default();
             loop {
@@ -224,14 +228,15 @@ async fn of_four_concurrent_prunes_one_deletes_each_row_while_leases_are_renewed
 async fn a_locked_row_is_pruned_the_next_time() {
     let database = TestDatabase::create().await;
     let store = database.store();
-    let (held, free) = (whole(&database, &store).await, whole(&database, &store).await);
+    let (held, free) = (full_investigation(&database, &store).await, full_investigation(&database, &store).await);
     age(&database, &[held, free], 2);
     let mut rival = database.connection();
     rival
         .batch_execute(&format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{held}' FOR UPDATE"))
         .unwrap();
     let retention = Retention::of_all(DAY);
-    let pruned = timeout(Duration::from_secs(5), prune(&store, retention)).await.expect("it does not wait");
+    let pruned =
+        timeout(Duration::from_secs(5), prune(&store, retention)).await.expect("pruning waits for a locked row");
     assert_eq!(pruned.rows["alert_sessions"], 1);
     rival.batch_execute("ROLLBACK").unwrap();
     assert_eq!(prune(&store, retention).await.rows["alert_sessions"], 1);

@@ -9,7 +9,7 @@ use tarsy::store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 use crate::adapters::store::fixture::{LEASE, checkpoint, claim_request, completed, new_id, received, running_session};
 use crate::support::postgres::TestDatabase;
 
-/// A role that may log in and use the schema; it is dropped with the value.
+/// A role that may log in and use the schema; dropping the value drops the role.
 pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) url: String,
@@ -42,7 +42,7 @@ impl Drop for Role {
 }
 
 #[tokio::test]
-async fn a_role_without_the_right_to_create_runs_whole_investigations() {
+async fn a_role_without_create_privilege_runs_whole_investigations() {
     let database = TestDatabase::create().await;
     let role = Role::create(&database, "SELECT, INSERT, UPDATE, DELETE");
     let options = ConnectOptions::new(&role.url);
@@ -63,24 +63,27 @@ async fn a_missing_right_is_named_before_the_worker_starts() {
     let database = TestDatabase::create().await;
     let check = async |role: &Role| check_for_worker(&ConnectOptions::new(&role.url)).await.unwrap_err().to_string();
     let reader = Role::create(&database, "SELECT");
-    let said = check(&reader).await;
-    assert!(said.starts_with("database role lacks INSERT on agent_executions, UPDATE on agent_executions"), "{said}");
+    let message = check(&reader).await;
+    assert!(
+        message.starts_with("database role lacks INSERT on agent_executions, UPDATE on agent_executions"),
+        "{message}"
+    );
     database.execute(&format!("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}", reader.name));
     database.execute(&format!("REVOKE INSERT ON entries FROM {}", reader.name));
-    let said = check(&reader).await;
-    assert_eq!(said, "database role lacks INSERT on entries: GRANT that to it, or use another role");
+    let message = check(&reader).await;
+    assert_eq!(message, "database role lacks INSERT on entries: GRANT that to it, or use another role");
     let known = Role::create(&database, "");
     database.execute(&format!("GRANT SELECT ON __diesel_schema_migrations, schema_compatibility TO {}", known.name));
-    let said = check(&known).await;
+    let message = check(&known).await;
     for table in PRUNED_TABLES.iter().chain(&["store_probes"]) {
-        assert!(said.contains(&format!(" on {table}")), "nothing of {table} in {said}");
+        assert!(message.contains(&format!(" on {table}")), "{table} is not named in {message}");
     }
     let stranger = Role::create(&database, "");
-    let said = check(&stranger).await;
-    assert!(said.starts_with("database role lacks SELECT on __diesel_schema_migrations:"), "{said}");
+    let message = check(&stranger).await;
+    assert!(message.starts_with("database role lacks SELECT on __diesel_schema_migrations:"), "{message}");
     database.execute(&format!("REVOKE USAGE ON SCHEMA public FROM {}, PUBLIC", stranger.name));
-    let said = check(&stranger).await;
-    assert!(said.starts_with("database role lacks USAGE on the schema:"), "{said}");
+    let message = check(&stranger).await;
+    assert!(message.starts_with("database role lacks USAGE on the schema:"), "{message}");
 }
 
 #[tokio::test]
@@ -90,7 +93,7 @@ async fn timeouts_apply_from_the_first_statement_and_options_of_the_address_stay
     let url =
         format!("{}{joint}options=-c%20statement_timeout%3D7%20-c%20search_path%3Dpublic%2Cpg_temp", database.url());
     let options = ConnectOptions { statement_timeout: Duration::from_secs(11), ..ConnectOptions::new(url) };
-    // Compares the settings of the connection with those of its address.
+    // This check compares the settings of the connection with those of its address.
     assert_eq!(check_for_worker(&options).await.unwrap(), Schema::Current);
     let store = Store::new(&ConnectOptions { application_name: "it's me".to_owned(), ..options }).unwrap();
     assert!(store.reachable().await);

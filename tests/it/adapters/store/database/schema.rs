@@ -1,4 +1,4 @@
-//! The schema and the program agree: migrations, versions, event types.
+//! The schema matches the program: migrations, versions, event types.
 
 use std::path::Path;
 
@@ -131,7 +131,7 @@ async fn the_schema_accepts_exactly_the_event_types_of_the_program() {
     for word in &words {
         assert!(!matches!(EventType::from(word.clone()), EventType::Unknown(_)), "{word} is unknown to the program");
     }
-    // And no more than the enum has, as its source shows.
+    // The database accepts no type that the enum lacks.
     let source = include_str!("../../../../../src/investigation/timeline/mod.rs");
     let (_, list) = source.split_once("EventType {").unwrap();
     let (list, _) = list.split_once("\n}").unwrap();
@@ -143,7 +143,7 @@ async fn the_schema_accepts_exactly_the_event_types_of_the_program() {
 }
 
 #[tokio::test]
-async fn the_rust_schema_is_the_one_of_the_database() {
+async fn the_rust_schema_equals_the_one_of_the_database() {
     let database = TestDatabase::create().await;
     let columns: Vec<String> = diesel::select(diesel::dsl::sql::<diesel::sql_types::Array<Text>>(
         "(SELECT array_agg(format('%s.%s -> %s', table_name, column_name, \

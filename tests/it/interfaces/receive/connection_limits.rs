@@ -1,4 +1,4 @@
-//! Clients that are slow, silent or too many.
+//! Slow, silent and too many clients, and web pages that send alerts.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ async fn slow_clients_are_disconnected() {
     slow_body.write_all(&head("POST", "/alert", &[], Some(10))).await.unwrap();
     slow_body.write_all(b"half").await.unwrap();
     let began = Instant::now();
-    assert_eq!(http::read(&mut slow_head).await, None, "a request without an end got an answer");
+    assert_eq!(http::read(&mut slow_head).await, None, "an incomplete request got an answer");
     assert!((2..9).contains(&began.elapsed().as_secs()), "the header timeout is 3 s: {:?}", began.elapsed());
     let answer = http::read(&mut slow_body).await.unwrap();
     // Alertmanager would not try again after a 4xx.
@@ -61,7 +61,7 @@ async fn send_from(from: [u8; 4], to: &str, bytes: &[u8]) -> Option<Answer> {
     http::read(&mut stream).await
 }
 
-/// Sends these bytes again and again until the status is `status`. Returns how long that took.
+/// Sends these bytes repeatedly until the answer has this status. Returns how long that took.
 async fn accepted_from(from: [u8; 4], to: &str, bytes: &[u8], status: u16) -> Duration {
     let began = Instant::now();
     let accepted = async {

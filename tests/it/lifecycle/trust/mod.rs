@@ -1,8 +1,7 @@
-//! Who may say what: a broker's permissions, the headers that a webhook brings along, and the fingerprint that it
-//! claims.
+//! Limits of what a producer can cause: permissions of the broker, headers and fingerprints of webhooks.
 
-mod claims;
 mod permissions;
+mod webhooks;
 
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;

@@ -1,4 +1,4 @@
-//! Tools that change something: each call is sent once, whichever process dies during it.
+//! Calls with side effects: each is sent at most once, whichever process dies during it.
 
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
@@ -37,16 +37,16 @@ fn journal(system: &TestSystem) -> String {
     system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries")
 }
 
-/// The call's result in the conversation, and how often the call was sent.
-fn told(system: &TestSystem) -> (String, u32) {
-    let told = system.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
-    (told, system.tool_calls().values().sum())
+/// The result of the call in the conversation, and how often the call was sent.
+fn result_and_sends(system: &TestSystem) -> (String, u32) {
+    let result = system.database.text("SELECT string_agg(content, ' ') FROM entries WHERE kind = 'tool_result'");
+    (result, system.tool_calls().values().sum())
 }
 
 async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
-    eventually("it is settled", async || system.database.number(left) == 0).await;
+    eventually("the alert is settled", async || system.database.number(left) == 0).await;
     system.assert_whole(session, seen).await;
 }
 
@@ -54,13 +54,13 @@ async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[Timel
 async fn assert_lost(system: &TestSystem, session: SessionId, seen: &[TimelineEvent]) {
     assert_completed(system, session, seen).await;
     assert_eq!(journal(system), "prompt prompt answer started lost tool_result answer ended");
-    let (told, sent) = told(system);
-    assert_eq!(sent, 1, "{told}");
-    assert!(told.contains("Its outcome is unknown"), "{told}");
+    let (result, sent) = result_and_sends(system);
+    assert_eq!(sent, 1, "{result}");
+    assert!(result.contains("Its outcome is unknown"), "{result}");
     let results: Vec<_> = seen.iter().filter(|event| event.event_type == EventType::ToolResult).collect();
     assert_eq!(results.len(), 1, "{results:#?}");
     assert_eq!(results[0].metadata["is_error"], true);
-    assert_eq!(system.model_calls().values().sum::<u32>(), 2, "the model answers to what it was told");
+    assert_eq!(system.model_calls().values().sum::<u32>(), 2, "the model answers once after the result");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +72,7 @@ async fn a_changing_call_of_a_killed_worker_is_lost_and_never_sent_again() {
         let session = publish(&system).await;
         let mut timeline = system.follow(session).await;
         let held = system.gates.next().await;
-        assert_eq!(journal(&system), "prompt prompt answer started", "written down before it is sent");
+        assert_eq!(journal(&system), "prompt prompt answer started", "the call is journaled before it is sent");
         worker.kill().await;
         system.gates.open_all();
         drop(held);
@@ -83,7 +83,7 @@ async fn a_changing_call_of_a_killed_worker_is_lost_and_never_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_worker_does_not_bring_a_result_after_another_one_has_called_it_lost() {
+async fn a_paused_worker_stores_no_result_of_a_call_that_another_one_marked_lost() {
     let gate = format!("tool-{TOOL}-end");
     let mut system = start_system(&[&gate], ALLOWED).await;
     let (first, _) = system.worker("w1").await;
@@ -107,7 +107,7 @@ async fn a_changing_call_is_not_sent_again_when_its_server_was_killed() {
     let session = publish(&system).await;
     let mut timeline = system.follow(session).await;
     let held = system.gates.next().await;
-    // The gate's answer makes the server exit in the middle of the call.
+    // The answer of the gate makes the server exit in the middle of the call.
     held.fail().await;
     timeline.finish().await;
     assert_lost(&system, session, &timeline.seen).await;
@@ -125,7 +125,7 @@ async fn a_changing_call_is_sent_only_where_the_configuration_allows_it() {
         let mut timeline = system.follow(session).await;
         timeline.finish().await;
         assert_completed(&system, session, &timeline.seen).await;
-        let (told, sent) = told(&system);
+        let (told, sent) = result_and_sends(&system);
         assert_eq!((journal(&system).as_str(), sent), (kinds, calls), "{told}");
     }
 }

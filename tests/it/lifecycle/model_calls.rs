@@ -1,4 +1,4 @@
-//! What is kept of every model call, whatever came of it: read from a real database after a real run.
+//! The rows of model calls: each call is stored, whether it succeeded or failed.
 
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
@@ -28,7 +28,7 @@ fn transcript() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands() {
+async fn every_model_call_is_stored_with_its_tokens_and_its_place_in_the_journal() {
     let system = TestSystem::start_with(Setup { transcript: Some(transcript()), ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let session = SessionId(Uuid::now_v7());
@@ -44,7 +44,7 @@ async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands
     );
 
     let report = system.database.store().report(session).await.unwrap().unwrap().session.unwrap();
-    let told: Vec<Value> = report
+    let stored: Vec<Value> = report
         .model_calls
         .iter()
         .map(|call| {
@@ -53,25 +53,25 @@ async fn every_model_call_is_kept_with_what_it_cost_and_where_its_request_stands
         })
         .collect();
     let cost = [10, 4, 3, 2];
-    let like = |text_length: usize, thinking: &str, calls: u32, finish: &str| {
+    let response = |text_length: usize, thinking: &str, calls: u32, finish: &str| {
         json!({
             "text_length": text_length, "thinking": thinking, "tool_calls_count": calls, "code_executions": [],
             "groundings_count": 0, "finish_reason": finish,
         })
     };
-    let looked = like(0, "", 1, "tool_calls");
+    let one_call = response(0, "", 1, "tool_calls");
     let expected = [
-        json!([1, "iteration", 2, cost, like(0, "", 0, "stop"), null]),
+        json!([1, "iteration", 2, cost, response(0, "", 0, "stop"), null]),
         json!([2, "iteration", 4, null, null, "busy"]),
-        json!([3, "iteration", 6, cost, like(6, "hm", 1, "tool_calls"), null]),
-        json!([4, "iteration", 8, cost, looked, null]),
-        json!([5, "iteration", 10, cost, looked, null]),
-        json!([6, "iteration", 13, cost, looked, null]),
-        json!([7, "forced_conclusion", 17, cost, like(0, "", 0, "stop"), null]),
-        json!([8, "forced_conclusion", 19, cost, like(15, "", 0, "stop"), null]),
+        json!([3, "iteration", 6, cost, response(6, "hm", 1, "tool_calls"), null]),
+        json!([4, "iteration", 8, cost, one_call, null]),
+        json!([5, "iteration", 10, cost, one_call, null]),
+        json!([6, "iteration", 13, cost, one_call, null]),
+        json!([7, "forced_conclusion", 17, cost, response(0, "", 0, "stop"), null]),
+        json!([8, "forced_conclusion", 19, cost, response(15, "", 0, "stop"), null]),
     ];
-    assert_eq!(told, expected);
-    assert_eq!(report.tool_calls.len(), 3, "the fourth was not run");
+    assert_eq!(stored, expected);
+    assert_eq!(report.tool_calls.len(), 3, "the fourth call was not sent");
 
     let kinds = "SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries";
     assert_eq!(

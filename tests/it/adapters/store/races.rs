@@ -12,12 +12,12 @@ use super::fixture::{claim_request, completed, new_id, open_request, open_sessio
 use crate::support::postgres::TestDatabase;
 use crate::support::stream::join_events;
 
-fn wide_store(database: &TestDatabase, connections: usize) -> Store {
+fn store_with_connections(database: &TestDatabase, connections: usize) -> Store {
     let options = ConnectOptions { pool_size: connections, ..ConnectOptions::new(database.url()) };
     Store::new(&options).unwrap()
 }
 
-/// Opens `alerts` at the same time and returns what became of each.
+/// Opens `alerts` at the same time and returns the disposition of each.
 async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -> JoinSet<(SessionId, Opened)> {
     for alert in alerts {
         store.receive(received(*alert, alert.to_string().as_bytes())).await.unwrap();
@@ -37,7 +37,7 @@ async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database, 32);
+    let store = store_with_connections(&database, 32);
     for round in 0..3 {
         let fingerprint = format!("fp-{round}");
         let alerts: Vec<SessionId> = (0..64).map(|_| new_id()).collect();
@@ -58,7 +58,7 @@ async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_alert_delivered_sixteen_times_at_once_has_one_disposition() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database, 16);
+    let store = store_with_connections(&database, 16);
     for round in 0..10 {
         let fingerprint = format!("fp-{round}");
         let alert = new_id();
@@ -72,7 +72,7 @@ async fn one_alert_delivered_sixteen_times_at_once_has_one_disposition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database, 18);
+    let store = store_with_connections(&database, 18);
     let mut joined_before = 0;
     for round in 0..20 {
         let fingerprint = format!("fp-{round}");
@@ -101,13 +101,13 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
             };
             assert!(expected, "{alert} {place:?}");
         }
-        let to_the_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
-        joined_before += to_the_old;
+        let joined_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        joined_before += joined_old;
         assert!(database.holds(&format!(
             "SELECT count(*) = {} AND max(session_seq) = count(*) \
              AND (array_agg(event_type ORDER BY session_seq DESC))[1] = 'session_completed' \
              FROM timeline_events WHERE session_id = '{ending}'",
-            join_events(to_the_old) + 2
+            join_events(joined_old) + 2
         )));
     }
     assert!(joined_before > 0);
@@ -116,7 +116,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_sixteen_claims_of_a_free_session_one_takes_it() {
     let database = TestDatabase::create().await;
-    let store = wide_store(&database, 16);
+    let store = store_with_connections(&database, 16);
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
     store.release(lease).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a webhook claims to be: a question, another group's alert, an older one.
+//! Webhooks that pose as a question, as the alert of another group, or as an earlier alert.
 
 use std::time::Duration;
 
@@ -39,12 +39,12 @@ impl ReceivingSystem {
         let mut receiver = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
         let address = receiver.ready().await;
         let receiving = Self { system, address, _processes: [worker, receiver] };
-        receiving.is_open().await;
+        receiving.connected().await;
         receiving
     }
 
-    /// Waits until the receiver is connected: it answers with 503 before.
-    async fn is_open(&self) {
+    /// Waits until the receiver is connected; it answers with 503 before.
+    async fn connected(&self) {
         let opened = async {
             while self.post("/alert?priority=low", &[], &json!({"status": "resolved", "a": 1})).await.status != 202 {
                 tokio::task::yield_now().await;
@@ -57,7 +57,7 @@ impl ReceivingSystem {
         http::post(&self.address, path, headers, body.to_string().as_bytes()).await
     }
 
-    /// How an alert ended.
+    /// Posts an alert and returns the end event of its session.
     async fn end(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> TimelineEvent {
         let answer = self.post(path, headers, body).await;
         assert_eq!(answer.status, 202, "{answer:?}");
@@ -67,24 +67,28 @@ impl ReceivingSystem {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_alert_that_claims_the_fingerprint_of_another_one_silences_nothing() {
+async fn an_alert_with_a_forged_fingerprint_covers_no_other_alert() {
     let receiving = ReceivingSystem::build().await;
     let forged = json!({"groupKey": GROUP, "severity": "critical", "message": "nothing to see"});
-    let whole = format!("alertmanager@alertmanager:{GROUP}");
+    let full_fingerprint = format!("alertmanager@alertmanager:{GROUP}");
     type Attempt<'a> = (&'a str, &'a [(&'a str, &'a str)], Value);
     let attempts: [Attempt<'_>; 4] = [
         ("/alert", &[], forged.clone()),
         ("/alert", &[], webhook("firing", &["p1"])),
         ("/alert", &[("Tarsy-Fingerprint", GROUP)], json!({"message": "nothing to see", "severity": "critical"})),
-        ("/alert", &[("Tarsy-Fingerprint", &whole)], json!({"message": "nothing at all", "severity": "critical"})),
+        (
+            "/alert",
+            &[("Tarsy-Fingerprint", &full_fingerprint)],
+            json!({"message": "nothing at all", "severity": "critical"}),
+        ),
     ];
     for (path, headers, body) in &attempts {
         assert_eq!(receiving.end(path, headers, body).await.event_type, EventType::SessionCompleted, "{body}");
     }
-    // On the very entrance of the group, and investigated before it.
-    let mut posed = webhook("firing", &[]);
-    posed["alerts"] = json!([{"status": "firing", "labels": {"alertname": "Nothing", "severity": "critical"}}]);
-    assert_eq!(receiving.end("/alertmanager", &[], &posed).await.event_type, EventType::SessionCompleted);
+    // The forged webhook uses the path and the key of the group, and comes before the real one.
+    let mut forged_group = webhook("firing", &[]);
+    forged_group["alerts"] = json!([{"status": "firing", "labels": {"alertname": "Nothing", "severity": "critical"}}]);
+    assert_eq!(receiving.end("/alertmanager", &[], &forged_group).await.event_type, EventType::SessionCompleted);
 
     let real = receiving.end("/alertmanager", &[], &webhook("firing", &["p1", "p2"])).await;
     assert_eq!(real.event_type, EventType::SessionCompleted, "{real:?}");
@@ -93,22 +97,25 @@ async fn an_alert_that_claims_the_fingerprint_of_another_one_silences_nothing() 
     let metadata = answered.metadata;
     assert_eq!(
         (&metadata["joined_session_id"], &metadata["fingerprint"], &metadata["members"]),
-        (&json!(real.session_id), &json!(whole), &json!(1)),
-        "the event says what was the same"
+        (&json!(real.session_id), &json!(full_fingerprint), &json!(1)),
+        "the event has the fingerprint and the members that matched"
     );
     let grown = receiving.end("/alertmanager", &[], &webhook("firing", &["p1", "p2", "p3"])).await;
-    assert_eq!(grown.event_type, EventType::SessionCompleted, "a group that has grown is looked at");
+    assert_eq!(grown.event_type, EventType::SessionCompleted, "a group with a new member is investigated");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_resolved_finds_what_fires_on_the_same_entrance_only() {
+async fn a_resolved_alert_joins_only_an_alert_of_the_same_path() {
     let mut receiving = ReceivingSystem::build().await;
     receiving.system.gates.watch("answer-0-start");
     let firing = receiving.post("/alertmanager", &[], &webhook("firing", &["p1"])).await;
     let firing = SessionId::parse(firing.json()["session_id"].as_str().unwrap()).unwrap();
     let held = receiving.system.gates.next().await;
     let elsewhere = receiving.end("/alert", &[], &webhook("resolved", &["p1"])).await;
-    assert_eq!(elsewhere.metadata["stop_reason"], "not_investigated", "another entrance tells it nothing");
+    assert_eq!(
+        elsewhere.metadata["stop_reason"], "not_investigated",
+        "an alert of another path joins no session of this one"
+    );
     let resolved = receiving.end("/alertmanager?priority=low", &[], &webhook("resolved", &["p1"])).await;
     assert_eq!((resolved.event_type, &resolved.metadata["joined_session_id"]), (EventType::Joined, &json!(firing)));
     held.open().await;
@@ -133,7 +140,7 @@ async fn a_webhook_is_never_a_question() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_that_is_repeated_keeps_its_fingerprint() {
+async fn a_rerun_keeps_the_fingerprint() {
     let mut receiving = ReceivingSystem::build().await;
     let first = receiving.end("/alertmanager", &[], &webhook("firing", &["p1"])).await;
     receiving.system.gates.watch("answer-0-start");

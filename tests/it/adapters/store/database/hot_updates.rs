@@ -1,4 +1,4 @@
-//! Frequent updates stay within their page (HOT): they write no index, and above all not the text index.
+//! Frequent updates are heap-only tuples (HOT): they stay within their page and write no index.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -27,7 +27,7 @@ fn updates(connection: &mut PgConnection, table: &str) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index_of_an_alert_again() {
+async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (undecided, opened) = (new_id(), new_id());
@@ -57,7 +57,7 @@ async fn a_delivery_a_sweep_and_a_claim_do_not_write_the_text_index_of_an_alert_
     }
     assert_eq!(updates(&mut connection, "alerts"), (6, 6));
     connection.batch_execute("EXECUTE sweep (0, 100, 0)").unwrap();
-    assert_eq!(updates(&mut connection, "alerts"), (7, 7), "the undecided one");
+    assert_eq!(updates(&mut connection, "alerts"), (7, 7), "the sweep marks the undecided alert");
     let claimed = format!("UPDATE alerts SET stream_sequence = 10 WHERE alert_id = '{opened}'");
     connection.batch_execute(&claimed).unwrap();
     assert_eq!(updates(&mut connection, "alerts"), (8, 8));

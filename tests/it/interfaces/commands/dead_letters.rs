@@ -8,7 +8,8 @@ use uuid::Uuid;
 use super::run;
 use crate::support::system::TestSystem;
 
-async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> SessionId {
+/// Publishes an alert that becomes a dead letter.
+async fn publish_undeliverable(system: &TestSystem, body: &[u8], chain: Option<&str>) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), CHAIN: chain});
     let alert = NewAlert { priority: Priority::High, suffix: "ci".parse().ok(), body: body.to_vec(), headers };
@@ -20,7 +21,7 @@ async fn give_up(system: &TestSystem, body: &[u8], chain: Option<&str>) -> Sessi
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::COMMAND_TIMEOUT, stored).await.expect("it is not given up");
+    tokio::time::timeout(super::COMMAND_TIMEOUT, stored).await.expect("no dead letter is stored");
     session
 }
 
@@ -31,8 +32,8 @@ async fn dead_letters_are_listed_shown_retried_and_dropped() {
     assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no dead letter\n"));
 
     let (_worker, _) = system.worker("w1").await;
-    let misrouted = give_up(&system, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;
-    let broken = give_up(&system, b"\xff\xfe", None).await;
+    let misrouted = publish_undeliverable(&system, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;
+    let broken = publish_undeliverable(&system, b"\xff\xfe", None).await;
     let (first, second) = (misrouted.short(), broken.short());
 
     let listed = run(&system, &["dead-letters", "list"]).await.exits(0);

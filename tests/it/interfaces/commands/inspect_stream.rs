@@ -1,4 +1,4 @@
-//! `tarsy inspect stream`: turns the chunks of an answer into timeline events.
+//! `tarsy inspect stream` turns the chunks of an answer into timeline events.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_answer_makes_the_events_of_the_loop_in_their_order() {
+async fn an_answer_becomes_the_events_of_the_agent_loop_in_order() {
     let mut chunks = vec![
         json!({"thinking": {"content": "Let me "}}),
         json!({"code_execution": {"code": "print(6 * 7)", "language": "PYTHON", "id": "c1"}}),
@@ -66,7 +66,7 @@ async fn an_answer_makes_the_events_of_the_loop_in_their_order() {
 }
 
 #[tokio::test]
-async fn native_parts_without_a_text_make_events_of_their_own() {
+async fn native_parts_without_text_become_separate_events() {
     let code = |code: &str| json!({"code_execution": {"code": code}});
     let parts = [code("a"), code("b"), json!({"code_execution": {"result": "r"}}), json!({"is_final": true})];
     let events_seen = events("native-thinking", &parts).await;
@@ -87,7 +87,7 @@ async fn native_parts_without_a_text_make_events_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_react_answer_is_read_and_its_native_parts_make_no_events() {
+async fn a_react_answer_is_parsed_and_its_native_parts_cause_no_events() {
     let native = json!({"code_execution": {"code": "x", "result": "1"}});
     let text = "Thought: look\nAction: k8s.get_pods\nAction Input: {\"namespace\": \"shop\"}";
     let events_seen = events("react", &[native.clone(), json!({"text": {"content": text}})]).await;
