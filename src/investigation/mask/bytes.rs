@@ -42,13 +42,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
 
 /// Like [`line_end`], at most `max` bytes on: for repeated use within a long line.
 pub(super) fn near_line_end(text: &str, at: usize, max: usize) -> usize {
-    let bytes = text.as_bytes().get(at..).unwrap_or_default();
-    let near = bytes.get(..max).unwrap_or(bytes);
-    let mut end = at + near.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(near.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    end
+    text.floor_char_boundary(skip_near(text, at, max, |b| !matches!(b, b'\n' | b'\r')))
 }
 
 pub(super) fn is_blank(b: u8) -> bool {

@@ -1,5 +1,7 @@
 //! Secrets that the process knows, such as tokens from its environment: finds them in plain and encoded forms.
 
+use std::collections::BTreeSet;
+
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
 use super::prefilter::Prefilter;
@@ -28,20 +30,10 @@ impl Default for KnownSecrets {
 
 impl KnownSecrets {
     pub(super) fn new(values: impl Iterator<Item = String>) -> Self {
-        let mut values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
-        values.retain(|value| value.len() >= MIN_BYTES);
-        values.sort();
-        values.dedup();
-        let mut forms: Vec<String> = values.iter().flat_map(|value| plain_forms(value)).collect();
-        forms.sort();
-        forms.dedup();
-        forms.retain(|form| form.len() >= MIN_BYTES);
+        let values = distinct(values.map(|value| value.trim().to_owned()), MIN_BYTES);
+        let mut forms = distinct(values.iter().flat_map(|value| plain_forms(value)), MIN_BYTES);
         let base64 = forms.len();
-        let mut encoded: Vec<String> = values.iter().flat_map(|value| base64_forms(value)).collect();
-        encoded.sort();
-        encoded.dedup();
-        encoded.retain(|form| form.len() >= MIN_ENCODED_BYTES);
-        forms.extend(encoded);
+        forms.extend(distinct(values.iter().flat_map(|value| base64_forms(value)), MIN_ENCODED_BYTES));
         let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).start_kind(StartKind::Both).build(&forms);
         // Without values, no text is searched.
         let prefilter = (!forms.is_empty()).then(|| Prefilter::new(forms.iter().map(String::as_str), MIN_BYTES, 20));
@@ -88,6 +80,12 @@ impl KnownSecrets {
             spans.push(span);
         }
     }
+}
+
+/// The texts of at least `min_bytes`, sorted and without duplicates.
+fn distinct(texts: impl Iterator<Item = String>, min_bytes: usize) -> Vec<String> {
+    let texts: BTreeSet<String> = texts.filter(|text| text.len() >= min_bytes).collect();
+    texts.into_iter().collect()
 }
 
 /// The plain value; escaped for JSON, HTML and a shell; URL-encoded; in hexadecimal.

@@ -79,13 +79,8 @@ pub(super) fn replace(text: &str, mut spans: Vec<SecretSpan>) -> Cow<'_, str> {
 
 /// Extends a span that begins or ends inside of an escape, a character or an earlier mask to the whole of it.
 fn widen(text: &str, span: &mut SecretSpan) {
-    span.end = span.end.min(text.len());
-    while !text.is_char_boundary(span.start) {
-        span.start -= 1;
-    }
-    while !text.is_char_boundary(span.end) {
-        span.end += 1;
-    }
+    span.start = text.floor_char_boundary(span.start);
+    span.end = text.ceil_char_boundary(span.end);
     if is_escaped(text, span.start) {
         span.start -= 1;
     }

@@ -11,7 +11,7 @@ const NEW_DIVISOR: usize = 16;
 const MIN_ENCODED_LINE: usize = 40;
 
 /// The mask of one streamed text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StreamMask {
     mask: Mask,
     /// The original text so far.
@@ -41,16 +41,7 @@ struct Block {
 impl StreamMask {
     /// An empty text.
     pub fn new(mask: Mask) -> Self {
-        Self {
-            mask,
-            raw: String::new(),
-            shown: String::new(),
-            masked: 0,
-            safe: 0,
-            line: 0,
-            block: Block::default(),
-            revoked: false,
-        }
+        Self { mask, ..Self::default() }
     }
 
     /// Adds a chunk; returns the next masked text.

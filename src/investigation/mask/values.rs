@@ -81,11 +81,7 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
     let limit = rest(text, from);
-    let mut longest = limit.len().min(MAX_QUOTED);
-    while !limit.is_char_boundary(longest) {
-        longest -= 1;
-    }
-    Some(from + limit.get(..longest)?.find(what)?)
+    Some(from + limit.get(..limit.floor_char_boundary(MAX_QUOTED))?.find(what)?)
 }
 
 /// `<<EOT`: from the next line to the line of the marker.

@@ -83,6 +83,11 @@ const ABOUT: [&str; 15] = [
 ];
 
 impl Document {
+    /// Appends a node without children.
+    pub(super) fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
+        self.nodes.push(Node { key, kind, value, next: self.nodes.len() + 1 });
+    }
+
     pub(super) fn close(&mut self, index: usize) {
         let next = self.nodes.len();
         if let Some(node) = self.nodes.get_mut(index) {
@@ -116,11 +121,8 @@ impl Document {
     /// The child of a map with this key, whatever the case.
     fn child(&self, text: &str, index: usize, keys: &[&str]) -> Option<usize> {
         self.children(index).find(|child| {
-            let node = self.nodes.get(*child);
-            node.is_some_and(|node| {
-                let key = self.key(text, node);
-                keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted))
-            })
+            let key = self.nodes.get(*child).map(|node| self.key(text, node));
+            key.is_some_and(|key| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted)))
         })
     }
 
@@ -161,15 +163,13 @@ impl Document {
     pub(crate) fn judge(&self, text: &str, from: usize, governed: Option<Secrecy>, spans: &mut Vec<SecretSpan>) {
         let end = self.nodes.get(from).map_or(0, |node| node.next);
         let mut rules = vec![Rule::Free; end.saturating_sub(from)];
-        let mut set = |index: usize, rule: Rule, force: bool| {
-            if let Some(place) = index.checked_sub(from).and_then(|place| rules.get_mut(place))
-                && (force || *place == Rule::Free)
-            {
+        let mut set = |index: usize, rule: Rule| {
+            if let Some(place) = index.checked_sub(from).and_then(|place| rules.get_mut(place)) {
                 *place = rule;
             }
         };
         if let Some(secrecy) = governed {
-            set(from, Rule::Named(secrecy), true);
+            set(from, Rule::Named(secrecy));
         }
         let mut found = Vec::new();
         for index in from..end {
@@ -181,7 +181,7 @@ impl Document {
                 Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block => {}
             }
             for (child, rule) in found.drain(..) {
-                set(child, rule, true);
+                set(child, rule);
             }
         }
         self.mark_values(text, from, &mut rules, spans);
@@ -234,10 +234,7 @@ impl Document {
         if ABOUT.contains(&key.as_ref()) {
             return Some(Rule::Free);
         }
-        match named {
-            Secrecy::None => None,
-            named @ (Secrecy::Weak | Secrecy::Strong | Secrecy::Header) => Some(Rule::Named(named)),
-        }
+        (named != Secrecy::None).then_some(Rule::Named(named))
     }
 
     fn mark_value(&self, text: &str, node: &Node, rule: Rule, spans: &mut Vec<SecretSpan>) {

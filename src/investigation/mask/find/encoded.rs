@@ -1,5 +1,7 @@
 //! Decodes one layer of base64 and of URL encoding. Encoded text with a secret in it is masked.
 
+use std::borrow::Cow;
+
 use crate::investigation::mask::bytes::{back, byte, part, skip};
 use crate::investigation::mask::decoded_view::{self, DecodedView};
 use crate::investigation::mask::spans::{SecretSpan, Span};
@@ -120,27 +122,16 @@ fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
 /// The bytes as text: UTF-8, or UTF-16 with ASCII only. `None` for binary data.
 fn text_of(bytes: &[u8]) -> Option<String> {
     let wide = bytes.len() > 4 && bytes.iter().skip(1).step_by(2).all(|b| *b == 0);
-    let bytes: Vec<u8> = if wide { bytes.iter().copied().filter(|b| *b != 0).collect() } else { bytes.to_vec() };
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            let valid = error.utf8_error().valid_up_to();
-            let bytes = error.into_bytes();
-            if bytes.len() > valid + 3 {
-                return None;
-            }
-            String::from_utf8(bytes.get(..valid)?.to_vec()).ok()?
-        }
-    };
-    let readable = text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}'));
-    readable.then_some(text)
+    let bytes = if wide { bytes.iter().copied().filter(|b| *b != 0).collect() } else { Cow::Borrowed(bytes) };
+    let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{1b}');
+    (bytes.len() <= text.len() + 3 && text.chars().all(is_readable)).then(|| text.to_owned())
 }
 
 /// URL-encoded runs, decoded, with their offsets: each run as a whole, and its values.
 pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
     let mut runs = Vec::new();
     let mut done = 0;
-    let bytes = text.as_bytes();
     while let Some(offset) = text.get(done..).and_then(|tail| tail.find('%')) {
         let at = done + offset;
         if !(byte(text, at + 1).is_ascii_hexdigit() && byte(text, at + 2).is_ascii_hexdigit()) {
@@ -159,9 +150,6 @@ pub(crate) fn percent_runs(text: &str) -> Vec<(usize, DecodedView)> {
             from += piece.len() + 1;
         }
         done = end.max(at + 1);
-        if done >= bytes.len() {
-            break;
-        }
     }
     runs
 }

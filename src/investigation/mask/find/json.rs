@@ -1,7 +1,7 @@
 //! Finds JSON in a text: the whole text, lines, fragments within words, or JSON that is cut off. Linear: no byte is
 //! read twice.
 
-use super::document::{Document, Kind, Node};
+use super::document::{Document, Kind};
 use crate::investigation::mask::bytes::{byte, skip};
 use crate::investigation::mask::spans::Span;
 
@@ -132,14 +132,14 @@ impl JsonScanner<'_> {
         match byte(self.text, start) {
             b @ (b'{' | b'[') => {
                 let kind = if b == b'{' { Kind::Map } else { Kind::List };
-                self.push(key, kind, Span::new(start, start + 1));
+                self.doc.push(key, kind, Span::new(start, start + 1));
                 self.open.push(Container { index: self.doc.nodes.len() - 1, kind });
                 self.at += 1;
                 true
             }
             b'"' => {
                 let Some(JsonString { span, is_closed }) = self.string() else { return false };
-                self.push(key, Kind::String, span);
+                self.doc.push(key, Kind::String, span);
                 if !is_closed {
                     // Cut off: the rest is text.
                     let end = self.at;
@@ -155,17 +155,12 @@ impl JsonScanner<'_> {
                     && word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'e' | b'E' | b'+' | b'-' | b'.'));
                 let bare = number || ["true", "false", "null"].contains(&word);
                 if bare {
-                    self.push(key, Kind::Bare, Span::new(start, end));
+                    self.doc.push(key, Kind::Bare, Span::new(start, end));
                     self.at = end;
                 }
                 bare
             }
         }
-    }
-
-    fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
-        let next = self.doc.nodes.len() + 1;
-        self.doc.nodes.push(Node { key, kind, value, next });
     }
 
     fn string(&mut self) -> Option<JsonString> {

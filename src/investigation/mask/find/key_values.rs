@@ -127,11 +127,9 @@ impl Word<'_> {
         if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
             return None;
         }
-        let mut end = skip_near(text, value, 512, |b| !b.is_ascii_whitespace() && b != b'"');
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let run = part(text, value, end).split(char::is_whitespace).next().unwrap_or_default();
+        let end = skip_near(text, value, 512, |b| !b.is_ascii_whitespace() && b != b'"');
+        let run =
+            part(text, value, text.floor_char_boundary(end)).split(char::is_whitespace).next().unwrap_or_default();
         let mut fields = run.splitn(4, ':');
         let (port, _, user, password) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
         let is_port = port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());

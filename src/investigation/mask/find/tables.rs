@@ -65,11 +65,9 @@ fn read_header(line: &str, separator: char) -> Option<TableHeader> {
     let cells: Vec<&str> = line.split(separator).take(MAX_COLUMNS).map(clean).collect();
     let is_name = |cell: &&str| cell.len() < 48 && !cell.contains([' ', '=', ':', '"', '(', '{']);
     let named = separator == '|' || cells.iter().all(is_name);
-    let of = |(index, cell): (usize, &&str)| match secrecy(cell) {
-        Secrecy::None => None,
-        found @ (Secrecy::Weak | Secrecy::Strong | Secrecy::Header) => Some((index, found)),
-    };
-    let secret: Vec<_> = cells.iter().enumerate().filter(|(_, cell)| is_name(cell)).filter_map(of).collect();
+    let names = cells.iter().enumerate().filter(|(_, cell)| is_name(cell));
+    let columns = names.map(|(index, cell)| (index, secrecy(cell)));
+    let secret: Vec<_> = columns.filter(|(_, named)| *named != Secrecy::None).collect();
     (named && !secret.is_empty() && cells.len() > 1).then_some(TableHeader { separator, cells: cells.len(), secret })
 }
 

@@ -20,10 +20,7 @@ impl<'t> Word<'t> {
 
     /// The text before the word in its line, at most [`MAX_BEFORE`] bytes.
     pub(super) fn before(self) -> &'t str {
-        let mut from = back(self.text, self.start.saturating_sub(MAX_BEFORE), self.start, |b| b != b'\n');
-        while !self.text.is_char_boundary(from) {
-            from += 1;
-        }
-        part(self.text, from, self.start)
+        let from = back(self.text, self.start.saturating_sub(MAX_BEFORE), self.start, |b| b != b'\n');
+        part(self.text, self.text.ceil_char_boundary(from), self.start)
     }
 }

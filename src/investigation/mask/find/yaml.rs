@@ -1,6 +1,6 @@
 //! Reads YAML and similar texts line by line: keys, lists and indentation, with any other lines between them.
 
-use super::document::{Document, Kind, Node};
+use super::document::{Document, Kind};
 use super::json::JsonFragment;
 use crate::investigation::mask::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
 use crate::investigation::mask::spans::Span;
@@ -110,7 +110,7 @@ impl YamlScanner {
         match self.open.as_slice() {
             [] => {}
             [top] if top.column >= line.column => self.end(),
-            _ => self.push(None, Kind::Line, line.value),
+            _ => self.doc.push(None, Kind::Line, line.value),
         }
     }
 
@@ -142,10 +142,10 @@ impl YamlScanner {
         }
         let index = self.doc.nodes.len();
         if line.key.is_some() && is_block(line.value.text(text)) {
-            self.push(line.key, Kind::Block, Span::default());
+            self.doc.push(line.key, Kind::Block, Span::default());
             self.blocks.push((index, line.column));
         } else {
-            self.push(line.key, Kind::Line, line.value);
+            self.doc.push(line.key, Kind::Line, line.value);
         }
         let column = if line.key.is_some() { line.column } else { line.dashes.last().copied().unwrap_or(0) };
         self.last = Some((index, column));
@@ -162,16 +162,11 @@ impl YamlScanner {
                 index
             }
             Some(_) | None => {
-                self.push(None, kind, Span::default());
+                self.doc.push(None, kind, Span::default());
                 self.doc.nodes.len() - 1
             }
         };
         self.open.push(OpenContainer { index, column, kind });
-    }
-
-    fn push(&mut self, key: Option<Span>, kind: Kind, value: Span) {
-        let next = self.doc.nodes.len() + 1;
-        self.doc.nodes.push(Node { key, kind, value, next });
     }
 
     /// Closes the containers that are deeper than the column.
@@ -258,6 +253,7 @@ fn is_block(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::mask::find::document::Node;
 
     fn shown(text: &str) -> Vec<String> {
         let doc = read(text, &[]);
