@@ -69,9 +69,10 @@ impl FromStr for Severity {
 }
 
 /// Whether an alert still fires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertStatus {
+    #[default]
     Firing,
     Resolved,
 }

@@ -55,10 +55,7 @@ impl SessionId {
         hash.update(stream.as_bytes());
         hash.update(sequence.to_be_bytes());
         hash.update(stored_at_ms.to_be_bytes());
-        let mut random = [0_u8; 10];
-        for (to, from) in random.iter_mut().zip(hash.finalize()) {
-            *to = from;
-        }
+        let random = hash.finalize().first_chunk().copied().unwrap_or_default();
         Self(uuid::Builder::from_unix_timestamp_millis(stored_at_ms, &random).into_uuid())
     }
 

@@ -200,18 +200,11 @@ pub(super) fn render(template: &str, values: &[(&str, &str)]) -> String {
         out.push_str(before);
         let found = after.split_once("}}").and_then(|(name, after)| {
             let (_, value) = values.iter().find(|(known, _)| *known == name)?;
-            Some((value, after))
+            Some((*value, after))
         });
-        rest = match found {
-            Some((value, after)) => {
-                out.push_str(value);
-                after
-            }
-            None => {
-                out.push_str("{{");
-                after
-            }
-        };
+        let (value, behind) = found.unwrap_or(("{{", after));
+        out.push_str(value);
+        rest = behind;
     }
     out.push_str(rest);
     out

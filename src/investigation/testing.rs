@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::alert::{Alert, AlertStatus, Severity};
+use super::chain::RunStatus;
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
@@ -11,6 +12,8 @@ use super::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
 use super::execution::window::{EXCEEDED, ToolBinding};
+use super::follow_up::{Exchange, PastCall, Thread};
+use super::ids::SessionId;
 use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
@@ -263,4 +266,34 @@ pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
             entry
         })
         .collect()
+}
+
+/// An investigation with one question about it.
+pub(crate) fn thread() -> Thread {
+    Thread {
+        root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
+        status: RunStatus::Completed,
+        chain: "kubernetes".to_owned(),
+        alert: Alert {
+            severity: Severity::Critical,
+            text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
+            ..alert("KubePodOOMKilled")
+        },
+        analysis: Some("Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back".to_owned()),
+        error: None,
+        calls: vec![
+            PastCall {
+                session_seq: 5,
+                tool: "k8s.describe_pod".to_owned(),
+                arguments: "{\"pod\": \"checkout\"}".to_owned(),
+                is_error: false,
+            },
+            PastCall { session_seq: 6, tool: "k8s.top".to_owned(), arguments: "{}".to_owned(), is_error: true },
+        ],
+        asked: vec![Exchange {
+            question: "Is it the heap?".to_owned(),
+            answer: "Yes: it may take 480Mi of 512Mi [5].".to_owned(),
+        }],
+        older: 0,
+    }
 }

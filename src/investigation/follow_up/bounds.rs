@@ -96,7 +96,7 @@ fn head(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::follow_up::prompt::tests::thread;
+    use crate::investigation::testing::thread;
 
     fn exchange(number: usize, bytes: usize) -> Exchange {
         Exchange { question: format!("why {number}?"), answer: format!("because {number}. {}", "é".repeat(bytes / 2)) }

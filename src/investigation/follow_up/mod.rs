@@ -14,8 +14,6 @@ use super::execution::event_refs::cited;
 use super::ids::SessionId;
 
 pub use prompt::prompts;
-#[cfg(test)]
-pub(super) use prompt::tests as testing;
 
 /// Maximum size of a question, which a person types.
 pub const MAX_QUESTION_BYTES: usize = 16 * 1024;

@@ -5,7 +5,6 @@
 //! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -99,11 +98,8 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
 }
 
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    digest(parts).finalize().iter().fold("sha256:".to_owned(), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        let _written = write!(hex, "{byte:02x}");
-        hex
-    })
+    let hex: String = digest(parts).finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }
 
 /// The first half of the hash.

@@ -51,7 +51,7 @@ const MAX_TITLE_CHARS: usize = 160;
 const MAX_URL_CHARS: usize = 2_048;
 
 /// A parsed body, before hints and bounds are applied.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reading {
     source: &'static str,
     name: Option<String>,

@@ -11,20 +11,15 @@ use crate::investigation::alert::AlertStatus;
 const NAMES: [&str; 4] = ["alertname", "alert_name", "alertName", "alert"];
 const TITLES: [&str; 9] = ["title", "name", "summary", "subject", "event", "reason", "description", "message", "text"];
 const STATUSES: [&str; 2] = ["status", "state"];
-pub(super) const RUNBOOKS: [&str; 2] = ["runbook_url", "runbook"];
+const RUNBOOKS: [&str; 2] = ["runbook_url", "runbook"];
 
 /// An alert of plain text.
 pub(super) fn read_text(text: &str) -> Reading {
     Reading {
         source: "text",
-        name: None,
         title: text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
-        severity: None,
-        status: AlertStatus::Firing,
-        fingerprint: None,
-        members: Vec::new(),
-        runbook_url: None,
         text: text.to_owned(),
+        ..Reading::default()
     }
 }
 
@@ -39,7 +34,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
     let name = first(&NAMES);
     let mut title = name.as_deref().map(|name| subject::title(name, &labels));
     title = title.or_else(|| first(&TITLES)).or_else(|| fields.keys().next().cloned());
-    let status = first(&STATUSES).map_or(AlertStatus::Firing, |word| AlertStatus::of_word(&word));
+    let status = first(&STATUSES).map(|word| AlertStatus::of_word(&word)).unwrap_or_default();
     let by_labels = || {
         let name = name.as_deref().unwrap_or_default();
         (!labels.is_empty()).then(|| fingerprint::of_labels(name, &labels))
@@ -56,13 +51,15 @@ pub(super) fn read_json(value: &Value) -> Reading {
         status,
         fingerprint,
         members,
-        runbook_url: first(&RUNBOOKS).or_else(|| {
-            let annotations = pairs(fields.get("annotations"));
-            RUNBOOKS.iter().find_map(|key| annotations.get(*key).cloned())
-        }),
+        runbook_url: first(&RUNBOOKS).or_else(|| runbook(&pairs(fields.get("annotations")))),
         name,
         text: outline.into_text(),
     }
+}
+
+/// The runbook that labels or annotations name.
+pub(super) fn runbook(pairs: &BTreeMap<String, String>) -> Option<String> {
+    RUNBOOKS.iter().find_map(|key| pairs.get(*key).cloned())
 }
 
 /// The text of a field, if it is not empty.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::outline::Outline;
-use super::plain::{RUNBOOKS, pairs, text};
+use super::plain::{pairs, runbook, text};
 use super::{Reading, fingerprint, severity, subject};
 use crate::investigation::alert::{AlertStatus, Severity};
 
@@ -42,7 +42,7 @@ pub(super) fn read(value: &Value) -> Option<Reading> {
         return None;
     }
     let group = status_of(body);
-    let read = |item| Item::read(item, group.unwrap_or(AlertStatus::Firing));
+    let read = |item| Item::read(item, group.unwrap_or_default());
     let mut items = items.iter().map(read).collect::<Option<Vec<_>>>()?;
     // A stable sort: the firing alerts come first, in the sender's order.
     items.sort_by_key(Item::is_resolved);
@@ -92,8 +92,6 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     let shared = common(relevant.iter().map(|item| &item.labels));
     let first = relevant.first().map(|item| &item.labels);
     let name = shared.get("alertname").or_else(|| first?.get("alertname")).cloned();
-    let runbook =
-        |annotations: &BTreeMap<String, String>| RUNBOOKS.iter().find_map(|key| annotations.get(*key).cloned());
     let title = subject::title(name.as_deref().or_else(|| body.get("title")?.as_str()).unwrap_or_default(), &shared);
     let single = || match items {
         [item] => text(item.fields, "fingerprint"),

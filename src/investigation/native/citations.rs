@@ -95,13 +95,13 @@ impl<'a> Resolver<'a> {
         let given = usize::try_from(support.start_index).ok()?;
         let end = usize::try_from(support.end_index).ok()?;
         if self.analysis.get(given..end) == Some(whole) {
-            self.remember(text, support, Some(given));
+            self.remember(text, support, given);
             return Some((given, end));
         }
         let hinted = i64::from(support.start_index).saturating_add(self.shift);
         let hinted = usize::try_from(hinted).unwrap_or_default();
         if self.stands_at(whole, hinted) {
-            self.remember(text, support, Some(hinted));
+            self.remember(text, support, hinted);
             return Some((hinted, hinted + whole.len()));
         }
         let start = match self.found.get(text).copied() {
@@ -119,15 +119,14 @@ impl<'a> Resolver<'a> {
                 }
             },
         };
-        self.remember(text, support, Some(start));
+        self.remember(text, support, start);
         Some((start, start + text.len()))
     }
 
-    fn remember(&mut self, text: &'a str, support: &Support, start: Option<usize>) {
-        if let Some(distance) = start.and_then(|start| i64::try_from(start).ok()) {
-            self.shift = distance - i64::from(support.start_index);
-        }
-        self.found.insert(text, start.map(|start| Found { given: support.start_index, start }));
+    fn remember(&mut self, text: &'a str, support: &Support, start: usize) {
+        let given = support.start_index;
+        self.shift = i64::try_from(start).map_or(self.shift, |start| start - i64::from(given));
+        self.found.insert(text, Some(Found { given, start }));
     }
 
     fn stands_at(&self, text: &str, start: usize) -> bool {

@@ -142,7 +142,7 @@ fn an_unknown_citation_is_marked_in_the_analysis_and_in_its_metadata() {
 #[test]
 fn a_question_may_cite_the_results_and_the_citations_of_its_thread() {
     use crate::investigation::follow_up::{Exchange, PastCall};
-    let thread = crate::investigation::follow_up::testing::thread();
+    let thread = crate::investigation::testing::thread();
     let call = |session_seq| PastCall { session_seq, tool: "a.b".into(), arguments: String::new(), is_error: false };
     let thread = crate::investigation::follow_up::Thread {
         analysis: Some("Cause: x [9] [42?]".to_owned()),
