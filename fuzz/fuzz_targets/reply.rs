@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     holds(&read(&text, None));
     holds(&read(&text, Some(&tools())));
-    conclude(&text);
+    conclude(&text, &UntrustedHeaders::default());
     let mut untrusted = UntrustedHeaders::default();
     untrusted.add(&text);
     let quoted = read_within(&text, &tools(), QuoteContext { untrusted: &untrusted, asked_back: false });

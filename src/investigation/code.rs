@@ -7,6 +7,11 @@ pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
 }
 
+/// The offset of a part of `text`, which is a slice of it.
+pub(super) fn offset(text: &str, part: &str) -> usize {
+    part.as_ptr().addr().saturating_sub(text.as_ptr().addr())
+}
+
 /// Minimum length of a fence.
 pub(super) const MIN_FENCE_LENGTH: usize = 3;
 

@@ -93,12 +93,16 @@ pub struct AgentPlan {
     /// The user message that forces a conclusion.
     pub conclusion_prompt: String,
     /// How results are shown to the model; absent in plans older than format 4.
-    #[serde(default, skip_serializing_if = "ResultForm::is_bare")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub result_form: ResultForm,
     /// For a follow-up question: numbers of events of the investigation that it is about. The answer may cite these,
     /// although the conversation does not show their results, and none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// How tool results are shown to the model.
@@ -110,12 +114,6 @@ pub enum ResultForm {
     Bare,
     /// With every line indented, so that the model cannot mistake a line of a result for a line of tarsy.
     Indented,
-}
-
-impl ResultForm {
-    fn is_bare(&self) -> bool {
-        *self == Self::Bare
-    }
 }
 
 /// How an agent iterates.
@@ -174,6 +172,14 @@ impl Strategy {
             Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => false,
         }
     }
+
+    /// Whether the model writes its calls as text and gets their results as observations. It has no native tools.
+    pub fn writes_calls(self) -> bool {
+        match self {
+            Self::React => true,
+            Self::SingleCall | Self::NativeThinking | Self::Synthesis | Self::SynthesisNativeThinking => false,
+        }
+    }
 }
 
 /// When an agent stops.
@@ -191,13 +197,8 @@ pub struct Limits {
     #[serde(default)]
     pub max_tokens: u64,
     /// How many calls of one answer are run, the first ones; 0 for all, as in older plans.
-    #[serde(default, skip_serializing_if = "is_no_limit")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub max_calls: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_no_limit(max: &u32) -> bool {
-    *max == 0
 }
 
 impl Default for Limits {

@@ -84,15 +84,12 @@ fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
 /// The end of an execution whose model calls failed. A failed synthesis ends with the analyses that it should have
 /// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
-    let outcome = match (state.plan().strategy, state.context()) {
-        (Strategy::Synthesis | Strategy::SynthesisNativeThinking, Some(analyses)) => {
-            Outcome::Completed { analysis: analyses.to_owned(), reason: StopReason::SynthesisFailed }
-        }
-        (Strategy::Synthesis | Strategy::SynthesisNativeThinking, None) => {
-            Outcome::Failed { error: format!("synthesis LLM call failed: {error}"), reason: StopReason::Error }
-        }
-        (Strategy::SingleCall | Strategy::React | Strategy::NativeThinking, _) => {
-            Outcome::Failed { error: error.to_owned(), reason: StopReason::Error }
+    let synthesises = state.plan().strategy.synthesises();
+    let outcome = match state.context().filter(|_| synthesises) {
+        Some(analyses) => Outcome::Completed { analysis: analyses.to_owned(), reason: StopReason::SynthesisFailed },
+        None => {
+            let step = if synthesises { "synthesis LLM call failed: " } else { "" };
+            Outcome::Failed { error: format!("{step}{error}"), reason: StopReason::Error }
         }
     };
     Entry::Ended { outcome }
@@ -167,7 +164,7 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
 
 /// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let conclusion = react::conclude_within(text_or_thinking(&answer), state.quote_context().untrusted);
+    let conclusion = react::conclude(text_or_thinking(&answer), state.quote_context().untrusted);
     let (kind, thought) = (ReplyKind::Final, conclusion.thought);
     answer.reading = Some(Box::new(ParsedReply { kind, thought, problem: None, quotes: false }));
     vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]

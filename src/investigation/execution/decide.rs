@@ -2,11 +2,10 @@
 
 use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
-use super::results::{lost, not_run_again, not_sent, repeats_itself, too_many_calls, unknown_tool};
+use super::results::{NOT_RUN_AGAIN, NOT_SENT, lost, refusal, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
-use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::with_context;
 
 /// The next step of an execution.
@@ -107,12 +106,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::Append(lost(strategy, &first.call));
     }
     if state.refuses_calls() {
-        return Decision::Append(open.map(|call| not_run_again(strategy, call)).collect());
+        return Decision::Append(open.map(|call| refusal(strategy, call, NOT_RUN_AGAIN)).collect());
     }
     let left = state.calls_left();
     if left == 0 {
-        let max = state.plan().limits.max_calls;
-        return Decision::Append(open.map(|call| too_many_calls(strategy, call, max)).collect());
+        let error = format!("not run: at most {} calls of one answer", state.plan().limits.max_calls);
+        return Decision::Append(open.map(|call| refusal(strategy, call, &error)).collect());
     }
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
@@ -122,7 +121,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
-        return Decision::Append(open.take_while(is_unknown).map(|call| not_sent(strategy, call)).collect());
+        return Decision::Append(open.take_while(is_unknown).map(|call| refusal(strategy, call, NOT_SENT)).collect());
     }
     if first.call.read_only {
         return Decision::RunTools(open.take_while(|call| call.read_only && !is_unknown(call)).cloned().collect());
@@ -132,10 +131,8 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
 
 /// A strategy without tools: its first answer is its last one. A failed synthesis is retried once.
 fn only_answer(state: &State) -> Decision {
-    let (purpose, tries) = match state.plan().strategy {
-        Strategy::SingleCall | Strategy::React | Strategy::NativeThinking => (Purpose::Iteration, 1),
-        Strategy::Synthesis | Strategy::SynthesisNativeThinking => (Purpose::Synthesis, 2),
-    };
+    let synthesises = state.plan().strategy.synthesises();
+    let (purpose, tries) = if synthesises { (Purpose::Synthesis, 2) } else { (Purpose::Iteration, 1) };
     match state.model_failure() {
         Some(error) if state.model_failures() >= tries => Decision::Append(vec![given_up(state, error)]),
         Some(_) | None => call(state, purpose),

@@ -330,23 +330,22 @@ impl Entry {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
-    /// The call whose result this entry is.
-    pub fn result_of(&self) -> Option<&str> {
-        match self {
-            Self::ToolResult(result) | Self::Observation(result) => Some(&result.call_id),
-            Self::Prompt { .. }
-            | Self::Answer(_)
-            | Self::Feedback { .. }
-            | Self::Failed { .. }
-            | Self::Started { .. }
-            | Self::Lost { .. }
-            | Self::SentBefore { .. }
-            | Self::Switched { .. }
-            | Self::Concluding { .. }
-            | Self::Elided { .. }
-            | Self::Stopped { .. }
-            | Self::Ended { .. } => None,
+    /// The answer of the model.
+    pub fn answer(&self) -> Option<&Answer> {
+        if let Self::Answer(answer) = self { Some(answer) } else { None }
+    }
+
+    /// The result of a call, in either form.
+    pub fn result(&self) -> Option<&ToolResult> {
+        if let Self::ToolResult(result) | Self::Observation(result) = self { Some(result) } else { None }
+    }
+
+    /// The call that this entry starts, loses or has the result of.
+    pub fn call_id(&self) -> Option<&str> {
+        if let Self::Started { call_id } | Self::Lost { call_id } = self {
+            return Some(call_id);
         }
+        self.result().map(|result| result.call_id.as_str())
     }
 
     /// The value of the `kind` column.

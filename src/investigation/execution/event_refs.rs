@@ -38,7 +38,7 @@ pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Opti
     let of_call =
         |(number, event): (u32, &EventDraft)| Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number));
     let by_call: BTreeMap<String, u32> = results.filter_map(of_call).collect();
-    entries.iter().map(|entry| by_call.get(entry.result_of()?).copied()).collect()
+    entries.iter().map(|entry| by_call.get(&entry.result()?.call_id).copied()).collect()
 }
 
 /// The first line of a result, as the model sees it.

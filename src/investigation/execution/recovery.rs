@@ -50,28 +50,12 @@ fn of_event(event: &TimelineEvent) -> Option<LostCall> {
 
 /// The calls of a journal that may have changed something and were sent.
 pub fn sent_by(state: &State) -> Vec<SentCall> {
-    let of_answers = state.entries().iter().filter_map(|entry| match entry {
-        Entry::Answer(answer) => Some(&answer.calls),
-        Entry::Prompt { .. }
-        | Entry::ToolResult(_)
-        | Entry::Observation(_)
-        | Entry::Feedback { .. }
-        | Entry::Failed { .. }
-        | Entry::Started { .. }
-        | Entry::Lost { .. }
-        | Entry::SentBefore { .. }
-        | Entry::Switched { .. }
-        | Entry::Concluding { .. }
-        | Entry::Elided { .. }
-        | Entry::Stopped { .. }
-        | Entry::Ended { .. } => None,
-    });
+    let asked = state.entries().iter().filter_map(Entry::answer).flat_map(|answer| &answer.calls);
     let started = |call: &&ToolCall| {
         let is_start = |entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id);
         !call.read_only && state.entries().iter().any(is_start)
     };
-    let sent = of_answers.flatten().filter(started);
-    sent.map(|call| SentCall { tool: call.tool.clone(), identity: identity(call) }).collect()
+    asked.filter(started).map(|call| SentCall { tool: call.tool.clone(), identity: identity(call) }).collect()
 }
 
 /// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent

@@ -28,11 +28,11 @@ const OUTCOME_UNKNOWN: &str = "the connection was lost after this call was sent.
     not sent again. Check the present state before you decide what to do.";
 
 /// The result of a call whose original arguments are not known any more.
-const NOT_SENT: &str = "this call was not sent: its arguments hold something that is masked, and the worker that knew \
+pub(super) const NOT_SENT: &str = "this call was not sent: its arguments hold something that is masked, and the worker that knew \
     them has stopped. Make it again if it is still needed.";
 
 /// The result of a call that the model repeated too often.
-const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
+pub(super) const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
     their results stand above.";
 
 /// The result of a call for which no time was left.
@@ -41,7 +41,7 @@ const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up 
 /// The entry for the output of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
     let ToolOutput { content, is_error } = output;
-    let content = match (observes(strategy), is_error) {
+    let content = match (strategy.writes_calls(), is_error) {
         (false, _) => content,
         (true, false) => format!("{OBSERVATION}{content}"),
         (true, true) => format!("{}{content}", failed_execution(&call.tool)),
@@ -61,27 +61,12 @@ pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> 
         source: FailureSource::Tool,
         code: String::new(),
     };
-    vec![refusal(strategy, call, if observes(strategy) { &observed } else { error }), failed]
+    vec![refusal(strategy, call, if strategy.writes_calls() { &observed } else { error }), failed]
 }
 
 /// The entries for a call that was sent and whose outcome is unknown.
 pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
     vec![Entry::Lost { call_id: call.id.clone() }, refusal(strategy, call, OUTCOME_UNKNOWN)]
-}
-
-/// The entry for a call that cannot be sent: the worker that knew its original arguments has stopped.
-pub fn not_sent(strategy: Strategy, call: &ToolCall) -> Entry {
-    refusal(strategy, call, NOT_SENT)
-}
-
-/// The entry for a call that is refused because the model repeated it too often.
-pub fn not_run_again(strategy: Strategy, call: &ToolCall) -> Entry {
-    refusal(strategy, call, NOT_RUN_AGAIN)
-}
-
-/// The entry for a call beyond the limit of calls of one answer.
-pub fn too_many_calls(strategy: Strategy, call: &ToolCall, max: u32) -> Entry {
-    refusal(strategy, call, &format!("not run: at most {max} calls of one answer"))
 }
 
 /// The entries for a call that was not sent because the time of its iteration is used up. It counts as a time-out.
@@ -97,8 +82,9 @@ pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> 
 }
 
 /// The result of a call that no tool answered.
-fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
-    let content = if observes(strategy) { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
+pub(super) fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
+    let content =
+        if strategy.writes_calls() { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
     entry(strategy, call, ToolOutput { content, is_error: true })
 }
 
@@ -112,7 +98,7 @@ pub fn repeats_itself() -> Entry {
 
 /// The feedback on an empty answer after which another iteration may follow.
 pub fn empty_answer(strategy: Strategy) -> Entry {
-    after_empty(if observes(strategy) {
+    after_empty(if strategy.writes_calls() {
         "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
     } else {
         "Call a tool, or give your final answer as text."
@@ -121,7 +107,7 @@ pub fn empty_answer(strategy: Strategy) -> Entry {
 
 /// The feedback on an empty answer that should have been the last one.
 pub fn empty_last_answer(strategy: Strategy) -> Entry {
-    after_empty(if observes(strategy) {
+    after_empty(if strategy.writes_calls() {
         "Write your \"Final Answer:\" now."
     } else {
         "Give your answer now, as text. No tool can be called."
@@ -140,7 +126,7 @@ pub fn is_timeout(error: &str) -> bool {
 
 /// The feedback after a model call without an answer.
 pub fn try_again(strategy: Strategy, error: &str) -> Entry {
-    let head = if observes(strategy) { OBSERVATION } else { "" };
+    let head = if strategy.writes_calls() { OBSERVATION } else { "" };
     // In one line: the message of a provider may quote the request.
     let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
     Entry::Feedback { content: format!("{head}Error from previous attempt: {error}. Please try again.") }
@@ -188,19 +174,10 @@ fn failed_execution(tool: &str) -> String {
     format!("{OBSERVATION}Error executing {tool}: ")
 }
 
-fn observes(strategy: Strategy) -> bool {
-    match strategy {
-        Strategy::React => true,
-        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
-            false
-        }
-    }
-}
-
 fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
     let ToolOutput { content, is_error } = output;
     let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error };
-    if observes(strategy) { Entry::Observation(result) } else { Entry::ToolResult(result) }
+    if strategy.writes_calls() { Entry::Observation(result) } else { Entry::ToolResult(result) }
 }
 
 #[cfg(test)]

@@ -194,8 +194,8 @@ impl State {
     }
 
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
-        let call_id = entry.result_of();
-        self.open.iter().any(|open| Some(open.call.id.as_str()) == call_id && !open.call.read_only)
+        let mut changing = self.open.iter().map(|open| &open.call).filter(|call| !call.read_only);
+        entry.result().is_some_and(|result| changing.any(|call| call.id == result.call_id))
     }
 
     fn answered(&mut self, answer: &Answer) {

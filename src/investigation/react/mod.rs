@@ -29,7 +29,7 @@ use super::plan::ToolSpec;
 pub use self::untrusted::UntrustedHeaders;
 
 /// The kind of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyKind {
     /// A final answer.
@@ -39,6 +39,7 @@ pub enum ReplyKind {
     /// A call of a tool that is not offered.
     UnknownTool,
     /// Neither a call nor a final answer.
+    #[default]
     Malformed,
 }
 
@@ -55,7 +56,7 @@ impl ReplyKind {
 }
 
 /// A parsed answer. `inspect reply` prints it as JSON; an absent part is null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reply {
     pub kind: ReplyKind,
     /// The reasoning.
@@ -121,19 +122,7 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     }
     let found = sections.found();
     let Sections { thought, action, action_input, final_answer, is_late, quoted, .. } = sections;
-    let empty = Reply {
-        kind: ReplyKind::Malformed,
-        thought,
-        action: None,
-        action_input: None,
-        arguments: None,
-        final_answer: None,
-        found,
-        feedback: None,
-        problem: None,
-        arguments_text: None,
-        quotes: false,
-    };
+    let empty = Reply { thought, found, ..Reply::default() };
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     match (filled(action), action_input, filled(final_answer)) {
         (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => {
@@ -200,12 +189,7 @@ pub struct Conclusion {
 }
 
 /// Parses an answer that has to be the last one, whatever its content.
-pub fn conclude(text: &str) -> Conclusion {
-    conclude_within(text, &UntrustedHeaders::default())
-}
-
-/// The same within a conversation with untrusted texts.
-pub fn conclude_within(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
+pub fn conclude(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
     let check = QuoteCheck { untrusted: Some(untrusted), tools: None, is_confirmed: true };
     let Sections { thought, final_answer, .. } = sections::of(text, check);
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());

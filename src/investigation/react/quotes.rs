@@ -5,7 +5,7 @@
 //! `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
 
 use super::header::{HeaderKind, header_of};
-use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence, is_blank};
+use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence, is_blank, offset};
 
 /// Additional columns that make a line indented code.
 const CODE_INDENT: usize = 4;
@@ -92,12 +92,11 @@ impl<'a> Quotations<'a> {
             return false;
         }
         let text = self.text;
-        let offset = |line: &str| line.as_ptr().addr().saturating_sub(text.as_ptr().addr());
         let all = self.ends.get_or_insert_with(|| {
             let lines = text.lines().filter_map(|line| Some((line, fence(line)?)));
-            lines.filter(|(line, mark)| ends(line, *mark)).map(|(line, mark)| (offset(line), mark)).collect()
+            lines.filter(|(line, mark)| ends(line, *mark)).map(|(line, mark)| (offset(text, line), mark)).collect()
         });
-        let at = offset(line);
+        let at = offset(text, line);
         let behind = all.get(all.partition_point(|(end, _)| *end <= at)..).unwrap_or_default();
         let has_end = behind.iter().any(|(_, end)| end.sign == mark.sign && end.length >= mark.length);
         if !has_end {

@@ -18,7 +18,7 @@ use super::inline_header::{
 use super::quote_check::{QuoteCheck, QuotedHeader};
 use super::quotes::{LineContext, Quotations, unfenced};
 use super::section_text::{SectionText, indent};
-use crate::investigation::code::is_blank;
+use crate::investigation::code::{is_blank, offset};
 
 /// The texts of the sections; `Some("")` for a header without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,7 +147,7 @@ struct SectionParser<'a> {
 impl<'a> SectionParser<'a> {
     /// Offset of a part of the text.
     fn offset(&self, part: &str) -> usize {
-        part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+        offset(self.text, part)
     }
 
     /// From a part of the text to its end.

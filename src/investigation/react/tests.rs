@@ -230,7 +230,7 @@ fn an_unknown_tool_is_answered_with_the_available_ones() {
 
 #[test]
 fn a_forced_conclusion_is_the_answer_else_the_thought_else_the_text() {
-    let analysis = |text| conclude(text).analysis;
+    let analysis = |text| conclude(text, &UntrustedHeaders::default()).analysis;
     assert_eq!(analysis("Thought: a\nFinal Answer: b"), "b");
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}\nFinal Answer: b"), "b");
     assert_eq!(analysis("Thought: a\nAction: c.d\nAction Input: {}"), "a");

@@ -44,7 +44,7 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
     text
 }
 
-fn cut(text: &str, max_chars: usize) -> String {
+pub(super) fn cut(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -184,6 +184,15 @@ impl EventDraft {
     pub fn failed(self) -> Self {
         Self { status: EventStatus::Failed, ..self }
     }
+
+    /// With one more field in the metadata, if it has a value.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Option<impl Into<Value>>) -> Self {
+        if let (Some(value), Value::Object(metadata)) = (value, &mut self.metadata) {
+            metadata.insert(key.to_owned(), value.into());
+        }
+        self
+    }
 }
 
 /// Which of an answer's streams a delta belongs to.

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use serde_json::Value;
 
-use crate::investigation::execution::entry::{Entry, Role, ToolResult};
+use crate::investigation::execution::entry::{Entry, Role};
 
 use super::nul;
 use crate::store::schema::entries;
@@ -33,22 +33,8 @@ pub(crate) struct StoredEntry {
 
 pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
     let provider_data = take_payload(&mut entry);
-    let (tool_call_id, tool_name) = match &entry {
-        Entry::ToolResult(ToolResult { call_id, tool, .. }) | Entry::Observation(ToolResult { call_id, tool, .. }) => {
-            (Some(call_id.clone()), Some(tool.clone()))
-        }
-        Entry::Started { call_id } | Entry::Lost { call_id } => (Some(call_id.clone()), None),
-        Entry::Prompt { .. }
-        | Entry::Answer(_)
-        | Entry::Feedback { .. }
-        | Entry::Failed { .. }
-        | Entry::SentBefore { .. }
-        | Entry::Switched { .. }
-        | Entry::Concluding { .. }
-        | Entry::Elided { .. }
-        | Entry::Stopped { .. }
-        | Entry::Ended { .. } => (None, None),
-    };
+    let tool_call_id = entry.call_id().map(str::to_owned);
+    let tool_name = entry.result().map(|result| result.tool.clone());
     let mut body = nul::replace_json(serde_json::to_value(&entry)?);
     let mut content = None;
     if let Value::Object(fields) = &mut body {
@@ -90,22 +76,8 @@ pub(crate) fn decode(row: StoredEntry) -> Result<Entry, serde_json::Error> {
 }
 
 fn take_payload(entry: &mut Entry) -> Option<Vec<u8>> {
-    match entry {
-        Entry::Answer(answer) => answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload)),
-        Entry::Prompt { .. }
-        | Entry::ToolResult(_)
-        | Entry::Observation(_)
-        | Entry::Feedback { .. }
-        | Entry::Failed { .. }
-        | Entry::Started { .. }
-        | Entry::Lost { .. }
-        | Entry::SentBefore { .. }
-        | Entry::Switched { .. }
-        | Entry::Concluding { .. }
-        | Entry::Elided { .. }
-        | Entry::Stopped { .. }
-        | Entry::Ended { .. } => None,
-    }
+    let Entry::Answer(answer) = entry else { return None };
+    answer.provider_data.as_mut().map(|data| std::mem::take(&mut data.payload))
 }
 
 /// The field that is stored in the column `content`.

@@ -188,7 +188,7 @@ async fn a_call_whose_arguments_died_with_its_worker_is_asked_for_again() {
         let sent = play.sent();
         assert!(sent.len() == 1 && sent[0].contains(SECRET), "the second time it is asked for: {sent:?}");
         let results = play.scene.journal();
-        let results = results.iter().filter(|entry| entry.result_of().is_some()).collect::<Vec<_>>();
+        let results = results.iter().filter(|entry| entry.result().is_some()).collect::<Vec<_>>();
         assert!(format!("{:?}", results[0]).contains("this call was not sent"), "{results:?}");
         assert_eq!(results.len(), 2);
         assert!(!play.seen().contains(SECRET));

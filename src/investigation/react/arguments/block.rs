@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{flow, pairs, scalar};
+use crate::investigation::code::offset;
 
 /// Deeper nesting is read as text, because the parser is recursive.
 const MAX_DEPTH: usize = 32;
@@ -264,11 +265,6 @@ impl<'a> BlockParser<'a, '_> {
         }
         whole
     }
-}
-
-/// Offset of a part of a text.
-fn offset(whole: &str, part: &str) -> usize {
-    part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }
 
 /// Whether a text is a single word, or in quotes.

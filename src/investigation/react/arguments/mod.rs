@@ -14,6 +14,8 @@ mod tests;
 
 use serde_json::{Map, Value};
 
+use crate::investigation::react::unknown_tool::cut;
+
 /// Parsed arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Arguments {
@@ -106,11 +108,7 @@ fn problem(left_out: &[&str]) -> Option<String> {
     if left_out.is_empty() {
         return None;
     }
-    let cut = |line: &&str| match line.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => (*line).to_owned(),
-    };
-    let shown: Vec<String> = left_out.iter().take(MAX_LINES).map(cut).collect();
+    let shown: Vec<String> = left_out.iter().take(MAX_LINES).map(|line| cut(line, MAX_CHARS)).collect();
     let more = left_out.len().saturating_sub(MAX_LINES);
     let more = if more > 0 { format!(" and {more} more lines") } else { String::new() };
     Some(format!("not understood: {}{more}", shown.join(" / ")))

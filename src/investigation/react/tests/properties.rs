@@ -114,7 +114,7 @@ fn check_reply(text: &str) -> Result<(), TestCaseError> {
         let sent: Map<String, Value> = serde_json::from_str(sent).unwrap();
         prop_assert_eq!(Some(sent), reply.arguments);
     }
-    let analysis = conclude(text).analysis;
+    let analysis = conclude(text, &UntrustedHeaders::default()).analysis;
     prop_assert!(reply.final_answer.is_none_or(|answer| answer == analysis || reply.found.contains(&"action")));
     // A text that came completely from outside is neither a call nor an end.
     let mut untrusted = UntrustedHeaders::default();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    Answer, Entry, FailureSource, Outcome, ParsedReply, ToolCall, ToolResult,
+    Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
@@ -122,17 +122,13 @@ fn result(
         return Vec::new();
     }
     let measured = measured.tools.get(call_id).copied().unwrap_or_default();
-    let mut metadata = json!({
+    let metadata = json!({
         "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
-    if let (Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }), Value::Object(fields)) =
-        (next, &mut metadata)
-    {
-        fields.insert("no_answer".to_owned(), true.into());
-        fields.insert("timeout".to_owned(), (*timeout).into());
-    }
-    vec![EventDraft::new(EventType::ToolResult, content, metadata)]
+    let event = EventDraft::new(EventType::ToolResult, content, metadata);
+    let Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) = next else { return vec![event] };
+    vec![event.with("no_answer", Some(true)).with("timeout", Some(*timeout))]
 }
 
 fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
@@ -147,13 +143,9 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
         let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
         events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
     }
-    let strategy = state.plan().strategy;
-    events.extend(native::events(strategy, answer));
+    events.extend(native::events(state.plan().strategy, answer));
     if let Some(analysis) = analysis {
-        let mut metadata = final_metadata(state, answer, measured);
-        native::cite(strategy, answer, analysis, &mut metadata);
-        cite(state, analysis, &mut metadata);
-        events.push(EventDraft::new(EventType::FinalAnalysis, analysis, metadata));
+        events.push(final_analysis(state, answer, analysis, measured));
     } else if let Some(reading) = &answer.reading {
         events.extend(misunderstood(reading));
     } else if !answer.text.trim().is_empty() {
@@ -164,14 +156,6 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
     events
 }
 
-/// Adds the cited numbers that belong to no known result.
-fn cite(state: &State, analysis: &str, metadata: &mut Value) {
-    let unknown = state.citable().map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
-    if let (false, Value::Object(metadata)) = (unknown.is_empty(), metadata) {
-        metadata.insert("unknown_citations".to_owned(), unknown.into());
-    }
-}
-
 /// The event of a call, or the error for an unknown tool.
 fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     if state.tool(&call.tool).is_none() {
@@ -179,25 +163,24 @@ fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
         let metadata = json!({"kind": ReplyKind::UnknownTool.as_str(), "timeout": false, "tool_name": call.tool, "call_id": call.id});
         return EventDraft::new(EventType::Error, content, metadata).failed();
     }
-    let mut metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
-    if let (Some(left_out), Value::Object(metadata)) = (left_out, &mut metadata) {
-        metadata.insert("warning".to_owned(), left_out.into());
-    }
-    if let (false, Value::Object(metadata)) = (call.read_only, &mut metadata) {
-        metadata.insert("identity".to_owned(), identity(call).into());
-    }
+    let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
     EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
+        .with("warning", left_out)
+        .with("identity", (!call.read_only).then(|| identity(call)))
 }
 
-fn final_metadata(state: &State, answer: &Answer, measured: &Measured) -> Value {
-    let mut metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
-    if let (Some(reason), Value::Object(metadata)) = (state.concluding(), &mut metadata) {
-        metadata.insert("forced_conclusion".to_owned(), true.into());
-        metadata.insert("stop_reason".to_owned(), reason.as_str().into());
-        metadata.insert("iterations_used".to_owned(), state.iterations_used().into());
-        metadata.insert("max_iterations".to_owned(), state.plan().limits.max_iterations.into());
-    }
-    metadata
+/// The event of the end, with the pages that support its words and the cited numbers that belong to no known result.
+fn final_analysis(state: &State, answer: &Answer, analysis: &str, measured: &Measured) -> EventDraft {
+    let forced = state.concluding();
+    let unknown = state.citable().map(|known| cited_events::unknown(analysis, &known)).unwrap_or_default();
+    let metadata = json!({"took_ms": measured.model_ms, "finish_reason": answer.finish});
+    EventDraft::new(EventType::FinalAnalysis, analysis, metadata)
+        .with("forced_conclusion", forced.map(|_| true))
+        .with("stop_reason", forced.map(StopReason::as_str))
+        .with("iterations_used", forced.map(|_| state.iterations_used()))
+        .with("max_iterations", forced.map(|_| state.plan().limits.max_iterations))
+        .with("citations", native::citations(state.plan().strategy, answer, analysis))
+        .with("unknown_citations", (!unknown.is_empty()).then_some(unknown))
 }
 
 /// The error for an answer without a valid call or end.

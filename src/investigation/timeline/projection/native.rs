@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::investigation::execution::entry::Answer;
-use crate::investigation::native::{Reference, Run, Source, Support, citations, references, runs};
+use crate::investigation::native::{self, Reference, Run, references, runs};
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -13,60 +13,40 @@ const SOURCE: &str = "gemini";
 /// The events of an answer's code and sources, in this order. A `ReAct` model has no native tools: their output is only
 /// in the record of the call.
 pub(super) fn events(strategy: Strategy, answer: &Answer) -> Vec<EventDraft> {
-    if !has_events(strategy) {
+    if strategy.writes_calls() {
         return Vec::new();
     }
     let runs = runs(&answer.code_executions);
     runs.iter().map(run).chain(references(&answer.groundings).iter().map(reference)).collect()
 }
 
-/// Adds the pages that support words of `analysis`.
-pub(super) fn cite(strategy: Strategy, answer: &Answer, analysis: &str, metadata: &mut Value) {
-    let cited = if has_events(strategy) { citations(analysis, &answer.groundings) } else { Vec::new() };
-    if let (false, Value::Object(metadata)) = (cited.is_empty(), metadata) {
-        metadata.insert("citations".to_owned(), json!(cited));
+/// The pages that support words of `analysis`, if there are any.
+pub(super) fn citations(strategy: Strategy, answer: &Answer, analysis: &str) -> Option<Value> {
+    if strategy.writes_calls() {
+        return None;
     }
-}
-
-fn has_events(strategy: Strategy) -> bool {
-    match strategy {
-        Strategy::React => false,
-        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
-            true
-        }
-    }
+    let cited = native::citations(analysis, &answer.groundings);
+    (!cited.is_empty()).then(|| json!(cited))
 }
 
 fn run(run: &Run<'_>) -> EventDraft {
-    let mut metadata = json!({"source": SOURCE});
-    if let (false, Value::Object(metadata)) = (run.outcome.is_empty(), &mut metadata) {
-        metadata.insert("outcome".to_owned(), run.outcome.into());
-    }
-    let event = EventDraft::new(EventType::CodeExecution, run.content(), metadata);
+    let event = EventDraft::new(EventType::CodeExecution, run.content(), json!({"source": SOURCE}))
+        .with("outcome", (!run.outcome.is_empty()).then_some(run.outcome));
     if run.has_failed() { event.failed() } else { event }
 }
 
 fn reference(reference: &Reference<'_>) -> EventDraft {
-    match reference {
+    let (event_type, metadata, supports) = match reference {
         Reference::Search { queries, sources, supports } => {
-            let metadata = with_supports(json!({"source": SOURCE, "queries": queries, "sources": sources}), supports);
-            EventDraft::new(EventType::GoogleSearchResult, reference.content(), metadata)
+            let metadata = json!({"source": SOURCE, "queries": queries, "sources": sources});
+            (EventType::GoogleSearchResult, metadata, supports)
         }
         Reference::Pages { sources, supports } => {
-            EventDraft::new(EventType::UrlContextResult, reference.content(), with_supports(pages(sources), supports))
+            (EventType::UrlContextResult, json!({"source": SOURCE, "sources": sources}), supports)
         }
-    }
-}
-
-fn pages(sources: &[Source]) -> Value {
-    json!({"source": SOURCE, "sources": sources})
-}
-
-fn with_supports(mut metadata: Value, supports: &[Support]) -> Value {
-    if let (false, Value::Object(metadata)) = (supports.is_empty(), &mut metadata) {
-        metadata.insert("supports".to_owned(), json!(supports));
-    }
-    metadata
+    };
+    let event = EventDraft::new(event_type, reference.content(), metadata);
+    event.with("supports", (!supports.is_empty()).then(|| json!(supports)))
 }
 
 #[cfg(test)]
@@ -81,6 +61,7 @@ mod tests {
     use crate::investigation::execution::entry::{Entry, StopReason, ToolCall};
     use crate::investigation::execution::state::State;
     use crate::investigation::native::{CodePart, Grounding};
+    use crate::investigation::native::{Source, Support};
     use crate::investigation::testing::{agent_plan, read_only_tool};
     use crate::investigation::timeline::projection::{Measured, project};
 
