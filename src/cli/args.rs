@@ -7,7 +7,7 @@ mod checks;
 mod database;
 mod hidden;
 mod sessions;
-mod values;
+pub(crate) mod values;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::roles::shutdown::StopOn;
 
-use values::drill;
+use values::{drill, duration};
 
 pub use checks::{
     CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
@@ -36,7 +36,6 @@ pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
 };
-pub use values::duration;
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]
@@ -50,6 +49,7 @@ pub struct Cli {
 
 const NATS_URL: &str =
     "The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]";
+const DATABASE_URL: &str = "The Postgres database; DATABASE_URL_FILE names a file with it";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
@@ -60,36 +60,25 @@ password belongs in a variable or a file.";
 
 /// The options of every command.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// The NATS servers.
-    #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true)]
-    #[arg(help_heading = "Global options")]
-    #[arg(help = NATS_URL)]
+    #[arg(long, global = true, value_name = "URL", env = "NATS_URL", hide_env_values = true, help = NATS_URL)]
     pub nats_url: Option<String>,
     /// The Postgres database.
-    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    #[arg(help_heading = "Global options")]
-    #[arg(help = "The Postgres database; DATABASE_URL_FILE names a file with it")]
+    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, help = DATABASE_URL)]
     pub database_url: Option<String>,
     /// The LLM service, as host:port
-    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", help_heading = "Global options")]
-    #[arg(default_value = "127.0.0.1:50051")]
+    #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", default_value = "127.0.0.1:50051")]
     pub llm_addr: String,
     /// The configuration file [default: tarsy.yaml, if it exists]
-    #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG", help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG")]
     pub config: Option<PathBuf>,
     /// How the log on standard error is written: text or json
-    #[arg(
-        long,
-        global = true,
-        hide_possible_values = true,
-        value_name = "FORMAT",
-        default_value = "text",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, hide_possible_values = true, value_name = "FORMAT", default_value = "text")]
     pub log: LogFormat,
     /// How much is logged: error, warn, info, debug, trace, off [default: info for roles, else warn]
-    #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG", help_heading = "Global options")]
+    #[arg(long, global = true, value_name = "LEVEL", env = "TARSY_LOG")]
     pub log_level: Option<LevelFilter>,
 }
 

@@ -40,32 +40,8 @@ impl Exit {
     /// The exit code for a session whose last event is `end`; `None` if the session is not over. A `joined` event is no
     /// end: the session that the alert joined decides.
     pub fn of_end(end: &EventType) -> Option<Self> {
-        match end {
-            EventType::SessionCompleted => Some(Self::Done),
-            EventType::SessionFailed | EventType::SessionCancelled | EventType::SessionTimedOut => Some(Self::Failed),
-            EventType::LlmThinking
-            | EventType::LlmResponse
-            | EventType::LlmToolCall
-            | EventType::ToolResult
-            | EventType::McpToolCall
-            | EventType::McpToolSummary
-            | EventType::Error
-            | EventType::UserQuestion
-            | EventType::ExecutiveSummary
-            | EventType::FinalAnalysis
-            | EventType::CodeExecution
-            | EventType::GoogleSearchResult
-            | EventType::UrlContextResult
-            | EventType::ProviderFallback
-            | EventType::SessionStarted
-            | EventType::SessionResumed
-            | EventType::StageStarted
-            | EventType::StageCompleted
-            | EventType::AlertJoined
-            | EventType::AlertResolved
-            | EventType::Joined
-            | EventType::Unknown(_) => None,
-        }
+        let exit = if *end == EventType::SessionCompleted { Self::Done } else { Self::Failed };
+        (end.is_end() && *end != EventType::Joined).then_some(exit)
     }
 }
 

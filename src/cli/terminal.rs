@@ -42,10 +42,6 @@ impl<W: Write> Printer<W> {
         Self { out, live, status: None, drawn: None, drawn_at: None }
     }
 
-    pub fn live(&self) -> Live {
-        self.live
-    }
-
     /// Prints `lines` above the status line and draws `status` below them at once.
     ///
     /// # Errors

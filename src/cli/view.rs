@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::duration;
+use crate::cli::args::values::duration;
 use crate::cli::render::timeline::{Charset, Style};
 use crate::cli::terminal::Live;
 use crate::cli::watch::Options;

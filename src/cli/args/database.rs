@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::duration;
+use super::values::duration;
 use crate::config::Retention;
 
 /// Arguments of `migrate`.

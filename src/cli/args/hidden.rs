@@ -72,22 +72,7 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
 impl Command {
     /// Whether the command runs until a signal stops it.
     pub fn is_role(&self) -> bool {
-        match self {
-            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_) => true,
-            Self::Migrate(_)
-            | Self::Prune(_)
-            | Self::Submit(_)
-            | Self::Watch(_)
-            | Self::Ask(_)
-            | Self::Sessions(_)
-            | Self::DeadLetters(_)
-            | Self::Drill(_)
-            | Self::Config(_)
-            | Self::Doctor(_)
-            | Self::Tools(_)
-            | Self::Inspect(_)
-            | Self::Completions(_) => false,
-        }
+        matches!(self, Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::duration;
+use super::values::duration;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::engine::ports::RunStatus;

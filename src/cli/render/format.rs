@@ -13,7 +13,8 @@ pub(crate) fn since_start(ms: u64) -> String {
 }
 
 /// A duration in at most five columns: `84ms`, `1.7`, `12m05`.
-pub(crate) fn took(ms: u64) -> String {
+pub(crate) fn took(ms: impl TryInto<u64>) -> String {
+    let ms = whole(ms);
     let seconds = ms / 1000;
     match ms {
         0..500 => format!("{ms}ms"),
@@ -36,7 +37,8 @@ pub(crate) fn span(duration: Duration) -> String {
 }
 
 /// A size: `812 B`, `2.1 kB`, `1.4 MB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: impl TryInto<u64>) -> String {
+    let bytes = whole(bytes);
     match bytes {
         0..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
@@ -45,7 +47,8 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// Tokens: `42`, `0.6 k`, `2 k`, `1.3 M`.
-pub(crate) fn tokens(count: u64) -> String {
+pub(crate) fn tokens(count: impl TryInto<u64>) -> String {
+    let count = whole(count);
     match count {
         0..100 => count.to_string(),
         100..999_950 => with_tenth((count + 50) / 100, "k"),
@@ -54,8 +57,14 @@ pub(crate) fn tokens(count: u64) -> String {
 }
 
 /// `1 call`, `2 calls`.
-pub(crate) fn count(number: u64, thing: &str) -> String {
+pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
+    let number = whole(number);
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A stored number is signed, and a length is a `usize`; a negative number counts as 0.
+fn whole(number: impl TryInto<u64>) -> u64 {
+    number.try_into().unwrap_or_default()
 }
 
 fn with_tenth(tenths: u64, unit: &str) -> String {

@@ -2,8 +2,6 @@
 //!
 //! The output of [`clean`] cannot move a cursor, change a colour or turn the direction of writing.
 
-use std::str::Chars;
-
 use unicode_width::UnicodeWidthChar;
 
 use super::style::Charset;
@@ -19,9 +17,9 @@ pub(crate) fn clean(text: &str, charset: Charset) -> String {
         match c {
             '\n' | '\u{2028}' | '\u{2029}' => out.push('\n'),
             '\t' | '\r' => out.push(' '),
-            '\u{1b}' => rest = after_escape(rest),
-            '\u{9b}' => rest = after_csi(rest),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => rest = after_control_string(rest),
+            '\u{1b}' => rest = after_escape(rest.as_str()).chars(),
+            '\u{9b}' => rest = after_csi(rest.as_str()).chars(),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => rest = after_control_string(rest.as_str()).chars(),
             c if c.is_control() || is_invisible(c) => {}
             c if charset == Charset::Ascii && !c.is_ascii() => out.push_str(in_ascii(c)),
             c => out.push(c),
@@ -40,16 +38,31 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
+/// `text` with spaces behind it up to `columns`.
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// `text` with spaces before it up to `columns`.
+pub(crate) fn pad_left(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The parts that exist, with `separator` between them.
+pub(crate) fn join(parts: impl IntoIterator<Item = Option<String>>, separator: &str) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(separator)
+}
+
 /// The beginning of `text` in at most `columns`; an ellipsis stands for the rest.
 pub(crate) fn cut(text: &str, columns: usize, charset: Charset) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
     let ellipsis = charset.ellipsis();
-    let mut out = head(text, columns.saturating_sub(width(ellipsis)));
+    let mut out = head(text.chars(), columns.saturating_sub(width(ellipsis)));
     out.truncate(out.trim_end().len());
     out.push_str(ellipsis);
-    head(&out, columns)
+    head(out.chars(), columns)
 }
 
 /// The end of `text` in at most `columns`; an ellipsis stands for the rest.
@@ -58,14 +71,8 @@ pub(crate) fn cut_front(text: &str, columns: usize, charset: Charset) -> String 
         return text.to_owned();
     }
     let ellipsis = charset.ellipsis();
-    let mut room = columns.saturating_sub(width(ellipsis));
-    let mut tail: Vec<char> = Vec::new();
-    for c in text.chars().rev() {
-        let Some(left) = room.checked_sub(char_width(c)) else { break };
-        room = left;
-        tail.push(c);
-    }
-    format!("{ellipsis}{}", tail.iter().rev().collect::<String>().trim_start())
+    let backwards = head(text.chars().rev(), columns.saturating_sub(width(ellipsis)));
+    format!("{ellipsis}{}", backwards.chars().rev().collect::<String>().trim_start())
 }
 
 /// `text` in lines of at most `columns`, broken at spaces where possible; keeps indentation and empty lines.
@@ -110,10 +117,9 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-fn head(text: &str, columns: usize) -> String {
-    let mut room = columns;
+fn head(characters: impl Iterator<Item = char>, mut room: usize) -> String {
     let fits = |c: &char| room.checked_sub(char_width(*c)).map(|left| room = left).is_some();
-    text.chars().take_while(fits).collect()
+    characters.take_while(fits).collect()
 }
 
 fn char_width(c: char) -> usize {
@@ -146,47 +152,32 @@ fn in_ascii(c: char) -> &'static str {
     }
 }
 
-fn after_escape(rest: Chars<'_>) -> Chars<'_> {
-    let mut next = rest.clone();
+fn after_escape(rest: &str) -> &str {
+    let mut next = rest.chars();
     match next.next() {
-        Some('[') => after_csi(next),
-        Some('P' | 'X' | ']' | '^' | '_') => after_control_string(next),
+        Some('[') => after_csi(next.as_str()),
+        Some('P' | 'X' | ']' | '^' | '_') => after_control_string(next.as_str()),
         Some(' '..='/') => {
             next.next();
-            next
+            next.as_str()
         }
-        Some('0'..='~') => next,
+        Some('0'..='~') => next.as_str(),
         Some(_) | None => rest,
     }
 }
 
 /// The text after a control sequence, which is parameters and one final character.
-fn after_csi(mut rest: Chars<'_>) -> Chars<'_> {
-    loop {
-        let mut next = rest.clone();
-        match next.next() {
-            Some(' '..='?') => rest = next,
-            Some('@'..='~') => return next,
-            Some(_) | None => return rest,
-        }
-    }
+fn after_csi(rest: &str) -> &str {
+    let rest = rest.trim_start_matches(|c| matches!(c, ' '..='?'));
+    rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
 }
 
 /// The text after a control string; if it has no end on this line, the text after its beginning.
-fn after_control_string(rest: Chars<'_>) -> Chars<'_> {
-    let mut next = rest.clone();
-    for _ in 0..MAX_CONTROL_STRING {
-        match next.next() {
-            Some('\u{7}' | '\u{9c}') => return next,
-            Some('\u{1b}') => {
-                let mut terminator = next.clone();
-                return if terminator.next() == Some('\\') { terminator } else { rest };
-            }
-            Some('\n') | None => return rest,
-            Some(_) => {}
-        }
-    }
-    rest
+fn after_control_string(rest: &str) -> &str {
+    let mut characters = rest.char_indices().take(MAX_CONTROL_STRING);
+    let stop = characters.find_map(|(at, c)| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}' | '\n').then_some(at));
+    let end = stop.and_then(|at| rest.get(at..)).unwrap_or_default();
+    ["\u{7}", "\u{9c}", "\u{1b}\\"].iter().find_map(|terminator| end.strip_prefix(terminator)).unwrap_or(rest)
 }
 
 #[cfg(test)]

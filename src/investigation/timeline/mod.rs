@@ -196,7 +196,7 @@ impl EventDraft {
 }
 
 /// Which of an answer's streams a delta belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeltaKind {
     /// The answer.

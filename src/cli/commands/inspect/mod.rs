@@ -70,16 +70,16 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
 /// Reads any bytes as an answer; invalid UTF-8 is replaced.
 fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
     let text = submit::read(&args.file)?;
-    let offered = args.tools.as_ref().map(|names| names.iter().filter_map(|name| offered(name)).collect::<Vec<_>>());
+    let offered = args.tools.as_ref().map(|names| {
+        let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        names.map(|name| tool(name.to_owned())).collect::<Vec<_>>()
+    });
     let reply = react::read(&String::from_utf8_lossy(&text), offered.as_deref());
     print(&[pretty(&reply)?])?;
     Ok(Exit::Done)
 }
 
 /// A tool with a name and nothing else.
-fn offered(name: &str) -> Option<ToolSpec> {
-    let name = name.trim().to_owned();
-    let spec =
-        |name| ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true };
-    (!name.is_empty()).then(|| spec(name))
+fn tool(name: String) -> ToolSpec {
+    ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true }
 }

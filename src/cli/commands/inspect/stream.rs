@@ -16,7 +16,7 @@ use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::{Answer, Entry};
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
-use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy, ToolSpec};
+use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::timeline::projection::{Measured, project};
 use crate::investigation::timeline::{EventDraft, EventType};
@@ -93,14 +93,12 @@ fn called_tools(strategy: Strategy, answer: &Answer) -> Vec<String> {
 }
 
 fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
-    let tool =
-        |name| ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true };
     AgentPlan {
         name: String::new(),
         strategy,
         limits: Limits::default(),
         providers: Vec::new(),
-        tools: tools.into_iter().map(tool).collect(),
+        tools: tools.into_iter().map(super::tool).collect(),
         system_prompt: String::new(),
         user_prompt: String::new(),
         conclusion_prompt: String::new(),

@@ -79,10 +79,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
 impl CancelState {
     /// Whether a request is stored and has not been carried out.
     fn is_stored(&self) -> bool {
-        match self {
-            Self::Requested | Self::Queued | Self::Unseen => true,
-            Self::Over(_) | Self::Joined(_) | Self::Unknown => false,
-        }
+        matches!(self, Self::Requested | Self::Queued | Self::Unseen)
     }
 
     /// The word in the JSON output.
@@ -130,14 +127,7 @@ impl CancelState {
 impl CancelRequest {
     /// `status` is the final status of the session, if the command has waited for it.
     fn json(&self, status: Option<&str>) -> serde_json::Value {
-        let joined = match &self.state {
-            CancelState::Joined(target) => Some(target),
-            CancelState::Requested
-            | CancelState::Queued
-            | CancelState::Unseen
-            | CancelState::Over(_)
-            | CancelState::Unknown => None,
-        };
+        let joined = if let CancelState::Joined(target) = &self.state { Some(target) } else { None };
         json!({
             "session_id": self.session, "outcome": self.state.as_str(), "status": status,
             "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,

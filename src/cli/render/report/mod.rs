@@ -5,12 +5,12 @@ mod markdown;
 use chrono::{DateTime, Utc};
 
 use self::markdown::{block, code, inline, quote};
-use super::format;
 use super::style::Charset;
 use super::tables::show::{model, retry_of, state};
 use super::tables::table::{millis, moment, status_word};
 use super::timeline::footnotes::{Source, footnotes};
 use super::timeline::meta;
+use super::{format, text};
 use crate::cli::messages;
 use crate::engine::ports::ToolCallState;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
@@ -154,8 +154,8 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
     let executions: usize = session.stages.iter().map(|stage| stage.executions.len()).sum();
     let agent = if executions > 1 { format!("{}: ", inline(&call.agent)) } else { String::new() };
     let arguments = code(&meta::arguments(&call.arguments, Charset::Unicode), ARGUMENT_COLUMNS);
-    let took = format::took(u64::try_from(call.duration_ms).unwrap_or_default());
-    let bytes = call.result_bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(format::bytes);
+    let took = format::took(call.duration_ms);
+    let bytes = call.result_bytes.map(format::bytes);
     let result = match (call.state, &call.result, &call.error) {
         (ToolCallState::Done, Some(result), _) => code(result, RESULT_COLUMNS),
         (ToolCallState::Done, None, _) => "done".to_owned(),
@@ -164,7 +164,7 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
             format!("**{}** {}", inline(state.as_str()), code(why, RESULT_COLUMNS))
         }
     };
-    let measured = [Some(took), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let measured = text::join([Some(took), bytes], ", ");
     let number = call.event.map(|number| format!("[{number}] ")).unwrap_or_default();
     format!("- {number}{since} {agent}{} {arguments} → {result} ({measured})", code(&call.tool, ARGUMENT_COLUMNS))
         .replace("  ", " ")

@@ -1,6 +1,6 @@
 //! The checks of `tarsy doctor` and the list of `tarsy tools`.
 
-use super::table::{Cell, Column, table};
+use super::table::{Cell, Column, hanging, table};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
 use crate::mcp::Listed;
@@ -19,29 +19,20 @@ pub fn check(check: &Check, style: &Style) -> Vec<String> {
     let name = text::one_line(&check.check, style.charset);
     let stop = if check.detail.ends_with(['.', '?', '!']) { "" } else { "." };
     let fix = check.fix.as_deref().map(|fix| format!("{stop} Fix: {fix}"));
-    let detail = text::one_line(&format!("{}{}", check.detail, fix.unwrap_or_default()), style.charset);
-    let indent = 6 + NAME_COLUMNS.max(text::width(&name)) + 2;
-    let word = format!("{}{}", paint.over(word, style), " ".repeat(6 - word.len()));
-    let front = format!("{word}{name}{}", " ".repeat(indent.saturating_sub(6 + text::width(&name))));
-    let lines = text::wrap(&detail, style.width.saturating_sub(indent).max(20));
-    lines
-        .into_iter()
-        .enumerate()
-        .map(
-            |(index, line)| if index == 0 { format!("{front}{line}") } else { format!("{}{line}", " ".repeat(indent)) },
-        )
-        .collect()
+    let detail = format!("{}{}", check.detail, fix.unwrap_or_default());
+    let name = text::pad(&name, NAME_COLUMNS);
+    let front = format!("{}{}{name}  ", paint.over(word, style), " ".repeat(6 - word.len()));
+    hanging(&front, 6 + text::width(&name) + 2, &detail, style)
 }
 
 /// The last line: how many checks failed or warned.
 pub fn sum(checks: &[Check]) -> String {
     let count = |verdict: Verdict| checks.iter().filter(|check| check.verdict == verdict).count();
-    let of = |number: usize, thing: &str| format::count(u64::try_from(number).unwrap_or(u64::MAX), thing);
-    let (failed, warned, all) = (count(Verdict::Fail), count(Verdict::Warn), checks.len());
-    match (failed, warned) {
-        (0, 0) => format!("{}, nothing is wrong", of(all, "check")),
-        (0, _) => format!("{}, {}", of(all, "check"), of(warned, "warning")),
-        (_, _) => format!("{failed} of {} failed", of(all, "check")),
+    let all = format::count(checks.len(), "check");
+    match (count(Verdict::Fail), count(Verdict::Warn)) {
+        (0, 0) => format!("{all}, nothing is wrong"),
+        (0, warned) => format!("{all}, {}", format::count(warned, "warning")),
+        (failed, _) => format!("{failed} of {all} failed"),
     }
 }
 
@@ -60,16 +51,15 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
             Some(why) => format!("{why}. {}", tool.description),
             None => tool.description.clone(),
         };
-        vec![
+        [
             Cell::indented(&tool.name, style),
             Cell::new(may, style).painted(paint),
             Cell::new(&text::first_sentence(&text::clean(&what, style.charset)), style),
         ]
     };
-    let rows: Vec<Vec<Cell>> = tools.iter().map(row).collect();
     let mut lines = vec![head];
-    if !rows.is_empty() {
-        lines.extend(table(&columns, &rows, style));
+    if !tools.is_empty() {
+        lines.extend(table(columns, tools.iter().map(row), style));
     }
     lines
 }

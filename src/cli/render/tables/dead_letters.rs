@@ -1,6 +1,6 @@
 //! `dead-letters list` and `dead-letters show`.
 
-use super::table::{Cell, Column, moment, short_moment, table};
+use super::table::{Cell, Column, hanging, moment, short_moment, table};
 use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
 use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::{format, text};
@@ -15,16 +15,15 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
         Column::Right("size"),
     ];
     let row = |letter: &StoredDeadLetter| {
-        vec![
+        [
             Cell::new(&letter.alert_id.short(), style),
             Cell::new(&short_moment(letter.stored_at), style),
             Cell::new(&letter.reason, style).painted(Paint::Red),
             Cell::new(&what(letter), style),
-            Cell::new(&format::bytes(bytes(letter)), style),
+            Cell::new(&format::bytes(letter.body.len()), style),
         ]
     };
-    let rows: Vec<Vec<Cell>> = letters.iter().map(row).collect();
-    table(&columns, &rows, style)
+    table(columns, letters.iter().map(row), style)
 }
 
 /// One dead letter with the commands to retry and drop it; `chains` are the chains to choose from.
@@ -71,7 +70,7 @@ pub fn named(letter: &StoredDeadLetter) -> String {
         letter.alert_id.short(),
         text::one_line(&letter.reason, Charset::Unicode),
         text::one_line(&letter.subject, Charset::Unicode),
-        format::bytes(bytes(letter))
+        format::bytes(letter.body.len())
     )
 }
 
@@ -88,25 +87,17 @@ fn title(letter: &StoredDeadLetter) -> Option<String> {
     letter.headers.get(TITLE).and_then(serde_json::Value::as_str).map(|title| text::one_line(title, Charset::Unicode))
 }
 
-fn bytes(letter: &StoredDeadLetter) -> u64 {
-    u64::try_from(letter.body.len()).unwrap_or(u64::MAX)
-}
-
 fn body(letter: &StoredDeadLetter, style: &Style) -> String {
     const HINT: &str = "(--body prints it)";
     if letter.body.is_empty() {
         return "  body   not kept".to_owned();
     }
-    let front = format!("  body   {}  ", format::bytes(bytes(letter)));
+    let front = format!("  body   {}  ", format::bytes(letter.body.len()));
     let room = style.width.saturating_sub(text::width(&front) + HINT.len() + 3);
     let shown = text::cut(&text::one_line(&String::from_utf8_lossy(&letter.body), style.charset), room, style.charset);
-    let fill = " ".repeat(room.saturating_sub(text::width(&shown)) + 3);
-    format!("{front}{shown}{fill}{HINT}")
+    format!("{front}{}{HINT}", text::pad(&shown, room + 3))
 }
 
 fn entry(label: &str, value: &str, style: &Style) -> Vec<String> {
-    let value = text::one_line(value, style.charset);
-    let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, style.width.saturating_sub(9)) };
-    let label = |index: usize| if index == 0 { label } else { "" };
-    lines.into_iter().enumerate().map(|(index, line)| format!("  {:<5}  {line}", label(index))).collect()
+    hanging(&format!("  {label:<5}  "), 9, value, style)
 }

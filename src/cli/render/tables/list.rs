@@ -23,8 +23,7 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Right("took"),
         Column::Left("worker"),
     ];
-    let rows: Vec<Vec<Cell>> = sessions.iter().map(|session| row(session, now, style)).collect();
-    table(&columns, &rows, style)
+    table(columns, sessions.iter().map(|session| row(session, now, style)), style)
 }
 
 /// A running session in one line, for the beginning of `watch --all`.
@@ -50,9 +49,9 @@ fn title(session: &SessionLine, charset: Charset) -> String {
     }
 }
 
-fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
+fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let took = Duration::from_millis(millis(session.created_at, session.finished_at.unwrap_or(now)));
-    vec![
+    [
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),
         Cell::new(&status_word(session.status.as_str()), style).painted(status_paint(session.status)),

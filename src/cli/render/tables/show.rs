@@ -69,10 +69,8 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
 }
 
 fn alert(report: &AlertReport) -> String {
-    let severity = report.severity.as_deref().map(|severity| format!("severity {severity}"));
-    let of_type = report.alert_type.as_deref().map(|of_type| format!("type {of_type}"));
-    let source = report.source.as_deref().map(|source| format!("source {source}"));
-    [severity, of_type, source].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let parts = [("severity", &report.severity), ("type", &report.alert_type), ("source", &report.source)];
+    text::join(parts.map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}"))), ", ")
 }
 
 fn subject(report: &AlertReport) -> String {
@@ -81,7 +79,7 @@ fn subject(report: &AlertReport) -> String {
         "{}, sequence {}, delivered {}{}",
         report.subject,
         report.stream_sequence,
-        format::count(u64::try_from(report.deliveries).unwrap_or_default(), "time"),
+        format::count(report.deliveries, "time"),
         rerun.unwrap_or_default()
     )
 }
@@ -111,7 +109,7 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
 
 /// A model with its calls and tokens.
 pub(crate) fn model(model: &ModelReport) -> String {
-    let calls = format::count(u64::try_from(model.calls).unwrap_or_default(), "call");
+    let calls = format::count(model.calls, "call");
     let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
     let recording = if model.backend == "scripted" { ", a recording" } else { "" };
     format!("{} {}{recording}: {calls}{failed}, {}", model.provider, model.model, tokens(model.usage))
@@ -119,14 +117,13 @@ pub(crate) fn model(model: &ModelReport) -> String {
 
 /// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
 pub(super) fn tokens(usage: Tokens) -> String {
-    let count = |tokens: i64| format::tokens(u64::try_from(tokens).unwrap_or_default());
     let some = |tokens: i64, text: String| if tokens > 0 { text } else { String::new() };
     format!(
         "{} in{} {} out{}",
-        count(usage.input),
-        some(usage.cached, format!(" ({} cached)", count(usage.cached))),
-        count(usage.output),
-        some(usage.thinking, format!(" {} thinking", count(usage.thinking)))
+        format::tokens(usage.input),
+        some(usage.cached, format!(" ({} cached)", format::tokens(usage.cached))),
+        format::tokens(usage.output),
+        some(usage.thinking, format!(" {} thinking", format::tokens(usage.thinking)))
     )
 }
 
@@ -150,7 +147,7 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
         }
         previous = &stage.name;
     }
-    let mut lines = table(&columns, &rows, style);
+    let mut lines = table(columns, rows.into_iter(), style);
     let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
         let error = execution.error.as_deref()?;
         Some(fact("error", &format!("{}: {error}", execution.agent), style))
@@ -159,10 +156,10 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines
 }
 
-fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Style) -> Vec<Cell> {
+fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let took = format::took(millis(execution.started_at, execution.finished_at.unwrap_or(now)));
     let name = text::cut(&text::one_line(stage, style.charset), 16, style.charset);
-    vec![
+    [
         Cell::indented(&name, style),
         Cell::new(&text::cut(&text::one_line(&execution.agent, style.charset), 14, style.charset), style),
         Cell::new(&status_word(execution.status.as_str()), style).painted(status_paint(execution.status)),
@@ -177,8 +174,7 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     if report.joined.is_empty() {
         return Vec::new();
     }
-    let count = u64::try_from(report.joined.len()).unwrap_or(u64::MAX);
-    let mut lines = vec![String::new(), format!("  {} joined:", format::count(count, "other alert"))];
+    let mut lines = vec![String::new(), format!("  {} joined:", format::count(report.joined.len(), "other alert"))];
     for alert in report.joined.iter().take(MAX_JOINED) {
         let title = alert.title.as_deref().unwrap_or("(no title)");
         let severity = alert.severity.as_deref().unwrap_or("-");
@@ -198,8 +194,7 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
     if report.questions.is_empty() {
         return Vec::new();
     }
-    let count = u64::try_from(report.questions.len()).unwrap_or(u64::MAX);
-    let mut lines = vec![String::new(), format!("  {}:", format::count(count, "question"))];
+    let mut lines = vec![String::new(), format!("  {}:", format::count(report.questions.len(), "question"))];
     let skipped = report.questions.len().saturating_sub(MAX_QUESTIONS);
     if skipped > 0 {
         lines.push(format!("    {skipped} earlier (--json lists them)"));

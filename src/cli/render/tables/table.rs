@@ -57,25 +57,27 @@ impl Column {
 }
 
 /// The lines of a table, its head first.
-pub(super) fn table(columns: &[Column], rows: &[Vec<Cell>], style: &Style) -> Vec<String> {
-    let widest = |index: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| text::width(&cell.text));
-        let head = columns.get(index).map_or(0, |column| column.head().len());
-        cells.max().unwrap_or_default().max(head)
-    };
-    let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
-    let gaps = GAP.len() * columns.len().saturating_sub(1);
-    let is_rest = |index: usize| matches!(columns.get(index), Some(Column::Rest(_)));
-    let others: usize = widths.iter().enumerate().filter(|(index, _)| !is_rest(*index)).map(|(_, width)| width).sum();
-    let room = style.width.saturating_sub(others + gaps).max(MIN_REST_COLUMNS);
-    for (index, width) in widths.iter_mut().enumerate() {
-        if is_rest(index) {
-            *width = room.min(*width);
+pub(super) fn table<const N: usize>(
+    columns: [Column; N],
+    rows: impl Iterator<Item = [Cell; N]>,
+    style: &Style,
+) -> Vec<String> {
+    let head = columns.map(|column| Cell { text: column.head().to_owned(), paint: Paint::Dim });
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let width = |row: &[Cell; N], index: usize| row.get(index).map(|cell| text::width(&cell.text));
+    let mut widths: [usize; N] =
+        std::array::from_fn(|index| rows.iter().filter_map(|row| width(row, index)).max().unwrap_or_default());
+    let (mut rest, mut room) = (None, style.width.saturating_sub(GAP.len() * N.saturating_sub(1)));
+    for (column, width) in columns.iter().zip(&mut widths) {
+        match column {
+            Column::Left(_) | Column::Right(_) => room = room.saturating_sub(*width),
+            Column::Rest(_) => rest = Some(width),
         }
     }
-    let head: Vec<Cell> =
-        columns.iter().map(|column| Cell { text: column.head().to_owned(), paint: Paint::Dim }).collect();
-    std::iter::once(&head).chain(rows).map(|row| line(row, columns, &widths, style)).collect()
+    if let Some(rest) = rest {
+        *rest = room.max(MIN_REST_COLUMNS).min(*rest);
+    }
+    rows.iter().map(|row| line(row, &columns, &widths, style)).collect()
 }
 
 fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> String {
@@ -101,26 +103,22 @@ fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> St
 
 /// `  label  value` with the value wrapped under itself; no line for an empty value.
 pub(super) fn fact(label: &str, value: &str, style: &Style) -> Vec<String> {
-    const LABEL: usize = 11;
-    let value = text::one_line(value, style.charset);
-    let room = style.width.saturating_sub(LABEL + 4).max(20);
-    let lines = if value.is_empty() { Vec::new() } else { text::wrap(&value, room) };
-    lines
-        .into_iter()
-        .enumerate()
-        .map(|(index, line)| {
-            let label = if index == 0 { label } else { "" };
-            format!("  {}  {line}", Paint::Dim.over(&format!("{label:<LABEL$}"), style))
-        })
-        .collect()
+    hanging(&format!("  {}  ", Paint::Dim.over(&format!("{label:<11}"), style)), 15, value, style)
+}
+
+/// `value` cleaned and wrapped behind `front`, which is `indent` columns wide; no line for an empty value.
+pub(super) fn hanging(front: &str, indent: usize, value: &str, style: &Style) -> Vec<String> {
+    let lines = text::wrap(&text::one_line(value, style.charset), style.width.saturating_sub(indent).max(20));
+    let indent = " ".repeat(indent);
+    let fronts = std::iter::once(front).chain(std::iter::repeat(indent.as_str()));
+    fronts.zip(lines).map(|(front, line)| format!("{front}{line}")).collect()
 }
 
 /// `left` and `right` at the two edges of a line; `left` is cut if both do not fit.
 pub(super) fn edges(left: &str, right: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(text::width(right) + GAP.len());
     let left = text::cut(&text::one_line(left, style.charset), room, style.charset);
-    let fill = " ".repeat(room.saturating_sub(text::width(&left)) + GAP.len());
-    format!("{left}{fill}{right}")
+    format!("{}{right}", text::pad(&left, room + GAP.len()))
 }
 
 /// `2026-11-21 21:04:11Z`

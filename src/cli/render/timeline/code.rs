@@ -5,7 +5,7 @@ use crate::investigation::timeline::{EventStatus, TimelineEvent};
 use super::meta::Meta;
 use super::row::{Body, Mark, Row};
 use crate::cli::render::style::{Paint, Style, Symbol};
-use crate::cli::render::{format, text};
+use crate::cli::render::text;
 
 /// The row of one run; the caller has cleaned `content`.
 pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
@@ -37,12 +37,11 @@ fn folded(content: &str, status: &EventStatus, style: &Style) -> Row {
         (true, _) => format!("{arrow} {output}"),
         (false, false) => format!("{begin} {arrow} {output}"),
     };
-    let mut row = Row::new(Symbol::Code, "code", Body::Line(shown.split_whitespace().collect::<Vec<_>>().join(" ")));
+    let mut row = Row::line(Symbol::Code, "code", &shown);
     let hidden = program.len().saturating_sub(1);
     // A failed run has a mark of its own.
     if hidden > 0 && !has_failed {
-        let lines = format::count(u64::try_from(hidden).unwrap_or(u64::MAX), "line");
-        row.marks.push(Mark { long: format!("(+{lines}, -t)"), short: format!("(+{hidden}, -t)"), paint: Paint::Dim });
+        row.marks.push(Mark::hidden(hidden));
     }
     row
 }

@@ -30,7 +30,7 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
             let limit = (!style.verbose).then_some(MAX_QUESTION_LINES);
             Row { name_paint: Paint::Bold, ..Row::new(Symbol::Start, "question", Body::Whole(content, limit)) }
         }
-        EventType::ExecutiveSummary => line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
+        EventType::ExecutiveSummary => Row::line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
         EventType::FinalAnalysis => {
             let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.charset);
             let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
@@ -39,20 +39,20 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::CodeExecution => code::row(event, &meta, &content, style),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content, style),
         EventType::UrlContextResult => search("URL Context", &meta, &content, style),
-        EventType::ProviderFallback => line(Symbol::Fallback, "fallback", &content).painted(Paint::Yellow),
+        EventType::ProviderFallback => Row::line(Symbol::Fallback, "fallback", &content).painted(Paint::Yellow),
         EventType::SessionStarted => session::started(&meta, &content),
         EventType::SessionResumed => session::resumed(&meta, &content),
         EventType::StageStarted => session::stage(event, &meta, Symbol::Start, "started"),
         EventType::StageCompleted => session::stage(event, &meta, Symbol::End, "completed"),
         EventType::AlertJoined => session::alert_joined(&meta, &content),
-        EventType::AlertResolved => line(Symbol::Joined, "resolved", &content),
+        EventType::AlertResolved => Row::line(Symbol::Joined, "resolved", &content),
         EventType::SessionCompleted => session::end(&meta, String::new(), "completed", Paint::Green),
         EventType::SessionFailed => session::end(&meta, content, "failed", Paint::Red),
         EventType::SessionCancelled => session::end(&meta, content, "cancelled", Paint::Red),
         EventType::SessionTimedOut => session::end(&meta, content, "timed out", Paint::Red),
-        EventType::Joined => line(Symbol::Joined, "joined", &content),
+        EventType::Joined => Row::line(Symbol::Joined, "joined", &content),
         EventType::Unknown(word) => {
-            line(Symbol::Unknown, &text::one_line(word, style.charset), &content).painted(Paint::Yellow)
+            Row::line(Symbol::Unknown, &text::one_line(word, style.charset), &content).painted(Paint::Yellow)
         }
     };
     row.took_ms = meta.number("took_ms").or(row.took_ms);
@@ -63,11 +63,6 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         row.marks.extend(tokens(&meta));
     }
     row
-}
-
-/// A row with one line of text.
-pub(super) fn line(symbol: Symbol, name: &str, content: &str) -> Row {
-    Row::new(symbol, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 fn call(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
@@ -107,13 +102,13 @@ fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
     if sources.is_empty() {
         let prefixes = [name, ":", " ", "→", "->"];
         let content = prefixes.iter().fold(content, |text, prefix| text.trim_start_matches(prefix));
-        return line(Symbol::Search, name, content);
+        return Row::line(Symbol::Search, name, content);
     }
     let queries: Vec<_> = meta.list("queries").iter().filter_map(Value::as_str).map(|q| format!("'{q}' ")).collect();
     let arrow = style.charset.arrow();
-    let found = format::count(u64::try_from(sources.len()).unwrap_or(u64::MAX), "source");
+    let found = format::count(sources.len(), "source");
     let queries = text::one_line(&queries.join(", "), style.charset);
-    let mut row = line(Symbol::Search, name, &format!("{queries} {arrow} {found}"));
+    let mut row = Row::line(Symbol::Search, name, &format!("{queries} {arrow} {found}"));
     if style.sources {
         row.below = sources.iter().map(|source| self::source(source, style.charset)).collect();
     } else {
@@ -125,7 +120,7 @@ fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
 fn source(source: &Value, charset: Charset) -> String {
     let meta = Meta::new(source, charset);
     let uri = meta.text("uri").or_else(|| meta.text("url"));
-    [meta.text("title"), uri].into_iter().flatten().collect::<Vec<_>>().join("  ")
+    text::join([meta.text("title"), uri], "  ")
 }
 
 /// A model call's tokens.

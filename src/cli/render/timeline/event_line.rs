@@ -28,8 +28,7 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
             Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
             None => title,
         };
-        let facts = [title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))];
-        facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+        text::join([title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))], "  ")
     } else if event.event_type == EventType::Joined {
         messages::short(&meta.text("joined_session_id").unwrap_or_default())
     } else {

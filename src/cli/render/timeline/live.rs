@@ -38,7 +38,7 @@ struct Answer {
     execution: ExecutionId,
     call: ModelCall,
     kind: DeltaKind,
-    streams: [Stream; 3],
+    streams: HashMap<DeltaKind, Stream>,
 }
 
 /// The end of one stream; `text` begins at byte `base` of the stream.
@@ -65,11 +65,11 @@ impl Live {
             }
             Some(answer) if call == answer.call => answer,
             Some(_) | None => {
-                Answer { execution: delta.execution_id, call, kind: delta.kind, streams: <[Stream; 3]>::default() }
+                Answer { execution: delta.execution_id, call, kind: delta.kind, streams: HashMap::new() }
             }
         };
         answer.kind = delta.kind;
-        answer.stream_mut().write(delta.offset, &delta.delta);
+        answer.streams.entry(delta.kind).or_default().write(delta.offset, &delta.delta);
         self.answers.push(answer);
         true
     }
@@ -97,7 +97,7 @@ impl Live {
     /// The execution that received the last delta, and its status in at most `columns`.
     pub(super) fn status(&self, columns: usize, charset: Charset) -> Option<(ExecutionId, String)> {
         let answer = self.answers.last()?;
-        let stream = answer.stream();
+        let stream = answer.streams.get(&answer.kind)?;
         let dots = charset.ellipsis();
         let status = match answer.kind {
             DeltaKind::Thinking => {
@@ -120,26 +120,6 @@ impl Live {
         if epoch > self.epoch {
             self.epoch = epoch;
             self.answers.clear();
-        }
-    }
-}
-
-impl Answer {
-    fn stream(&self) -> &Stream {
-        let [text, thinking, raw] = &self.streams;
-        match self.kind {
-            DeltaKind::Text => text,
-            DeltaKind::Thinking => thinking,
-            DeltaKind::Raw => raw,
-        }
-    }
-
-    fn stream_mut(&mut self) -> &mut Stream {
-        let [text, thinking, raw] = &mut self.streams;
-        match self.kind {
-            DeltaKind::Text => text,
-            DeltaKind::Thinking => thinking,
-            DeltaKind::Raw => raw,
         }
     }
 }

@@ -145,13 +145,10 @@ impl Timeline {
         // The next event has the question itself.
         let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
         let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
-        let facts = [title, meta.text("severity")];
-        let facts: Vec<_> = facts.into_iter().flatten().collect();
+        let facts = text::join([title, meta.text("severity")], "  ");
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);
-        let title = text::cut(&facts.join("  "), room, self.style.charset);
-        let gap = " ".repeat(room.saturating_sub(text::width(&title)) + 2);
-        format!(" {title}{gap}{session}")
+        format!(" {}{session}", text::pad(&text::cut(&facts, room, self.style.charset), room + 2))
     }
 
     fn joined(&self, event: &TimelineEvent) -> String {

@@ -1,7 +1,8 @@
 //! Lays out one event: columns, marks at the right edge, blocks of text below.
 
 use crate::cli::render::style::{Paint, Style, Symbol};
-use crate::cli::render::{format, text};
+use crate::cli::render::format;
+use crate::cli::render::text::{self, pad, pad_left};
 
 /// Columns of an event's number, unless it is longer.
 const SEQ_COLUMNS: usize = 3;
@@ -27,6 +28,11 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// A row with one line of text.
+    pub(super) fn line(symbol: Symbol, name: &str, content: &str) -> Self {
+        Self::new(symbol, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
+    }
+
     pub(super) fn new(symbol: Symbol, name: impl Into<String>, body: Body) -> Self {
         Self {
             symbol,
@@ -71,6 +77,12 @@ impl Mark {
         let text = text.into();
         Self { short: text.clone(), long: text, paint }
     }
+
+    /// So many lines are hidden; -t shows them.
+    pub(super) fn hidden(lines: usize) -> Self {
+        let long = format!("(+{}, -t)", format::count(lines, "line"));
+        Self { long, short: format!("(+{lines}, -t)"), paint: Paint::Dim }
+    }
 }
 
 /// The front of a row: time, number and agent of the event.
@@ -108,14 +120,7 @@ impl<'a> Columns<'a> {
 
     /// The names of the columns.
     pub(super) fn head(&self) -> String {
-        let mut line = Line::default();
-        line.push(&pad_left(if self.style.utc { "utc" } else { "time" }, self.time), Paint::Dim);
-        line.push(&format!(" {}", pad_left("#", SEQ_COLUMNS)), Paint::Dim);
-        line.push(GAP, Paint::Plain);
-        if let Some(columns) = self.agent {
-            line.push(&pad("agent", columns), Paint::Dim);
-            line.push(GAP, Paint::Plain);
-        }
+        let mut line = self.front(if self.style.utc { "utc" } else { "time" }, "#", "agent", Paint::Dim);
         line.push(&pad("what", self.what), Paint::Dim);
         line.push(&format!(" {}{GAP}detail", pad_left("took", TOOK_COLUMNS)), Paint::Dim);
         line.finish(self.style)
@@ -138,7 +143,7 @@ impl<'a> Columns<'a> {
         };
         let totals_below = !row.totals.is_empty() && detail != row.totals;
 
-        let mut line = self.front(front);
+        let mut line = self.front(&front.time, &front.seq.to_string(), &front.agent, Paint::Plain);
         let what =
             text::cut(&format!("{} {}", row.symbol.glyph(self.style.charset), row.name), self.what, self.style.charset);
         line.push(&pad(&what, self.what), row.name_paint);
@@ -157,12 +162,14 @@ impl<'a> Columns<'a> {
         lines
     }
 
-    fn front(&self, front: &Front) -> Line {
+    /// The first columns; `paint` is the colour of all but the time.
+    fn front(&self, time: &str, number: &str, agent: &str, paint: Paint) -> Line {
         let mut line = Line::default();
-        line.push(&pad_left(&front.time, self.time), Paint::Dim);
-        line.push(&format!(" {}{GAP}", pad_left(&front.seq.to_string(), SEQ_COLUMNS)), Paint::Plain);
+        line.push(&pad_left(time, self.time), Paint::Dim);
+        line.push(&format!(" {}", pad_left(number, SEQ_COLUMNS)), paint);
+        line.push(GAP, Paint::Plain);
         if let Some(columns) = self.agent {
-            line.push(&pad(&text::cut(&front.agent, columns, self.style.charset), columns), Paint::Plain);
+            line.push(&pad(&text::cut(agent, columns, self.style.charset), columns), paint);
             line.push(GAP, Paint::Plain);
         }
         line
@@ -195,8 +202,7 @@ impl<'a> Columns<'a> {
         let line = text::first_sentence(whole);
         let hidden = text::wrap(whole, self.block_width()).len().saturating_sub(1);
         if hidden > 0 {
-            let long = format!("(+{}, -t)", format::count(u64::try_from(hidden).unwrap_or(u64::MAX), "line"));
-            return (line, Some(Mark { short: format!("(+{hidden}, -t)"), long, paint: Paint::Dim }));
+            return (line, Some(Mark::hidden(hidden)));
         }
         let mark = (text::width(&line) > self.detail).then(|| Mark::new("(-t)", Paint::Dim));
         (line, mark)
@@ -210,8 +216,7 @@ impl<'a> Columns<'a> {
         }
         let mut lines = text::wrap(&whole, self.block_width());
         if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
-            let hidden = u64::try_from(lines.len() - limit).unwrap_or(u64::MAX);
-            lines.truncate(limit);
+            let hidden = lines.split_off(limit).len();
             lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
         }
         *block = lines;
@@ -260,14 +265,6 @@ impl Line {
         }
         parts.iter().map(|(part, paint)| paint.over(part, style)).collect()
     }
-}
-
-fn pad(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(text::width(text))))
-}
-
-fn pad_left(text: &str, columns: usize) -> String {
-    format!("{}{text}", " ".repeat(columns.saturating_sub(text::width(text))))
 }
 
 #[cfg(test)]

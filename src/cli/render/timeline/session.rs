@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::cli::messages;
 use crate::investigation::timeline::TimelineEvent;
 
-use super::event::line;
 use super::meta::Meta;
 use super::row::{Body, Row};
 use crate::cli::render::style::{Paint, Symbol};
@@ -20,7 +19,7 @@ pub(super) fn usage(meta: &Meta<'_>) -> String {
     let cached = tokens("cached_tokens").map(|n| format!("({n} cached)"));
     let output = meta.number("output_tokens").map(|n| format!("{} out", format::tokens(n)));
     let thinking = tokens("thinking_tokens").map(|n| format!("{n} thinking"));
-    [input, cached, output, thinking].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    text::join([input, cached, output, thinking], " ")
 }
 
 /// The first event: chain, strategy, provider and worker of the investigation.
@@ -32,15 +31,15 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     };
     let worker = meta.text("worker").map(|worker| format!("worker {worker}"));
     let queued = meta.number("queued_ms").map(|ms| format!("queued {}", format::span(Duration::from_millis(ms))));
-    let facts: Vec<_> = [chain, meta.text("strategy"), provider, worker, queued].into_iter().flatten().collect();
-    let detail = if facts.is_empty() { content.to_owned() } else { facts.join(", ") };
+    let facts = text::join([chain, meta.text("strategy"), provider, worker, queued], ", ");
+    let detail = if facts.is_empty() { content } else { &facts };
     let missing: Vec<&str> = meta.pairs("unavailable_servers").map(|(server, _)| server.as_str()).collect();
     if missing.is_empty() {
-        return line(Symbol::Start, "started", &detail);
+        return Row::line(Symbol::Start, "started", detail);
     }
     // At the beginning, because a narrow terminal cuts the end off.
     let missing = text::one_line(&missing.join(", "), meta.charset);
-    line(Symbol::Start, "started", &format!("without tools of {missing}, {detail}")).painted(Paint::Yellow)
+    Row::line(Symbol::Start, "started", &format!("without tools of {missing}, {detail}")).painted(Paint::Yellow)
 }
 
 /// Another worker continues the session; the row says what it has to repeat.
@@ -63,16 +62,15 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
             Some(format!("{} {verb} again, {model}", format::count(calls, "read-only call")))
         }
     };
-    let facts: Vec<_> = [reason, repeats].into_iter().flatten().collect();
-    let detail = if facts.is_empty() { content.to_owned() } else { facts.join("; ") };
-    line(Symbol::Resumed, &name, &detail).painted(Paint::Yellow)
+    let facts = text::join([reason, repeats], "; ");
+    Row::line(Symbol::Resumed, &name, if facts.is_empty() { content } else { &facts }).painted(Paint::Yellow)
 }
 
 /// A stage begins or ends.
 pub(super) fn stage(event: &TimelineEvent, meta: &Meta<'_>, symbol: Symbol, fallback: &str) -> Row {
     let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
     let status = meta.text("status").filter(|status| status != "running").unwrap_or_else(|| fallback.to_owned());
-    line(symbol, "stage", &format!("{name} {status}{}", who(meta)))
+    Row::line(symbol, "stage", &format!("{name} {status}{}", who(meta)))
 }
 
 /// For a stage with several agents: the agents that start, or those that did not complete.
@@ -96,7 +94,7 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
     let count = meta.number("count").map(|count| format!(", the {count}th so far; not every one is shown"));
     let count = count.unwrap_or_default();
     let alert = meta.text("alert_id").map(|id| format!("alert {}: same fingerprint{count}", messages::short(&id)));
-    line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
+    Row::line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
 }
 
 /// The last event; `error` is the reason for a missing analysis.
@@ -104,7 +102,7 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, paint: Paint) -> R
     // A final answer is the normal end of a session; every other reason is shown.
     let reason = meta.text("stop_reason").filter(|reason| reason != "final_answer").map(|r| r.replace('_', " "));
     let error = Some(error).filter(|error| !error.trim().is_empty());
-    let why = [reason, error].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    let why = text::join([reason, error], ": ");
     let body = if why.is_empty() { Body::Line(why) } else { Body::Whole(why, None) };
     let row = Row::new(Symbol::End, name, body).painted(paint);
     let body_paint = if paint == Paint::Green { Paint::Plain } else { paint };
@@ -116,5 +114,5 @@ fn totals(meta: &Meta<'_>) -> String {
     let calls = meta.number("tool_calls").map(|n| format::count(n, "call"));
     let usage = Some(usage(meta)).filter(|usage| !usage.is_empty());
     let separator = meta.charset.pick(" · ", ", ");
-    [iterations, calls, usage].into_iter().flatten().collect::<Vec<_>>().join(separator)
+    text::join([iterations, calls, usage], separator)
 }
