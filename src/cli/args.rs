@@ -34,7 +34,7 @@ pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
-    LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs, Status,
+    LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
 };
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts

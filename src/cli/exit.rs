@@ -6,35 +6,28 @@ use crate::investigation::timeline::EventType;
 
 /// The exit codes of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// Success; for `watch`: the investigation completed.
-    Done,
+    Done = 0,
     /// Failure; for `watch`: the investigation ended without an analysis.
-    Failed,
+    Failed = 1,
     /// The command line is wrong.
-    Usage,
+    Usage = 2,
     /// The investigation is still running at `--timeout`.
-    StillRunning,
+    StillRunning = 3,
     /// `tarsy.yaml` is wrong (`EX_CONFIG` of sysexits.h).
-    BadConfiguration,
+    BadConfiguration = 78,
     /// Ctrl-C (128 + SIGINT).
-    Interrupted,
+    Interrupted = 130,
     /// The reader closed the output (128 + SIGPIPE).
-    OutputClosed,
+    OutputClosed = 141,
 }
 
 impl Exit {
     /// The number that the shell sees.
     pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::StillRunning => 3,
-            Self::BadConfiguration => 78,
-            Self::Interrupted => 130,
-            Self::OutputClosed => 141,
-        }
+        self as u8
     }
 
     /// The exit code for a session whose last event is `end`; `None` if the session is not over. A `joined` event is no

@@ -259,7 +259,8 @@ fn outcome(event: &TimelineEvent) -> anyhow::Result<Option<Watched>> {
     })
 }
 
-async fn until(deadline: Option<Instant>) {
+/// Returns at `deadline`; never without one.
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

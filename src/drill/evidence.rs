@@ -13,7 +13,7 @@ use crate::config::read::units::parse_duration;
 use crate::config::read::yaml::{self, YamlError};
 
 /// The name of the index in a folder of evidence.
-pub const INDEX: &str = "evidence.yaml";
+const INDEX: &str = "evidence.yaml";
 
 /// The tools of a drill, sorted by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,9 +23,11 @@ pub struct Evidence {
 }
 
 /// A tool that answers from a recording.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct EvidenceTool {
-    /// The name without the prefix of the server.
+    /// The name without the prefix of the server; its key in the index.
+    #[serde(skip)]
     pub name: String,
     /// The description that the model gets.
     pub description: String,
@@ -38,21 +40,30 @@ pub struct EvidenceTool {
 }
 
 /// A recorded answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Recorded {
     /// Arguments that must have exactly these values.
     pub when: Map<String, Value>,
     /// Arguments that must be texts with these parts.
     pub contains: BTreeMap<String, String>,
-    pub text: String,
-    /// `{{name}}` in the text stands for the argument of that name.
-    pub fill: bool,
-    /// The time that the tool takes.
-    pub delay: Duration,
+    /// The file with the text.
+    file: Option<String>,
+    /// The delay as the index writes it.
+    #[serde(rename = "delay")]
+    written_delay: Option<String>,
     /// The tool reports a failure.
     pub is_error: bool,
     /// The tool never answers.
     pub hang: bool,
+    /// `{{name}}` in the text stands for the argument of that name.
+    pub fill: bool,
+    /// The content of the file; empty without one.
+    #[serde(skip)]
+    pub text: String,
+    /// The time that the tool takes.
+    #[serde(skip)]
+    pub delay: Duration,
 }
 
 /// Evidence that cannot be used.
@@ -93,7 +104,13 @@ impl Evidence {
     /// When the index is invalid or `file` fails.
     pub fn parse(index: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Self, EvidenceError> {
         let index: Index = serde_json::from_value(yaml::to_json(index)?)?;
-        let tools = index.tools.into_iter().map(|(name, tool)| tool.load(name, &file)).collect::<Result<_, _>>()?;
+        let mut tools = Vec::new();
+        for (name, mut tool) in index.tools {
+            for answer in &mut tool.answers {
+                answer.load(&name, &file)?;
+            }
+            tools.push(EvidenceTool { name, ..tool });
+        }
         Ok(Self { tools })
     }
 
@@ -116,6 +133,18 @@ impl EvidenceTool {
 }
 
 impl Recorded {
+    /// Reads the file and the delay that the index names.
+    fn load(&mut self, tool: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<(), EvidenceError> {
+        if let Some(file) = &self.file {
+            self.text = read(file).map_err(|error| EvidenceError::File { file: file.clone(), error })?;
+        }
+        if let Some(seen) = &self.written_delay {
+            let fault = || EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() };
+            self.delay = parse_duration(seen).ok_or_else(fault)?;
+        }
+        Ok(())
+    }
+
     /// The text of the answer to a call with these arguments.
     pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
         let mut text = self.text.clone();
@@ -145,69 +174,7 @@ impl Recorded {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Index {
-    tools: BTreeMap<String, ToolIndex>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToolIndex {
-    description: String,
-    schema: Map<String, Value>,
-    read_only: bool,
-    answers: Vec<AnswerIndex>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AnswerIndex {
-    #[serde(default)]
-    when: Map<String, Value>,
-    #[serde(default)]
-    contains: BTreeMap<String, String>,
-    file: Option<String>,
-    delay: Option<String>,
-    #[serde(default)]
-    is_error: bool,
-    #[serde(default)]
-    hang: bool,
-    #[serde(default)]
-    fill: bool,
-}
-
-impl ToolIndex {
-    fn load(self, name: String, file: impl Fn(&str) -> std::io::Result<String>) -> Result<EvidenceTool, EvidenceError> {
-        let answers = self.answers.into_iter().map(|answer| answer.load(&name, &file)).collect::<Result<_, _>>()?;
-        Ok(EvidenceTool {
-            answers,
-            name,
-            description: self.description,
-            schema: self.schema,
-            read_only: self.read_only,
-        })
-    }
-}
-
-impl AnswerIndex {
-    fn load(self, tool: &str, file: impl Fn(&str) -> std::io::Result<String>) -> Result<Recorded, EvidenceError> {
-        let text = match self.file {
-            Some(name) => file(&name).map_err(|error| EvidenceError::File { file: name, error })?,
-            None => String::new(),
-        };
-        let delay = match self.delay {
-            Some(seen) => parse_duration(&seen)
-                .ok_or_else(|| EvidenceError::Delay { tool: tool.to_owned(), seen: seen.clone() })?,
-            None => Duration::ZERO,
-        };
-        Ok(Recorded {
-            when: self.when,
-            contains: self.contains,
-            text,
-            fill: self.fill,
-            delay,
-            is_error: self.is_error,
-            hang: self.hang,
-        })
-    }
+    tools: BTreeMap<String, EvidenceTool>,
 }
 
 #[cfg(test)]

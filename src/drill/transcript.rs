@@ -21,11 +21,6 @@ use crate::config::read::yaml::{self, YamlError};
 pub use native::{Code, CodeResult, Research, Resting};
 pub use question::Question;
 
-/// The transcripts of a built-in drill; `None` if there is no such drill.
-pub fn builtin(name: &str) -> Option<Result<Vec<Transcript>, TranscriptError>> {
-    super::builtin(name).map(|drill| drill.transcripts.iter().map(|text| Transcript::parse(text)).collect())
-}
-
 /// A recorded conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {

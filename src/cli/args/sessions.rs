@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
@@ -57,7 +58,7 @@ pub struct SessionsListArgs {
     pub limit: u32,
     /// Only those with this status: running, completed, failed, cancelled, timed-out
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
-    pub status: Option<Status>,
+    pub status: Option<RunStatus>,
     /// Only those that were opened within this time: 30m, 24h, 7d
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub since: Option<Duration>,
@@ -69,31 +70,19 @@ pub struct SessionsListArgs {
     pub json: bool,
 }
 
-/// The status of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Status {
-    /// Being investigated
-    Running,
-    /// With an analysis
-    Completed,
-    /// Without one
-    Failed,
-    /// On request
-    Cancelled,
-    /// Past its deadline
-    #[value(alias = "timed_out")]
-    TimedOut,
-}
+impl ValueEnum for RunStatus {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
 
-impl From<Status> for RunStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Running => Self::Running,
-            Status::Completed => Self::Completed,
-            Status::Failed => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
-            Status::TimedOut => Self::TimedOut,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Running => PossibleValue::new("running").help("Being investigated"),
+            Self::Completed => PossibleValue::new("completed").help("With an analysis"),
+            Self::Failed => PossibleValue::new("failed").help("Without one"),
+            Self::Cancelled => PossibleValue::new("cancelled").help("On request"),
+            Self::TimedOut => PossibleValue::new("timed-out").alias("timed_out").help("Past its deadline"),
+        })
     }
 }
 

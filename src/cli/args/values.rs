@@ -12,7 +12,7 @@ const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
 ///
 /// # Errors
 /// A message for the user when the text is not a duration.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text).filter(|duration| *duration <= MAX_DURATION);
     duration.ok_or_else(|| format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d"))
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::database::Database;
 use super::publish::{Origin, PublishedSession};
+use super::watch::follow::Sources;
 use super::{addresses, sessions, submit};
 use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{AskArgs, GlobalArgs};
@@ -32,11 +33,8 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let question = NewAlert { priority, suffix: Some(SUFFIX.parse()?), body, headers };
     let published = nats.publish_question(question).await?;
     let origin = Some(Origin { key: "parent_id", session: parent, words: "asks about" });
-    let published = PublishedSession { session, published, priority, origin };
-    if args.no_watch {
-        return published.print(&args.view);
-    }
-    published.follow(nats, Some(database.store), &args.view).await
+    let sources = (!args.no_watch).then(|| Sources { nats, store: Some(database.store) });
+    PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
 }
 
 /// The bytes of the question: the argument, or standard input.

@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::pin::pin;
 
-use anyhow::bail;
+use anyhow::ensure;
 use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
-use super::output::{note, print, print_json};
+use super::output::{json_line, json_lines, note, print};
 use super::{addresses, load_config, one_line_error, write_error};
 use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, JsonArgs, ToolsArgs};
 use crate::cli::exit::Exit;
@@ -23,11 +23,8 @@ pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Resul
     let mut found = Vec::new();
     let mut checks = pin!(doctor::run(&addresses(global), find(global.config.clone())));
     while let Some(check) = checks.next().await {
-        if args.json {
-            print_json(&check)?
-        } else {
-            print(&checks::check(&check, &style))?
-        }
+        let lines = if args.json { vec![json_line(&check)?] } else { checks::check(&check, &style) };
+        print(&lines)?;
         found.push(check);
     }
     if !args.json {
@@ -40,16 +37,11 @@ pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Resul
 pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
     let style = TerminalEnv::of_process().style();
-    let names: Vec<&String> = match &args.server {
-        Some(wanted) => match config.mcp_servers.get_key_value(wanted) {
-            Some((name, _)) => vec![name],
-            None => {
-                let defined: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
-                bail!("there is no MCP server {wanted:?}; defined: {}", defined.join(", "));
-            }
-        },
-        None => config.mcp_servers.keys().collect(),
-    };
+    let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
+    if let Some(wanted) = &args.server {
+        ensure!(names.contains(&wanted.as_str()), "there is no MCP server {wanted:?}; defined: {}", names.join(", "));
+        names.retain(|name| name == wanted);
+    }
     if names.is_empty() {
         note("no MCP server is configured")?;
         return Ok(Exit::Done);
@@ -59,11 +51,8 @@ pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Resul
     for (name, listed) in names.into_iter().zip(listed) {
         match listed {
             Ok(Inventory { tools, unknown }) => {
-                if args.json {
-                    tools.iter().try_for_each(print_json)?;
-                } else {
-                    print(&checks::tools(name, &tools, &style))?;
-                }
+                let lines = if args.json { json_lines(&tools)? } else { checks::tools(name, &tools, &style) };
+                print(&lines)?;
                 if !unknown.is_empty() {
                     note(&format!("{name}: the server has no tool of these names: {}", unknown.join(", ")))?;
                 }

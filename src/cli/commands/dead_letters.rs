@@ -2,12 +2,13 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use super::database::{Database, ambiguous, with_cause};
-use super::output::{note, print, print_json};
+use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
+use super::watch::follow::Sources;
 use super::{addresses, load_config, submit};
 use crate::bus::{MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
@@ -41,9 +42,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     if found.is_empty() {
         note("there is no dead letter")?;
     } else if args.json {
-        for letter in &found {
-            print_json(&as_json(letter))?;
-        }
+        print(&json_lines(&found.iter().map(as_json).collect::<Vec<_>>())?)?;
     } else {
         print(&dead_letters::letters(&found, &TerminalEnv::of_process().style()))?;
         if total > found.len() {
@@ -86,12 +85,9 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
     let (session, published) = nats.retry_dead_letter(&letter, args.chain.as_deref()).await?;
     let (priority, _) = submit::queue_of(&published.subject);
     let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
-    let published = PublishedSession { session, published, priority, origin };
-    if !args.watch {
-        return published.print(&args.view);
-    }
-    let store = Database::of(global, "dead-letters").ok().map(|database| database.store);
-    published.follow(nats, store, &args.view).await
+    let store = || Database::of(global, "dead-letters").ok().map(|database| database.store);
+    let sources = args.watch.then(|| Sources { nats, store: store() });
+    PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
 }
 
 async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {
@@ -99,11 +95,8 @@ async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> an
     if !nats.drop_dead_letter(letter.sequence).await? {
         bail!("{} has been dropped already", dead_letters::named(&letter));
     }
-    if args.json {
-        print_json(&as_json(&letter))?;
-    } else {
-        print(&[format!("dropped {}", dead_letters::named(&letter))])?;
-    }
+    let dropped = || format!("dropped {}", dead_letters::named(&letter));
+    print(&[if args.json { json_line(&as_json(&letter))? } else { dropped() }])?;
     Ok(Exit::Done)
 }
 
@@ -126,36 +119,26 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
     let wanted = match wanted {
         LetterRef::Number(number) => {
             let found = all.into_iter().find(|letter| letter.sequence == *number);
-            return found.ok_or_else(|| anyhow::anyhow!("there is no dead letter number {number}"));
+            return found.with_context(|| format!("there is no dead letter number {number}"));
         }
         LetterRef::Alert(wanted) => wanted,
     };
-    let mut matching: Vec<StoredDeadLetter> =
-        all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
+    let mut matching: Vec<_> = all.into_iter().filter(|letter| wanted.matches(letter.alert_id)).collect();
     let mut ids: Vec<SessionId> = matching.iter().map(|letter| letter.alert_id).collect();
     ids.dedup();
-    match (matching.pop(), matching.is_empty(), ids.len()) {
-        (None, ..) => match wanted.whole() {
-            Some(alert) => {
-                bail!(
-                    "alert {} has no dead letter: it was never given up, or has been retried or dropped",
-                    alert.short()
-                )
-            }
-            None => bail!("no dead letter's alert has {} at either end of its id", wanted.digits()),
-        },
-        (Some(only), true, _) => Ok(only),
-        (Some(last), false, 1) => {
-            matching.push(last);
-            let each = matching.iter().map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
-            bail!(
-                "alert {} has several dead letters: name one by its number: {}",
-                wanted.digits(),
-                each.collect::<Vec<_>>().join(", ")
-            )
-        }
-        (Some(_), false, _) => bail!(ambiguous("dead letters", wanted.digits(), &ids)),
+    ensure!(ids.len() <= 1, ambiguous("dead letters", wanted.digits(), &ids));
+    if matching.len() > 1 {
+        let each = matching.iter().map(|letter| format!("@{} ({})", letter.sequence, letter.reason));
+        let each = each.collect::<Vec<_>>().join(", ");
+        bail!("alert {} has several dead letters: name one by its number: {each}", wanted.digits());
     }
+    matching.pop().with_context(|| match wanted.whole() {
+        Some(alert) => {
+            let short = alert.short();
+            format!("alert {short} has no dead letter: it was never given up, or has been retried or dropped")
+        }
+        None => format!("no dead letter's alert has {} at either end of its id", wanted.digits()),
+    })
 }
 
 /// The dead letter as stored, with the size of its body instead of the body.

@@ -17,9 +17,19 @@ pub(super) fn print(lines: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A value as JSON on one line.
+pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<String> {
+    json::line(value).context("cannot be written as JSON")
+}
+
+/// Values as JSON, one on each line.
+pub(super) fn json_lines(values: &[impl Serialize]) -> anyhow::Result<Vec<String>> {
+    values.iter().map(json_line).collect()
+}
+
 /// Prints one object on one line.
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&[json::line(value).context("cannot be written as JSON")?])
+    print(&[json_line(value)?])
 }
 
 /// Prints a remark on standard error.

@@ -1,18 +1,15 @@
 //! The end of every command that publishes an alert or a question: prints the session's id, or follows its timeline.
 
-use std::sync::Arc;
-
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::output::{note, print, print_json};
 use super::watch::follow::{Sources, Target};
 use super::watch::waiting::QueueWatch;
-use crate::bus::{Nats, Priority, Published};
+use crate::bus::{Priority, Published};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::investigation::ids::SessionId;
-use crate::store::Store;
 
 /// An alert or a question that the stream has stored.
 pub(super) struct PublishedSession {
@@ -33,12 +30,17 @@ pub(super) struct Origin {
 }
 
 impl PublishedSession {
-    /// Prints where the session is queued, and its id.
+    /// Prints where the session is queued, then follows it to its end if there are sources, else prints its id.
     ///
     /// # Errors
-    /// When the output cannot be written.
-    pub(super) fn print(&self, view: &ViewArgs) -> anyhow::Result<Exit> {
+    /// When the output cannot be written, or the timeline breaks off.
+    pub(super) async fn finish(self, sources: Option<Sources>, view: &ViewArgs) -> anyhow::Result<Exit> {
         note(&self.remark())?;
+        if let Some(sources) = sources {
+            let queue = QueueWatch::of_alert(&sources.nats, self.priority, self.published.sequence);
+            let target = Target { session: self.session, queue: Some(queue) };
+            return sources.show(target, view.options(&TerminalEnv::of_process()), |_| Ok(())).await;
+        }
         if view.json {
             print_json(&self.json())?;
         } else {
@@ -46,17 +48,6 @@ impl PublishedSession {
             note(&format!("Watch: tarsy watch {}", self.session.short()))?;
         }
         Ok(Exit::Done)
-    }
-
-    /// Prints where the session is queued, then follows it to its end.
-    ///
-    /// # Errors
-    /// When the output cannot be written, or the timeline breaks off.
-    pub(super) async fn follow(self, nats: Nats, store: Option<Arc<Store>>, view: &ViewArgs) -> anyhow::Result<Exit> {
-        note(&self.remark())?;
-        let queue = QueueWatch::of_alert(&nats, self.priority, self.published.sequence);
-        let target = Target { session: self.session, queue: Some(queue) };
-        Sources { nats, store }.show(target, view.options(&TerminalEnv::of_process()), |_| Ok(())).await
     }
 
     fn remark(&self) -> String {
@@ -68,13 +59,11 @@ impl PublishedSession {
     }
 
     fn json(&self) -> Value {
-        let mut json = Map::new();
-        json.insert("session_id".to_owned(), self.session.to_string().into());
-        if let Some(Origin { key, session, .. }) = &self.origin {
+        let Published { subject, sequence } = &self.published;
+        let mut json = json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
+        if let Some((Origin { key, session, .. }, json)) = self.origin.as_ref().zip(json.as_object_mut()) {
             json.insert((*key).to_owned(), session.to_string().into());
         }
-        json.insert("subject".to_owned(), self.published.subject.as_str().into());
-        json.insert("stream_sequence".to_owned(), self.published.sequence.into());
-        Value::Object(json)
+        json
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::addresses;
 use super::database::Database;
 use super::publish::PublishedSession;
+use super::watch::follow::Sources;
 use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
@@ -27,13 +28,11 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let headers = json!({SESSION_ID: session.to_string(), FORCE: args.force.then_some("true")});
     let priority = args.priority.map_or_else(|| severity_in(&body), Priority::from);
     let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
-    let published = PublishedSession { session, published, priority, origin: None };
-    if !args.watch {
-        return published.print(&args.view);
-    }
     // Without a database the timeline comes from the stream alone.
-    let database = addresses.database_url.is_some().then(|| Database::of(global, "submit")).transpose()?;
-    published.follow(nats, database.map(|database| database.store), &args.view).await
+    let has_database = args.watch && addresses.database_url.is_some();
+    let database = has_database.then(|| Database::of(global, "submit")).transpose()?;
+    let sources = args.watch.then(|| Sources { nats, store: database.map(|database| database.store) });
+    PublishedSession { session, published, priority, origin: None }.finish(sources, &args.view).await
 }
 
 /// The bytes of a file or of standard input.

@@ -7,11 +7,11 @@ mod processes;
 use std::time::Instant;
 
 use anyhow::bail;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use self::processes::{DrillProcesses, Logging};
-use super::output::{note, print, print_json};
+use super::output::{json_line, note, print};
 use super::watch::follow::{Sources, Target};
 use super::{addresses, write_error};
 use crate::bus::{FINGERPRINT, NewAlert, PARENT_ID, Priority, SESSION_ID};
@@ -50,11 +50,8 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
 fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
     for drill in BUILTIN {
         let (name, title) = (drill.name, drill.title()?);
-        if view.json {
-            print_json(&json!({"name": name, "title": title}))?;
-        } else {
-            print(&[format!("{name:<16} {title}")])?;
-        }
+        let line = json!({"name": name, "title": title});
+        print(&[if view.json { json_line(&line)? } else { format!("{name:<16} {title}") }])?;
     }
     Ok(Exit::Done)
 }
@@ -99,7 +96,8 @@ async fn perform(
         priority: Priority::Critical,
         suffix: "drill".parse().ok(),
         body: drill.alert.as_bytes().to_vec(),
-        headers: headers(session),
+        // Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
+        headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
     };
     let published = nats.publish_alert(alert).await?;
     let short = session.short();
@@ -152,11 +150,6 @@ async fn ask(sources: &Sources, parent: SessionId, question: &str, options: Opti
         write_error(&format!("the question: no event {event}"));
     }
     Ok(if exit == Exit::Done && !missing.is_empty() { Exit::Failed } else { exit })
-}
-
-/// Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
-fn headers(session: SessionId) -> Value {
-    json!({SESSION_ID: session.to_string(), FINGERPRINT: format!("drill {session}")})
 }
 
 /// Whether a tool call of the second iteration is durable: its tools are running.

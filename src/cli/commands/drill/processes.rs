@@ -70,11 +70,9 @@ impl<'p> DrillProcesses<'p> {
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = Command::new(self.program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        command
-            .env_remove("TARSY_CONFIG")
-            .env_remove("TARSY_LISTEN")
-            .env_remove("TARSY_METRICS_LISTEN")
-            .env_remove("TARSY_WORKER_NAME");
+        for variable in ["TARSY_CONFIG", "TARSY_LISTEN", "TARSY_METRICS_LISTEN", "TARSY_WORKER_NAME"] {
+            command.env_remove(variable);
+        }
         if self.logging == Logging::Errors {
             command.args(["--log-level", "error"]);
         }

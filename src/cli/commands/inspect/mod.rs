@@ -13,7 +13,6 @@ use crate::cli::args::{GlobalArgs, InspectAlertArgs, InspectCommand, InspectRepl
 use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
 use crate::engine::ports::Received;
-use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::ToolSpec;
 use crate::investigation::react;
@@ -54,10 +53,7 @@ fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<
         "fingerprint": alert.fingerprint,
         "type": alert.alert_type,
         "severity": alert.severity.as_str(),
-        "status": match alert.status {
-            AlertStatus::Firing => "firing",
-            AlertStatus::Resolved => "resolved",
-        },
+        "status": alert.status,
         "title": alert.title,
         "source": alert.source,
         "runbook": alert.runbook_url,

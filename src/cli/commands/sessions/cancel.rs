@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
 use crate::cli::commands::database::Database;
-use crate::cli::commands::output::{note, print, print_json};
+use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, one_line_error};
 use crate::cli::exit::Exit;
@@ -64,11 +64,8 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
         }
     }
     if !args.wait || !request.state.is_stored() {
-        if args.json {
-            print_json(&request.json(None))?;
-        } else {
-            print(&[request.state.describe(session)])?;
-        }
+        let described = request.state.describe(session);
+        print(&[if args.json { json_line(&request.json(None))? } else { described }])?;
         return Ok(request.state.exit());
     }
     note(&request.state.describe(session))?;
@@ -222,10 +219,6 @@ async fn wait(
     };
     let end = end.context("the timeline broke off before its end")?;
     let status = end.as_str().trim_start_matches("session_");
-    if args.json {
-        print_json(&request.json(Some(status)))?;
-    } else {
-        print(&[over(session, status)])?;
-    }
+    print(&[if args.json { json_line(&request.json(Some(status)))? } else { over(session, status) }])?;
     Ok(if end == EventType::SessionCancelled { Exit::Done } else { Exit::Failed })
 }

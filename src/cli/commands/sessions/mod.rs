@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::database::Database;
-use super::output::{note, print, print_json};
+use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
+use super::watch::follow::Sources;
 use super::{addresses, submit};
 use crate::bus::{self, NewAlert, Priority};
 use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
@@ -18,7 +19,6 @@ use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
-use crate::engine::ports::RunStatus;
 use crate::investigation::ids::SessionId;
 use crate::store::{AlertReport, DispositionKind, SessionFilter};
 
@@ -34,22 +34,15 @@ pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow
 async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
     let is_filtered = args.status.is_some() || args.since.is_some() || args.search.is_some();
-    let filter = SessionFilter {
-        limit: args.limit,
-        status: args.status.map(RunStatus::from),
-        since: args.since,
-        search: args.search,
-    };
+    let filter = SessionFilter { limit: args.limit, status: args.status, since: args.since, search: args.search };
     let sessions = database.call(database.store.list_sessions(filter)).await?;
     if sessions.is_empty() {
         note(if is_filtered { "no matching session" } else { "there is no session yet" })?;
-    } else if args.json {
-        for session in &sessions {
-            print_json(session)?;
-        }
-    } else {
-        print(&list::sessions(&sessions, Utc::now(), &TerminalEnv::of_process().style()))?;
+        return Ok(Exit::Done);
     }
+    let style = TerminalEnv::of_process().style();
+    let lines = if args.json { json_lines(&sessions)? } else { list::sessions(&sessions, Utc::now(), &style) };
+    print(&lines)?;
     Ok(Exit::Done)
 }
 
@@ -88,11 +81,8 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
         None => nats.publish_alert(alert).await?,
     };
     let origin = Some(Origin { key: "retry_of", session: old, words: "rerun of" });
-    let published = PublishedSession { session, published, priority, origin };
-    if !args.watch {
-        return published.print(&args.view);
-    }
-    published.follow(nats, Some(database.store), &args.view).await
+    let sources = args.watch.then(|| Sources { nats, store: Some(database.store) });
+    PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
 }
 
 fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
@@ -120,27 +110,24 @@ fn rerun_alert(session: SessionId, old: &AlertReport, chain: Option<&str>) -> an
         bail!("the text of alert {} is no longer stored", old.alert_id.short());
     };
     let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
-    let named = [
+    let parent = old.parent_id.map(|parent| parent.to_string());
+    let (own_id, retried_id) = (session.to_string(), old.alert_id.to_string());
+    let headers = [
         (bus::ALERT_TYPE, old.alert_type.as_deref()),
         (bus::TITLE, old.title.as_deref()),
         (bus::FINGERPRINT, old.fingerprint.as_deref()),
         (bus::RUNBOOK_URL, stored(bus::RUNBOOK_URL)),
         (bus::CHAIN, chain.or_else(|| stored(bus::CHAIN))),
+        (bus::PARENT_ID, parent.as_deref()),
+        (bus::SESSION_ID, Some(&own_id)),
+        (bus::RETRY_OF, Some(&retried_id)),
+        (bus::FORCE, Some("true")),
     ];
-    let mut headers = Map::new();
-    for (name, value) in named {
-        // A value from a body may have line breaks, which a header may not.
-        let value = value.map(|value| value.split_whitespace().collect::<Vec<_>>().join(" "));
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            headers.insert(name.to_owned(), value.into());
-        }
-    }
-    if let Some(parent) = old.parent_id {
-        headers.insert(bus::PARENT_ID.to_owned(), parent.to_string().into());
-    }
-    headers.insert(bus::SESSION_ID.to_owned(), session.to_string().into());
-    headers.insert(bus::RETRY_OF.to_owned(), old.alert_id.to_string().into());
-    headers.insert(bus::FORCE.to_owned(), "true".into());
+    // A value from a body may have line breaks, which a header may not.
+    let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
+    let headers: Map<_, _> =
+        headers.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into())).collect();
     let (queue, suffix) = submit::queue_of(&old.subject);
     // The stored text may no longer contain the severity, so the priority carries it.
     let priority = old.severity.as_deref().and_then(Priority::parse).unwrap_or(queue);

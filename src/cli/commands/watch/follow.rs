@@ -30,12 +30,6 @@ impl Sources {
     fn follow(&self, target: Target) -> impl Stream<Item = anyhow::Result<TimelineItem>> + use<> {
         let follower = Follower::start(&self.nats, target.session, 0, self.store.clone());
         stream::unfold((follower, target.queue), |(mut follower, mut queue)| async move {
-            let waiting = async {
-                match &mut queue {
-                    Some(queue) => queue.next().await,
-                    None => std::future::pending().await,
-                }
-            };
             let item = tokio::select! {
                 biased;
                 item = follower.next() => match item? {
@@ -45,7 +39,7 @@ impl Sources {
                     }
                     bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
                 },
-                waiting = waiting => TimelineItem::Waiting(waiting),
+                Some(waiting) = async { queue.as_mut()?.next().await } => TimelineItem::Waiting(waiting),
             };
             Some((Ok(item), (follower, queue)))
         })

@@ -12,7 +12,7 @@ use chrono::Utc;
 use self::follow::{Sources, Target, interrupted};
 use self::waiting::QueueWatch;
 use super::database::{Database, with_cause};
-use super::output::{note, print, print_json};
+use super::output::{json_line, json_lines, note, print};
 use super::{addresses, one_line_error};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
@@ -21,7 +21,7 @@ use crate::cli::render::tables::list;
 use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
-use crate::cli::watch::Options;
+use crate::cli::watch::{Options, until};
 use crate::engine::ports::RunStatus;
 use crate::investigation::ids::SessionId;
 use crate::store::SessionFilter;
@@ -77,22 +77,16 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
         }
         None => note("cannot list running sessions: set DATABASE_URL")?,
     }
-    let end = options.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
-    let over = async {
-        match end {
-            Some(end) => tokio::time::sleep_until(end).await,
-            None => std::future::pending().await,
-        }
-    };
-    let (mut over, mut interrupt) = (std::pin::pin!(over), std::pin::pin!(interrupted()));
+    let deadline = options.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+    let mut interrupt = std::pin::pin!(interrupted());
     loop {
         let event = tokio::select! {
             biased;
             () = &mut interrupt => return Ok(Exit::Interrupted),
-            () = &mut over => return Ok(Exit::StillRunning),
+            () = until(deadline) => return Ok(Exit::StillRunning),
             event = follower.next() => event.context("the timeline stream broke off")?,
         };
-        if options.json { print_json(&event)? } else { print(&[event_line(&event, &options.style)])? }
+        print(&[if options.json { json_line(&event)? } else { event_line(&event, &options.style) }])?;
     }
 }
 
@@ -101,13 +95,8 @@ async fn list_running(database: &Database, options: &Options) -> anyhow::Result<
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();
-    for session in &running {
-        if options.json {
-            print_json(session)?;
-        } else {
-            print(&[list::running(session, Utc::now(), &options.style)])?;
-        }
-    }
+    let line = |session| list::running(session, Utc::now(), &options.style);
+    print(&if options.json { json_lines(&running)? } else { running.iter().map(line).collect() })?;
     if running.is_empty() {
         note("no session is running")?;
     }

@@ -49,12 +49,9 @@ impl QueueWatch {
         Self { reports, _task: task }
     }
 
-    /// The next report; pending forever after the last one. Cancel safe.
-    pub(super) async fn next(&mut self) -> Waiting {
-        match self.reports.recv().await {
-            Some(waiting) => waiting,
-            None => std::future::pending().await,
-        }
+    /// The next report; `None` after the last one. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Waiting> {
+        self.reports.recv().await
     }
 }
 

@@ -1,5 +1,7 @@
 //! `sessions show`: one session with its stages, joined alerts and questions.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use super::table::{Cell, Column, edges, fact, millis, moment, status_paint, status_word, table};
@@ -42,10 +44,8 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
 /// The state of the alert in words: `completed (final answer) after 6.1 s`.
 pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     if let Some(session) = &report.session {
-        let took = format::span(std::time::Duration::from_millis(millis(
-            session.created_at,
-            session.finished_at.unwrap_or(now),
-        )));
+        let took = millis(session.created_at, session.finished_at.unwrap_or(now));
+        let took = format::span(Duration::from_millis(took));
         let reason = session.stop_reason.as_deref().map(|reason| format!(" ({})", status_word(reason)));
         let status = status_word(session.status.as_str());
         let cancelling = match (session.finished_at, session.cancel_requested_at) {

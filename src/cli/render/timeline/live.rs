@@ -64,9 +64,7 @@ impl Live {
                 return false;
             }
             Some(answer) if call == answer.call => answer,
-            Some(_) | None => {
-                Answer { execution: delta.execution_id, call, kind: delta.kind, streams: HashMap::new() }
-            }
+            Some(_) | None => Answer { execution: delta.execution_id, call, kind: delta.kind, streams: HashMap::new() },
         };
         answer.kind = delta.kind;
         answer.streams.entry(delta.kind).or_default().write(delta.offset, &delta.delta);

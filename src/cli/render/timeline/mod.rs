@@ -74,20 +74,20 @@ impl Timeline {
         }
         // The second agent adds a column, so the head is printed again.
         if self.roster.add(event) || is_first {
-            lines.push(Columns::new(&self.style, self.roster.column()).head());
+            lines.push(Columns::new(&self.style, self.roster.column).head());
         }
         let tool = self.calls.name(event, self.style.charset);
         if self.is_hidden(event) {
             return lines;
         }
         let mut row = event::row(event, tool, &self.style);
-        if self.roster.is_team() && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
+        if self.roster.is_team && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
             "analysis".clone_into(&mut row.name);
             if let Body::Whole(_, limit) = &mut row.body {
                 *limit = Some(MAX_PART_LINES);
             }
         }
-        let columns = Columns::new(&self.style, self.roster.column()).numbered(event.session_seq);
+        let columns = Columns::new(&self.style, self.roster.column).numbered(event.session_seq);
         lines.extend(columns.lines(&self.front(event, started_at), row));
         self.ended |= event.event_type.is_end();
         lines

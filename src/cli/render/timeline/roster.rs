@@ -15,10 +15,10 @@ pub(super) struct Roster {
     /// In order of appearance.
     agents: Vec<(ExecutionId, String)>,
     /// Columns of the agents' names, once more than one agent has run.
-    column: Option<usize>,
+    pub(super) column: Option<usize>,
     stages: Vec<String>,
     /// Several agents run in the present stage, so a synthesis follows their analyses.
-    is_team: bool,
+    pub(super) is_team: bool,
     /// A stage with several agents has begun.
     had_team: bool,
 }
@@ -26,14 +26,6 @@ pub(super) struct Roster {
 impl Roster {
     pub(super) fn new(charset: Charset) -> Self {
         Self { charset, agents: Vec::new(), column: None, stages: Vec::new(), is_team: false, had_team: false }
-    }
-
-    pub(super) fn column(&self) -> Option<usize> {
-        self.column
-    }
-
-    pub(super) fn is_team(&self) -> bool {
-        self.is_team
     }
 
     /// The name of an execution's agent, once there is a column for it.

@@ -1,7 +1,7 @@
 //! Lays out one event: columns, marks at the right edge, blocks of text below.
 
-use crate::cli::render::style::{Paint, Style, Symbol};
 use crate::cli::render::format;
+use crate::cli::render::style::{Paint, Style, Symbol};
 use crate::cli::render::text::{self, pad, pad_left};
 
 /// Columns of an event's number, unless it is longer.

@@ -1,6 +1,6 @@
 //! The client receives the answers of the transcript.
 
-use tarsy::drill::transcript::{Chunk, builtin};
+use tarsy::drill::transcript::{Chunk, Transcript};
 use tarsy::investigation::execution::entry::{Answer, ToolCall, Usage};
 use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::service::scripted::Options;
@@ -17,7 +17,8 @@ fn unpaced() -> Options {
 async fn the_streamed_answer_is_the_recorded_one() {
     let server = Server::start(unpaced());
     let (answer, deltas) = watch(&server.client(), &request("", OOM_PROMPT)).await;
-    let recorded = &builtin("oom-killed").unwrap().unwrap()[0].answers[0];
+    let transcript = Transcript::parse(tarsy::drill::builtin("oom-killed").unwrap().transcripts[0]).unwrap();
+    let recorded = &transcript.answers[0];
     let Some(Chunk::Thinking(thinking)) = recorded.chunks.first() else { panic!("{recorded:?}") };
     let pod = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
     let call = |n: usize, tool: &str| ToolCall {
