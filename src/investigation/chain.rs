@@ -19,7 +19,7 @@
 //!
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::execution::entry::StopReason;
 use super::execution::recovery::Recovery;
@@ -68,7 +68,7 @@ pub struct ExecutionRecord {
 }
 
 /// The status of a session, stage or execution, ordered from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Running,

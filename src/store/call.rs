@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::connect::Store;
 use super::error::Error;
+use crate::engine::backoff::Backoff;
 
-const MIN_RETRY_DELAY: Duration = Duration::from_millis(50);
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
+const RETRY: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
 
 impl Store {
     /// Runs `work`. While its outcome is unknown, runs it again on another connection, for `retry_for` at most.
@@ -26,31 +26,32 @@ impl Store {
     {
         let work = Arc::new(work);
         let until = Instant::now() + self.retry_for;
-        let mut delay = MIN_RETRY_DELAY;
+        let mut failures = 0;
         loop {
-            let error = match once(&self.pool, self.call_timeout, Arc::clone(&work)).await {
+            let work = Arc::clone(&work);
+            let error = match once(&self.pool, self.call_timeout, move |connection| work(connection)).await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            let jittered = delay.mul_f64(0.5 + fastrand::f64() / 2.0);
-            if !error.may_succeed_later() || Instant::now() + jittered > until {
+            let delay = RETRY.delay(failures);
+            if !error.may_succeed_later() || Instant::now() + delay > until {
                 return Err(error);
             }
             tracing::debug!(%error, "database call sent again: its outcome is unknown");
-            sleep(jittered).await;
-            delay = MAX_RETRY_DELAY.min(delay * 2);
+            sleep(delay).await;
+            failures += 1;
         }
     }
 }
 
 /// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown.
-pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, work: Arc<F>) -> Result<T, Error>
+pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, work: F) -> Result<T, Error>
 where
     T: Send + 'static,
-    F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
+    F: FnOnce(&mut PgConnection) -> QueryResult<T> + Send + 'static,
 {
     let connection = pool.get().await?;
-    let result = match timeout(limit, connection.interact(move |connection| work(connection))).await {
+    let result = match timeout(limit, connection.interact(work)).await {
         Ok(Ok(result)) => result.map_err(Error::from),
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),

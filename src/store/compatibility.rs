@@ -10,11 +10,13 @@ use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::{Pg, PgConnection};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text};
-use diesel_migrations::EmbeddedMigrations;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 use super::connect::ConnectOptions;
 use super::error::Error;
-use super::migrate::{MIGRATIONS, with_connection};
+
+/// Every migration that this program knows.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
 const RIGHTS: [(&str, &str); 14] = [
@@ -50,14 +52,15 @@ pub enum Schema {
 /// # Errors
 /// [`Error::SchemaBehind`], [`Error::SchemaTooNew`], [`Error::NotAllowed`], or when the database cannot be reached.
 pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
-    with_connection(options, |connection| {
-        let applied = applied(connection)?;
-        match known()?.into_iter().find(|version| !applied.contains(version)) {
-            Some(missing) => Err(Error::SchemaBehind(missing)),
-            None => fit(connection, &applied),
-        }
-    })
-    .await
+    options
+        .with_connection(|connection| {
+            let applied = applied(connection)?;
+            match known()?.into_iter().find(|version| !applied.contains(version)) {
+                Some(missing) => Err(Error::SchemaBehind(missing)),
+                None => fit(connection, &applied),
+            }
+        })
+        .await
 }
 
 /// Checks before a worker starts whether it can use the database: the schema, the rights of its role, and whether a
@@ -68,11 +71,12 @@ pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
 pub async fn check_for_worker(options: &ConnectOptions) -> Result<Schema, Error> {
     let schema = check_schema(options).await?;
     let statement_timeout = options.statement_timeout;
-    with_connection(options, move |connection| {
-        keeps_settings(connection, statement_timeout)?;
-        has_rights(connection)
-    })
-    .await?;
+    options
+        .with_connection(move |connection| {
+            keeps_settings(connection, statement_timeout)?;
+            has_rights(connection)
+        })
+        .await?;
     Ok(schema)
 }
 
@@ -81,11 +85,11 @@ pub async fn check_for_worker(options: &ConnectOptions) -> Result<Schema, Error>
 /// # Errors
 /// When the database cannot be reached, or hides its migrations.
 pub async fn schema_version(options: &ConnectOptions) -> Result<Option<String>, Error> {
-    with_connection(options, |connection| Ok(applied(connection)?.into_iter().next_back())).await
+    options.with_connection(|connection| Ok(applied(connection)?.into_iter().next_back())).await
 }
 
 /// The versions that this program has migrations for, in their order.
-pub(super) fn known() -> Result<Vec<String>, Error> {
+fn known() -> Result<Vec<String>, Error> {
     versions(&MIGRATIONS)
 }
 

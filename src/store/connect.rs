@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use deadpool_diesel::postgres::{Hook, HookError, Manager, Pool, Runtime};
 use diesel::connection::SimpleConnection;
+use diesel::{Connection, PgConnection};
 
 use super::address;
 use super::error::Error;
@@ -89,6 +90,15 @@ impl ConnectOptions {
         address::with(&self.url, &parameters, &settings)
     }
 
+    /// Runs `work` on a connection of its own, outside the pools.
+    pub(super) async fn with_connection<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let url = self.connection_string();
+        blocking(move || work(&mut PgConnection::establish(&url)?)).await
+    }
+
     fn pool(&self, size: usize) -> Result<Pool, Error> {
         let prepare = Hook::async_fn(move |connection, _| {
             Box::pin(async move {
@@ -109,6 +119,13 @@ impl ConnectOptions {
             .build()?;
         Ok(pool)
     }
+}
+
+/// Runs `work` where it may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Broken(error.to_string()))?
 }
 
 /// The database: implements the store ports of the engine. Cheap to clone.

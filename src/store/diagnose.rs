@@ -10,7 +10,6 @@ use diesel::sql_types::{Bool, Text, Timestamptz};
 use super::compatibility::{Schema, check_for_worker, check_schema, schema_version};
 use super::connect::ConnectOptions;
 use super::error::Error;
-use super::migrate::with_connection;
 
 /// The state of a database, for `tarsy doctor`.
 #[derive(Debug)]
@@ -49,7 +48,8 @@ struct ServerRow {
 /// # Errors
 /// When the database cannot be reached.
 pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error> {
-    let (row, sent, round_trip) = with_connection(options, |connection| {
+    let (row, sent, round_trip) = options
+.with_connection(|connection| {
         let (sent, begun) = (Utc::now(), Instant::now());
         let row: ServerRow = diesel::sql_query(
             "SELECT current_setting('server_version') AS version, \

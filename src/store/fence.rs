@@ -6,6 +6,7 @@ use diesel::sql_types::{Bool, Integer, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::engine::ports::{Lease, RunStatus, StoreError};
+use crate::investigation::ids::SessionId;
 
 use super::rows::number;
 use super::statement::statement;
@@ -35,10 +36,10 @@ pub(super) struct Fence {
 impl Fence {
     pub(super) fn read(
         connection: &mut PgConnection,
-        session: Uuid,
+        session: SessionId,
         execution: Option<Uuid>,
     ) -> QueryResult<Option<Self>> {
-        let read = ReadFence { execution_id: execution, session_id: session };
+        let read = ReadFence { execution_id: execution, session_id: session.0 };
         (&read).get_result(connection).optional()
     }
 
@@ -72,8 +73,18 @@ impl Progress {
     }
 }
 
-/// The verdict on a write of `lease` that wrote nothing.
+/// The verdict on a write of `lease`, to an execution or to the session itself, that wrote nothing.
 pub(super) fn verdict(
+    connection: &mut PgConnection,
+    lease: &Lease,
+    execution: Option<Uuid>,
+    progress: impl FnOnce(&Fence) -> Progress,
+) -> QueryResult<Result<(), StoreError>> {
+    Ok(judge(Fence::read(connection, lease.session_id, execution)?, lease, progress))
+}
+
+/// The verdict on a write of `lease` that wrote nothing, from what was read after it.
+pub(super) fn judge(
     fence: Option<Fence>,
     lease: &Lease,
     progress: impl FnOnce(&Fence) -> Progress,
@@ -103,15 +114,8 @@ pub(super) fn verdict(
 
 /// Counts a refused write under the name of its statement.
 pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, StoreError>) -> Result<T, StoreError> {
-    match &verdict {
-        Ok(_) | Err(StoreError::Unavailable(_)) => {}
-        Err(
-            StoreError::LeaseLost { .. }
-            | StoreError::Ended
-            | StoreError::Behind(_)
-            | StoreError::Conflict(_)
-            | StoreError::Refused(_),
-        ) => count_refused(statement),
+    if verdict.as_ref().is_err_and(|error| !matches!(error, StoreError::Unavailable(_))) {
+        count_refused(statement);
     }
     verdict
 }

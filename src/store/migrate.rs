@@ -11,15 +11,12 @@ use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::{Pg, PgConnection};
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::{Connection, RunQueryDsl};
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use diesel_migrations::MigrationHarness;
 use tokio::time::{Instant, sleep};
 
-use super::compatibility::{Schema, applied, fit};
-use super::connect::ConnectOptions;
+use super::compatibility::{MIGRATIONS, Schema, applied, fit};
+use super::connect::{ConnectOptions, blocking};
 use super::error::Error;
-
-/// Every migration that this program knows.
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// How long a migration waits for tables that others use, and for other migrators.
 pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
@@ -186,16 +183,4 @@ fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(),
 fn advisory(connection: &mut PgConnection, function: &'static str) -> diesel::QueryResult<bool> {
     diesel::select(diesel::dsl::sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK_KEY).sql(")"))
         .get_result(connection)
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Broken(error.to_string()))?
-}
-
-pub(super) async fn with_connection<T: Send + 'static>(
-    options: &ConnectOptions,
-    work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let url = options.connection_string();
-    blocking(move || work(&mut PgConnection::establish(&url)?)).await
 }

@@ -21,11 +21,11 @@ mod journal;
 pub mod writes;
 pub mod reads;
 
-pub use compatibility::{Schema, check_for_worker, check_schema, schema_version};
+pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Store};
 pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
-pub use migrate::{MIGRATION_TIMEOUT, MIGRATIONS, Migrated, migrate};
+pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
 pub use reads::list::{SessionFilter, SessionLine};
 pub use reads::report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,

@@ -1,6 +1,5 @@
 //! Implements the port [`Sessions`]: alerts, leases and settlement.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -89,13 +88,9 @@ impl Sessions for Store {
             return Ok(Vec::new());
         }
         let write = Renew::new(&leases, period);
-        let renewals =
-            once(&self.renewals, RENEWAL_TIMEOUT, Arc::new(move |connection: &mut _| write.write(connection))).await?;
-        for renewal in &renewals {
-            match renewal {
-                Renewal::Lost => count_refused("renew"),
-                Renewal::Renewed { .. } | Renewal::Locked | Renewal::Ended => {}
-            }
+        let renewals = once(&self.renewals, RENEWAL_TIMEOUT, move |connection| write.write(connection)).await?;
+        for _ in renewals.iter().filter(|renewal| **renewal == Renewal::Lost) {
+            count_refused("renew");
         }
         Ok(renewals)
     }
@@ -114,7 +109,7 @@ impl Sessions for Store {
     /// renewal of all leases must not wait behind it.
     async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, StoreError> {
         let write = RenewOne::new(lease, period);
-        Ok(once(&self.pool, self.call_timeout, Arc::new(move |connection: &mut _| write.write(connection))).await?)
+        Ok(once(&self.pool, self.call_timeout, move |connection| write.write(connection)).await?)
     }
 
     async fn standing(&self, session: SessionId) -> Result<SettlementStatus, StoreError> {
@@ -149,8 +144,7 @@ impl Sessions for Store {
     async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         let write = FindOrphaned::new(sweep);
         let rows: Vec<OrphanRow> =
-            once(&self.pool, self.call_timeout, Arc::new(move |connection: &mut _| (&write).get_results(connection)))
-                .await?;
+            once(&self.pool, self.call_timeout, move |connection| (&write).get_results(connection)).await?;
         Ok(rows.into_iter().map(Swept::from).collect())
     }
 
@@ -168,6 +162,6 @@ impl Sessions for Store {
 
     async fn reachable(&self) -> bool {
         let probe = Probe { slot: self.probe_slot };
-        once(&self.pool, PROBE_TIMEOUT, Arc::new(move |connection: &mut _| (&probe).execute(connection))).await.is_ok()
+        once(&self.pool, PROBE_TIMEOUT, move |connection| (&probe).execute(connection)).await.is_ok()
     }
 }

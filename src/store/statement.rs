@@ -67,7 +67,7 @@ fn split_at_parameter(sql: &'static str, number: usize) -> Option<(&'static str,
 
 /// Implements the statement of a file for a type: `statement!(Type, "file.sql", RowTypes, [SqlType: field, …])`.
 macro_rules! statement {
-    ($type:ty, $file:literal, $row:ty, [$($sql:ty: $($field:ident).+),+ $(,)?]) => {
+    ($type:ty, $file:literal, $row:ty, [$($sql:ty: $($field:tt).+),+ $(,)?]) => {
         impl $crate::store::statement::Statement for $type {
             const SQL: &'static str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql/", $file));
             #[cfg(test)]

@@ -13,6 +13,7 @@ use super::{addresses, sessions, submit};
 use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
+use crate::investigation::alert::Severity;
 use crate::investigation::follow_up::MAX_QUESTION_BYTES;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, IntakeError};
@@ -80,10 +81,7 @@ fn may_ask(report: &AlertReport) -> anyhow::Result<SessionId> {
 
 /// A person waits, so a question precedes ordinary alerts; it precedes critical ones only if it is about one.
 fn urgency(report: &AlertReport) -> Priority {
-    match report.severity.as_deref().and_then(Priority::parse) {
-        Some(Priority::Critical) => Priority::Critical,
-        Some(Priority::High | Priority::Normal | Priority::Low) | None => Priority::High,
-    }
+    if report.severity == Some(Severity::Critical) { Priority::Critical } else { Priority::High }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Dead letters: alerts that are given up, each with its reason.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::headers::InvalidSessionId;
 
 /// Why an alert was given up. The word is part of the dead letter's subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DeadReason {
     /// The body is not text.
     Undecodable,

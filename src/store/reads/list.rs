@@ -10,6 +10,8 @@ use diesel::sql_types::{Bool, Double, Text, Timestamptz};
 use serde::Serialize;
 
 use crate::engine::ports::RunStatus;
+use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
 
 use crate::store::connect::Store;
@@ -36,10 +38,8 @@ pub struct SessionLine {
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
-    /// The word of a [`StopReason`](crate::investigation::execution::entry::StopReason).
-    pub stop_reason: Option<String>,
-    /// `critical`, `high`, `normal` or `low`.
-    pub severity: Option<String>,
+    pub stop_reason: Option<StopReason>,
+    pub severity: Option<Severity>,
     pub title: Option<String>,
     /// Selects the chain.
     pub alert_type: Option<String>,

@@ -90,19 +90,13 @@ impl StoredSession {
     pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
         let plan =
             serde_json::from_value(self.plan).map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
-        let mut stages = Vec::with_capacity(self.stages.len());
-        for stage in self.stages {
-            stages.push(StageRecord {
-                stage_no: number::from_int(stage.stage_no),
-                status: stage.status,
-                executions: self
-                    .executions
-                    .iter()
-                    .filter(|execution| execution.stage_no == stage.stage_no)
-                    .map(execution)
-                    .collect(),
-            });
-        }
+        let of_stage = |stage_no| self.executions.iter().filter(move |execution| execution.stage_no == stage_no);
+        let stage = |stage: &StageRow| StageRecord {
+            stage_no: number::from_int(stage.stage_no),
+            status: stage.status,
+            executions: of_stage(stage.stage_no).map(execution).collect(),
+        };
+        let stages = self.stages.iter().map(stage).collect();
         let recoveries = recoveries(self.recoveries)?;
         Ok(SessionRecord { plan, step: number::from_int(self.step), stages, recoveries })
     }

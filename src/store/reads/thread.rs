@@ -90,24 +90,20 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
-        let ids: Vec<Uuid> = self
-            .run(move |connection| {
-                let found: Option<(Uuid, Option<Uuid>)> = alert_sessions::table
-                    .find(session.0)
-                    .select((alert_sessions::session_id, alert_sessions::parent_id))
-                    .first(connection)
-                    .optional()?;
-                let Some((own, parent)) = found else { return Ok(Vec::new()) };
-                let root = parent.unwrap_or(own);
-                let questions: Vec<Uuid> = alert_sessions::table
-                    .filter(alert_sessions::parent_id.eq(root))
-                    .order((alert_sessions::created_at, alert_sessions::session_id))
-                    .select(alert_sessions::session_id)
-                    .load(connection)?;
-                Ok(std::iter::once(root).chain(questions).collect())
-            })
-            .await?;
-        Ok(ids.into_iter().map(SessionId).collect())
+        let read = move |connection: &mut PgConnection| {
+            use alert_sessions::{created_at, parent_id, session_id};
+            let found: Option<Option<SessionId>> =
+                alert_sessions::table.find(session.0).select(parent_id).first(connection).optional()?;
+            let Some(parent) = found else { return Ok(Vec::new()) };
+            let root = parent.unwrap_or(session);
+            let questions: Vec<SessionId> = alert_sessions::table
+                .filter(parent_id.eq(root.0))
+                .order((created_at, session_id))
+                .select(session_id)
+                .load(connection)?;
+            Ok(std::iter::once(root).chain(questions).collect())
+        };
+        self.run(read).await
     }
 }
 

@@ -1,10 +1,15 @@
 //! Words of closed sets: the outcomes of statements and the status columns, parsed into enums. A word that this version
 //! does not know is an error of its row, never a default.
 
-use diesel::sql_types::{Text, Uuid as SqlUuid};
+use std::fmt;
+
+use diesel::sql_types::Uuid as SqlUuid;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
 
 /// A word that its set does not contain.
@@ -15,41 +20,11 @@ pub(crate) struct UnknownWord {
     word: String,
 }
 
-/// A type whose values are words in the database.
-pub(crate) trait SqlWord: Sized {
-    /// The value of a word; `None` for one that this version does not know.
-    fn of_word(word: &str) -> Option<Self>;
-}
-
-pub(crate) fn parse<T: SqlWord>(word: String) -> Result<T, UnknownWord> {
+/// Parses a word of a set that serde knows.
+pub(crate) fn parse<T: DeserializeOwned>(word: String) -> Result<T, UnknownWord> {
+    let parsed: Result<T, serde::de::value::Error> = T::deserialize(word.as_str().into_deserializer());
     let set = std::any::type_name::<T>();
-    T::of_word(&word).ok_or_else(|| UnknownWord { set: set.rsplit("::").next().unwrap_or(set), word })
-}
-
-/// Makes an enum of the words that a statement returns or a column holds.
-macro_rules! sql_enum {
-    ($(#[$meta:meta])* $vis:vis $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        $vis enum $name { $($(#[$doc])* $variant,)+ }
-
-        impl $crate::store::rows::words::SqlWord for $name {
-            fn of_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word,)+ })
-            }
-        }
-
-        $crate::store::rows::words::from_sql!(diesel::sql_types::Text => $name, $crate::store::rows::words::parse);
-    };
+    parsed.map_err(|_| UnknownWord { set: set.rsplit("::").next().unwrap_or(set), word })
 }
 
 /// Lets Diesel read a type from a column: `from_sql!(SqlType => Type, |value| Result)`.
@@ -72,44 +47,44 @@ macro_rules! from_sql {
     };
 }
 
-pub(crate) use {from_sql, sql_enum};
-
-/// Reads a type that has a parser of its own.
-macro_rules! parsed_word {
-    ($type:ty, $of_word:expr) => {
-        impl SqlWord for $type {
-            fn of_word(word: &str) -> Option<Self> {
-                ($of_word)(word)
-            }
-        }
-
-        from_sql!(Text => $type, parse);
+/// Lets Diesel read a type that is a word in the database.
+macro_rules! sql_word {
+    ($type:ty) => {
+        $crate::store::rows::words::from_sql!(diesel::sql_types::Text => $type, $crate::store::rows::words::parse);
     };
 }
 
-parsed_word!(RunStatus, Self::parse);
-parsed_word!(DeadReason, Self::parse);
-parsed_word!(Severity, |word: &str| word.parse().ok());
-parsed_word!(ToolCallState, |word| [Self::Done, Self::Failed, Self::Lost].into_iter().find(|s| s.as_str() == word));
+pub(crate) use {from_sql, sql_word};
+
+sql_word!(DeadReason);
+sql_word!(DispositionKind);
+sql_word!(RunStatus);
+sql_word!(Severity);
+sql_word!(StopReason);
+sql_word!(ToolCallState);
 from_sql!(SqlUuid => SessionId, |id| Ok::<_, std::convert::Infallible>(Self(id)));
 from_sql!(SqlUuid => ExecutionId, |id| Ok::<_, std::convert::Infallible>(Self(id)));
 
-sql_enum! {
-    /// Where an alert ended up, as the column `alerts.place` has it. [`Disposition`](crate::engine::ports::Disposition)
-    /// is the same with its details.
-    #[derive(serde::Serialize)]
-    #[serde(rename_all = "snake_case")]
-    pub DispositionKind {
-        /// No worker has decided yet.
-        Undecided = "undecided",
-        /// The alert opened the session that has its id.
-        Opened = "opened",
-        /// Another session covers the alert.
-        Joined = "joined",
-        /// The alert ended without an investigation.
-        Ended = "ended",
-        /// The alert is a dead letter.
-        Dead = "dead",
+/// Where an alert ended up, as the column `alerts.place` has it. [`Disposition`](crate::engine::ports::Disposition) is
+/// the same with its details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DispositionKind {
+    /// No worker has decided yet.
+    Undecided,
+    /// The alert opened the session that has its id.
+    Opened,
+    /// Another session covers the alert.
+    Joined,
+    /// The alert ended without an investigation.
+    Ended,
+    /// The alert is a dead letter.
+    Dead,
+}
+
+impl fmt::Display for DispositionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -117,7 +92,7 @@ sql_enum! {
 mod tests {
     use super::*;
 
-    fn read<T: SqlWord>(word: &str) -> Result<T, String> {
+    fn read<T: DeserializeOwned>(word: &str) -> Result<T, String> {
         parse(word.to_owned()).map_err(|error: UnknownWord| error.to_string())
     }
 

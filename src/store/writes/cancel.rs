@@ -2,12 +2,13 @@
 
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Uuid as SqlUuid};
+use serde::Deserialize;
 
 use crate::investigation::ids::SessionId;
 
 use crate::store::connect::Store;
 use crate::store::error::Error;
-use crate::store::rows::words::sql_enum;
+use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
 
 pub(crate) struct RequestCancel {
@@ -16,14 +17,16 @@ pub(crate) struct RequestCancel {
 
 statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [SqlUuid: session_id]);
 
-sql_enum! {
-    CancelOutcome {
-        Requested = "requested",
-        Joined = "joined",
-        Undecided = "undecided",
-        Ended = "ended",
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CancelOutcome {
+    Requested,
+    Joined,
+    Undecided,
+    Ended,
 }
+
+sql_word!(CancelOutcome);
 
 #[derive(Queryable)]
 struct CancelRow {

@@ -10,7 +10,7 @@ use crate::engine::ports::{Checkpoint, Lease, StoreError};
 use crate::investigation::execution::entry::{Entry, Outcome};
 use crate::investigation::execution::event_refs::event_of_each_entry;
 
-use crate::store::fence::{Fence, Progress, verdict};
+use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
 use crate::store::rows::{nul, number};
 use crate::store::schema::entries;
@@ -18,11 +18,9 @@ use crate::store::statement::statement;
 
 pub(crate) struct Append {
     lease: Lease,
-    session_id: Uuid,
     execution_id: Uuid,
     number: i32,
     epoch: i32,
-    token: Uuid,
     id: Uuid,
     iteration: i32,
     status: &'static str,
@@ -37,12 +35,12 @@ pub(crate) struct Append {
 }
 
 statement!(Append, "checkpoint.sql", Integer, [
-    SqlUuid: session_id,
+    SqlUuid: lease.session_id.0,
     SqlUuid: execution_id,
     Integer: number,
     Array<Text>: events.event_type,
     Integer: epoch,
-    SqlUuid: token,
+    SqlUuid: lease.token,
     SqlUuid: id,
     Integer: iteration,
     Text: status,
@@ -88,11 +86,9 @@ impl Append {
         let event_no = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
         Ok(Self {
             lease,
-            session_id: lease.session_id.0,
             execution_id: checkpoint.execution_id.0,
             number: number::int(checkpoint.number),
             epoch: number::int(lease.epoch),
-            token: lease.token,
             id: checkpoint.id,
             iteration: number::int(checkpoint.iteration),
             status: checkpoint.status.as_str(),
@@ -114,14 +110,13 @@ impl Append {
             let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
             return Ok(Ok(self.entries.event_no.iter().map(number).collect()));
         }
-        let fence = Fence::read(connection, self.session_id, Some(self.execution_id))?;
-        let written = verdict(fence, &self.lease, |fence| {
+        let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
                 Progress::Done
             } else {
                 Progress::of(self.number, fence.checkpoint.unwrap_or(-1))
             }
-        });
+        })?;
         match written {
             Ok(()) => self.read_back(connection).map(Ok),
             Err(refused) => Ok(Err(refused)),
@@ -130,7 +125,7 @@ impl Append {
 
     /// Reads the event numbers that an earlier try has drawn, whose reply was lost.
     fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Vec<Option<u32>>> {
-        let of_this = entries::session_id.eq(self.session_id).and(entries::execution_id.eq(self.execution_id));
+        let of_this = entries::session_id.eq(self.lease.session_id.0).and(entries::execution_id.eq(self.execution_id));
         let numbers: Vec<Option<i32>> = entries::table
             .filter(of_this.and(entries::checkpoint.eq(self.number)))
             .order(entries::entry_no)

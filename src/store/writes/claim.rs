@@ -3,13 +3,14 @@
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::engine::ports::{Claim, ClaimRequest, Claimed, Lease};
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::FORMAT_VERSION;
 
-use crate::store::rows::words::sql_enum;
+use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
@@ -38,16 +39,18 @@ statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool), [
     Nullable<BigInt>: stream_sequence,
 ]);
 
-sql_enum! {
-    ClaimOutcome {
-        Taken = "taken",
-        Settled = "settled",
-        Ended = "ended",
-        Incompatible = "incompatible",
-        Busy = "busy",
-        Raced = "raced",
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ClaimOutcome {
+    Taken,
+    Settled,
+    Ended,
+    Incompatible,
+    Busy,
+    Raced,
 }
+
+sql_word!(ClaimOutcome);
 
 #[derive(Queryable)]
 struct ClaimRow {

@@ -5,7 +5,6 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StoreError};
 
@@ -15,7 +14,6 @@ use crate::store::statement::statement;
 
 pub(crate) struct Finish {
     lease: Lease,
-    session_id: Uuid,
     status: &'static str,
     stop_reason: &'static str,
     final_analysis: Option<String>,
@@ -23,7 +21,6 @@ pub(crate) struct Finish {
     error: Option<String>,
     dead_letter: Option<&'static str>,
     epoch: i32,
-    token: Uuid,
     open_status: &'static str,
     at: DateTime<Utc>,
     event_type: String,
@@ -33,7 +30,7 @@ pub(crate) struct Finish {
 }
 
 statement!(Finish, "finish.sql", Integer, [
-    SqlUuid: session_id,
+    SqlUuid: lease.session_id.0,
     Text: status,
     Text: stop_reason,
     Nullable<Text>: final_analysis,
@@ -41,7 +38,7 @@ statement!(Finish, "finish.sql", Integer, [
     Nullable<Text>: error,
     Nullable<Text>: dead_letter,
     Integer: epoch,
-    SqlUuid: token,
+    SqlUuid: lease.token,
     Text: open_status,
     Timestamptz: at,
     Text: event_type,
@@ -54,7 +51,6 @@ impl Finish {
     pub(crate) fn new(lease: Lease, end: SessionEnd) -> Self {
         Self {
             lease,
-            session_id: lease.session_id.0,
             status: end.status.as_str(),
             stop_reason: end.reason.as_str(),
             final_analysis: nul::replace_optional(end.final_analysis),
@@ -62,7 +58,6 @@ impl Finish {
             error: nul::replace_optional(end.error),
             dead_letter: end.dead_letter.map(DeadReason::as_str),
             epoch: number::int(lease.epoch),
-            token: lease.token,
             open_status: open_status(end.status).as_str(),
             at: end.at,
             event_type: end.event.event_type.into(),
@@ -77,8 +72,8 @@ impl Finish {
         if last_seq.is_some() {
             return Ok(Ok(()));
         }
-        let fence = Fence::read(connection, self.session_id, None)?;
-        Ok(verdict(fence, &self.lease, |fence| if fence.is_running() { Progress::Refused } else { Progress::Done }))
+        let progress = |fence: &Fence| if fence.is_running() { Progress::Refused } else { Progress::Done };
+        verdict(connection, &self.lease, None, progress)
     }
 }
 

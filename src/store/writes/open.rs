@@ -4,6 +4,7 @@
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -11,13 +12,14 @@ use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, Sto
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
 
-use crate::store::rows::words::sql_enum;
+use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;
 
+#[derive(Default)]
 pub(crate) struct Open {
     alert_id: Uuid,
     fingerprint: Option<String>,
@@ -84,17 +86,19 @@ statement!(ReadDisposition, "disposition.sql", (Text, Nullable<SqlUuid>, Nullabl
     SqlUuid: alert_id,
 ]);
 
-sql_enum! {
-    OpenOutcome {
-        Undecided = "undecided",
-        Opened = "opened",
-        Joined = "joined",
-        CoveredByCooldown = "covered_by_cooldown",
-        TargetCancelling = "target_cancelling",
-        Ended = "ended",
-        Dead = "dead",
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OpenOutcome {
+    Undecided,
+    Opened,
+    Joined,
+    CoveredByCooldown,
+    TargetCancelling,
+    Ended,
+    Dead,
 }
+
+sql_word!(OpenOutcome);
 
 /// What this statement has decided.
 #[derive(Queryable)]
@@ -144,31 +148,16 @@ impl Open {
         Self {
             alert_id: alert_id.0,
             fingerprint: Some(nul::replace(alert.fingerprint)),
-            firing: match alert.status {
-                AlertStatus::Firing => true,
-                AlertStatus::Resolved => false,
-            },
+            firing: alert.status == AlertStatus::Firing,
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
             members: alert.members,
             severity: alert.severity.as_str(),
-            timeout: None,
-            lease: 0.0,
             token: Uuid::new_v4(),
-            worker: Uuid::nil(),
-            worker_name: String::new(),
-            chain: String::new(),
-            retry_of: None,
-            parent: None,
-            format_version: 0,
-            plan: Value::Null,
             alert_type: nul::replace(alert.alert_type),
             title: nul::replace(alert.title),
             source: nul::replace(alert.source),
             body: nul::replace(alert.text),
-            event_type: String::new(),
-            event_status: String::new(),
-            event_content: String::new(),
-            event_metadata: None,
+            ..Self::default()
         }
     }
 

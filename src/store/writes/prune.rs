@@ -93,12 +93,12 @@ fn prune(connection: &mut PgConnection, retention: Retention, limit: i64) -> Que
         }
     }
     if let Some(age) = retention.alerts {
-        let rows: Vec<DeletedRow> = (&PruneAlerts { age: age.as_secs_f64(), limit }).get_results(connection)?;
-        counted.extend(rows);
+        let alerts = PruneAlerts { age: age.as_secs_f64(), limit };
+        counted.extend((&alerts).get_results::<DeletedRow>(connection)?);
     }
     if let Some(age) = retention.sessions {
-        let rows: Vec<DeletedRow> = (&PruneSessions { age: age.as_secs_f64(), limit }).get_results(connection)?;
-        counted.extend(rows);
+        let sessions = PruneSessions { age: age.as_secs_f64(), limit };
+        counted.extend((&sessions).get_results::<DeletedRow>(connection)?);
     }
     Ok(counted)
 }

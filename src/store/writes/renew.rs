@@ -6,13 +6,14 @@ use std::time::Duration;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Bool, Double, Integer, Text, Uuid as SqlUuid};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::engine::ports::{Lease, Renewal, StoreError};
 
-use crate::store::fence::{Fence, Progress, verdict};
+use crate::store::fence::{Fence, Progress, judge};
 use crate::store::rows::number;
-use crate::store::rows::words::sql_enum;
+use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
 
 pub(crate) struct Renew {
@@ -29,14 +30,16 @@ statement!(Renew, "renew.sql", (SqlUuid, Text, Integer, Bool), [
     Double: period,
 ]);
 
-sql_enum! {
-    RenewOutcome {
-        Renewed = "renewed",
-        Locked = "locked",
-        Ended = "ended",
-        Lost = "lost",
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RenewOutcome {
+    Renewed,
+    Locked,
+    Ended,
+    Lost,
 }
+
+sql_word!(RenewOutcome);
 
 #[derive(Queryable)]
 struct RenewRow {
@@ -80,22 +83,20 @@ impl Renew {
 
 pub(crate) struct RenewOne {
     period: f64,
-    session_id: Uuid,
+    lease: Lease,
     epoch: i32,
-    token: Uuid,
 }
 
 statement!(RenewOne, "renew_one.sql", (Integer, Bool), [
     Double: period,
-    SqlUuid: session_id,
+    SqlUuid: lease.session_id.0,
     Integer: epoch,
-    SqlUuid: token,
+    SqlUuid: lease.token,
 ]);
 
 impl RenewOne {
     pub(crate) fn new(lease: Lease, period: Duration) -> Self {
-        let (session_id, epoch, token) = (lease.session_id.0, number::int(lease.epoch), lease.token);
-        Self { period: period.as_secs_f64(), session_id, epoch, token }
+        Self { period: period.as_secs_f64(), lease, epoch: number::int(lease.epoch) }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Renewal> {
@@ -111,31 +112,25 @@ pub(crate) struct Release {
     /// Attempts that are taken off the count, because the claim has counted one.
     refunded: i32,
     lease: Lease,
-    session_id: Uuid,
     epoch: i32,
-    token: Uuid,
 }
 
 statement!(Release, "release.sql", Integer, [
     Integer: refunded,
-    SqlUuid: session_id,
+    SqlUuid: lease.session_id.0,
     Integer: epoch,
-    SqlUuid: token,
+    SqlUuid: lease.token,
 ]);
 
 impl Release {
     /// The attempt that the claim has counted is refunded.
     pub(crate) fn refunding(lease: Lease) -> Self {
-        Self::new(lease, 1)
+        Self { refunded: 1, lease, epoch: number::int(lease.epoch) }
     }
 
     /// The attempt that the claim has counted stays counted.
     pub(crate) fn counted(lease: Lease) -> Self {
-        Self::new(lease, 0)
-    }
-
-    fn new(lease: Lease, refunded: i32) -> Self {
-        Self { refunded, lease, session_id: lease.session_id.0, epoch: number::int(lease.epoch), token: lease.token }
+        Self { refunded: 0, ..Self::refunding(lease) }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
@@ -143,10 +138,10 @@ impl Release {
         if next_epoch.is_some() {
             return Ok(Ok(()));
         }
-        let fence = Fence::read(connection, self.session_id, None)?;
+        let fence = Fence::read(connection, self.lease.session_id, None)?;
         let released = fence.as_ref().is_some_and(|fence| {
-            fence.ownerless && fence.token == self.token && fence.epoch() == self.lease.epoch.saturating_add(1)
+            fence.ownerless && fence.token == self.lease.token && fence.epoch() == self.lease.epoch.saturating_add(1)
         });
-        Ok(if released { Ok(()) } else { verdict(fence, &self.lease, |_| Progress::Refused) })
+        Ok(if released { Ok(()) } else { judge(fence, &self.lease, |_| Progress::Refused) })
     }
 }

@@ -4,12 +4,11 @@ use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use uuid::Uuid;
 
 use crate::engine::ports::{Lease, SessionStep, StageChange, StoreError};
 use crate::investigation::timeline::{EventDraft, EventType};
 
-use crate::store::fence::{Fence, Progress, verdict};
+use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Changes, Events};
 use crate::store::rows::number;
 use crate::store::statement::statement;
@@ -17,9 +16,7 @@ use crate::store::statement::statement;
 pub(crate) struct Step {
     lease: Lease,
     number: i32,
-    session_id: Uuid,
     epoch: i32,
-    token: Uuid,
     at: DateTime<Utc>,
     event_stage: Vec<Option<i32>>,
     events: Events,
@@ -29,9 +26,9 @@ pub(crate) struct Step {
 statement!(Step, "step.sql", Integer, [
     Integer: number,
     Array<Text>: events.event_type,
-    SqlUuid: session_id,
+    SqlUuid: lease.session_id.0,
     Integer: epoch,
-    SqlUuid: token,
+    SqlUuid: lease.token,
     Timestamptz: at,
     Array<Nullable<Integer>>: event_stage,
     Array<Text>: events.status,
@@ -63,9 +60,7 @@ impl Step {
         Self {
             lease,
             number: number::int(step.number),
-            session_id: lease.session_id.0,
             epoch: number::int(lease.epoch),
-            token: lease.token,
             at: step.at,
             event_stage,
             events: Events::new(step.events),
@@ -78,9 +73,8 @@ impl Step {
         if first_seq.is_some() {
             return Ok(Ok(()));
         }
-        let fence = Fence::read(connection, self.session_id, None)?;
-        Ok(verdict(fence, &self.lease, |fence| {
+        verdict(connection, &self.lease, None, |fence| {
             if fence.step == self.number { Progress::Done } else { Progress::of(self.number, fence.step) }
-        }))
+        })
     }
 }

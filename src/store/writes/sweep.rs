@@ -2,13 +2,14 @@
 
 use diesel::prelude::Queryable;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::ports::{IdleAlert, Sweep, Swept};
 use crate::investigation::ids::SessionId;
 
 use crate::store::rows::number;
-use crate::store::rows::words::sql_enum;
+use crate::store::rows::words::sql_word;
 use crate::store::statement::statement;
 
 pub(crate) struct FindOrphaned {
@@ -23,13 +24,15 @@ statement!(FindOrphaned, "sweep.sql", (Text, SqlUuid, Bool, Text, Jsonb, Nullabl
     Double: min_age,
 ]);
 
-sql_enum! {
-    pub(crate) OrphanKind {
-        Overdue = "overdue",
-        Idle = "idle",
-        Unsettled = "unsettled",
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OrphanKind {
+    Overdue,
+    Idle,
+    Unsettled,
 }
+
+sql_word!(OrphanKind);
 
 #[derive(Queryable)]
 pub(crate) struct OrphanRow {

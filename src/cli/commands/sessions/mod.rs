@@ -130,6 +130,6 @@ fn rerun_alert(session: SessionId, old: &AlertReport, chain: Option<&str>) -> an
         headers.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into())).collect();
     let (queue, suffix) = submit::queue_of(&old.subject);
     // The stored text may no longer contain the severity, so the priority carries it.
-    let priority = old.severity.as_deref().and_then(Priority::parse).unwrap_or(queue);
+    let priority = old.severity.map_or(queue, Priority::from);
     Ok((priority, NewAlert { priority, suffix, body: body.as_bytes().to_vec(), headers: Value::Object(headers) }))
 }

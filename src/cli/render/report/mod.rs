@@ -13,6 +13,7 @@ use super::timeline::meta;
 use super::{format, text};
 use crate::cli::messages;
 use crate::engine::ports::ToolCallState;
+use crate::investigation::alert::Severity;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
 /// The report contains at most so many lines of the alert.
@@ -43,7 +44,7 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     let mut facts = vec![
         (if report.parent_id.is_some() { "Question" } else { "Session" }, code(&report.alert_id.to_string(), 40)),
         ("Outcome", inline(&state(report, now))),
-        ("Severity", inline(report.severity.as_deref().unwrap_or("unknown"))),
+        ("Severity", inline(report.severity.map_or("unknown", Severity::as_str))),
     ];
     if let Some(of_type) = &report.alert_type {
         facts.push(("Alert type", inline(of_type)));

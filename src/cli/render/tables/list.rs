@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::table::{Cell, Column, millis, short_moment, status_paint, status_word, table};
 use crate::cli::render::style::{Charset, Style};
 use crate::cli::render::{format, text};
+use crate::investigation::alert::Severity;
 use crate::store::SessionLine;
 
 /// Only the end of a worker's name is shown: it differs between workers.
@@ -33,7 +34,7 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.created_at.format("%H:%M:%S").to_string(),
         session.session_id.short(),
         format!("running for {since} on {}", session.worker),
-        session.severity.clone().unwrap_or_else(|| "-".to_owned()),
+        session.severity.map_or("-", Severity::as_str).to_owned(),
         title(session, style.charset),
     ];
     let line = parts.map(|part| text::one_line(&part, style.charset)).join("  ");
@@ -55,7 +56,7 @@ fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),
         Cell::new(&status_word(session.status.as_str()), style).painted(status_paint(session.status)),
-        Cell::new(session.severity.as_deref().unwrap_or("-"), style),
+        Cell::new(session.severity.map_or("-", Severity::as_str), style),
         Cell::new(&title(session, style.charset), style),
         Cell::new(&format::span(took), style),
         Cell::new(&session.worker, style).tail(WORKER_COLUMNS, style),

@@ -9,6 +9,8 @@ use crate::cli::messages;
 use crate::cli::render::format;
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
+use crate::engine::ports::DeadReason;
+use crate::investigation::alert::Severity;
 use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
@@ -46,7 +48,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     if let Some(session) = &report.session {
         let took = millis(session.created_at, session.finished_at.unwrap_or(now));
         let took = format::span(Duration::from_millis(took));
-        let reason = session.stop_reason.as_deref().map(|reason| format!(" ({})", status_word(reason)));
+        let reason = session.stop_reason.map(|reason| format!(" ({})", status_word(reason.as_str())));
         let status = status_word(session.status.as_str());
         let cancelling = match (session.finished_at, session.cancel_requested_at) {
             (None, Some(_)) => "; it was asked to cancel",
@@ -59,7 +61,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         (DispositionKind::Joined, Some(session)) => format!("joined session {}: same fingerprint", session.short()),
         (DispositionKind::Ended, _) => "ended without an investigation: it was resolved before one began".to_owned(),
         (DispositionKind::Dead, _) => {
-            let reason = report.dead_reason.as_deref().unwrap_or("unknown");
+            let reason = report.dead_reason.map_or("unknown", DeadReason::as_str);
             let detail = report.dead_detail.as_deref().unwrap_or_default();
             format!("given up: {reason}: {detail}")
         }
@@ -69,8 +71,9 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
 }
 
 fn alert(report: &AlertReport) -> String {
-    let parts = [("severity", &report.severity), ("type", &report.alert_type), ("source", &report.source)];
-    text::join(parts.map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}"))), ", ")
+    let severity = report.severity.map(Severity::as_str);
+    let parts = [("severity", severity), ("type", report.alert_type.as_deref()), ("source", report.source.as_deref())];
+    text::join(parts.map(|(name, value)| value.map(|value| format!("{name} {value}"))), ", ")
 }
 
 fn subject(report: &AlertReport) -> String {
@@ -177,7 +180,7 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     let mut lines = vec![String::new(), format!("  {} joined:", format::count(report.joined.len(), "other alert"))];
     for alert in report.joined.iter().take(MAX_JOINED) {
         let title = alert.title.as_deref().unwrap_or("(no title)");
-        let severity = alert.severity.as_deref().unwrap_or("-");
+        let severity = alert.severity.map_or("-", Severity::as_str);
         let line = format!("{}  {}  {severity}  {title}", alert.alert_id.short(), moment(alert.received_at));
         let line = text::clean(&line, style.charset).replace('\n', " ");
         lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));

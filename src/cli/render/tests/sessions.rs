@@ -8,7 +8,9 @@ use super::{fits, narrow, story};
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::render::timeline::{Charset, Style, event_line};
-use crate::engine::ports::{RunStatus, ToolCallState};
+use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
+use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::{
     AlertReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine,
@@ -30,7 +32,7 @@ fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
         finished_at: (status != RunStatus::Running).then(|| at(734)),
         status,
         stop_reason: None,
-        severity: Some("critical".to_owned()),
+        severity: Some(Severity::Critical),
         title: Some(title.to_owned()),
         alert_type: None,
         chain: "kubernetes".to_owned(),
@@ -136,14 +138,14 @@ fn completed() -> AlertReport {
         fingerprint: Some("{}:{alertname=\"KubePodOOMKilled\"}".to_owned()),
         alert_type: Some("KubePodOOMKilled".to_owned()),
         title: Some("KubePodOOMKilled checkout/checkout-7d9f".to_owned()),
-        severity: Some("critical".to_owned()),
+        severity: Some(Severity::Critical),
         source: Some("alertmanager".to_owned()),
         body: Some("status: firing\n```\n# not a heading of the report\n````\nmore".to_owned()),
         joined: vec![JoinedAlert {
             alert_id: id("5e19c7f0"),
             received_at: at(3),
             title: Some("the same *again*".to_owned()),
-            severity: Some("high".to_owned()),
+            severity: Some(Severity::High),
         }],
         parent_id: None,
         questions: Vec::new(),
@@ -158,7 +160,7 @@ fn completed_session() -> SessionReport {
         finished_at: Some(at(6)),
         cancel_requested_at: None,
         status: RunStatus::Completed,
-        stop_reason: Some("final_answer".to_owned()),
+        stop_reason: Some(StopReason::FinalAnswer),
         chain: "kubernetes".to_owned(),
         worker: "w2".to_owned(),
         epoch: 2,
@@ -240,7 +242,7 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
         ["state        joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
     );
     let dead = AlertReport {
-        dead_reason: Some("unknown_chain".to_owned()),
+        dead_reason: Some(DeadReason::UnknownChain),
         dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),
         ..elsewhere(DispositionKind::Dead)
     };

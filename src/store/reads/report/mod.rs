@@ -8,7 +8,9 @@ use diesel::prelude::Queryable;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engine::ports::{RunStatus, ToolCallState};
+use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
+use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::rows::words::DispositionKind;
 
@@ -30,8 +32,7 @@ pub struct AlertReport {
     pub deliveries: i32,
     /// Allow-listed headers of the producer.
     pub headers: Value,
-    /// The word of a [`DeadReason`](crate::engine::ports::DeadReason).
-    pub dead_reason: Option<String>,
+    pub dead_reason: Option<DeadReason>,
     /// The reason in a sentence.
     pub dead_detail: Option<String>,
     /// Alerts with the same fingerprint join one session.
@@ -39,8 +40,7 @@ pub struct AlertReport {
     /// Selects the chain.
     pub alert_type: Option<String>,
     pub title: Option<String>,
-    /// `critical`, `high`, `normal` or `low`.
-    pub severity: Option<String>,
+    pub severity: Option<Severity>,
     /// `alertmanager`, `grafana`, `json` or `text`.
     pub source: Option<String>,
     /// The alert, cleaned and masked.
@@ -76,8 +76,7 @@ pub struct SessionReport {
     pub finished_at: Option<DateTime<Utc>>,
     pub cancel_requested_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
-    /// The word of a [`StopReason`](crate::investigation::execution::entry::StopReason).
-    pub stop_reason: Option<String>,
+    pub stop_reason: Option<StopReason>,
     pub chain: String,
     /// The name of the worker that has or had its last lease.
     pub worker: String,
@@ -160,7 +159,7 @@ pub struct ModelReport {
 }
 
 /// One model call. Its request is the journal of the execution up to `entries_upto`; its answer is the next entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ModelCallReport {
     pub execution_id: ExecutionId,
     pub agent: String,
@@ -178,6 +177,7 @@ pub struct ModelCallReport {
     pub model: String,
     pub duration_ms: i64,
     /// `None` when the call failed.
+    #[diesel(deserialize_as = model_calls::Usage)]
     pub usage: Option<Tokens>,
     /// A summary of the answer: lengths, counts, reasoning.
     pub response: Option<Value>,
@@ -214,6 +214,5 @@ pub struct JoinedAlert {
     /// The time of the first delivery.
     pub received_at: DateTime<Utc>,
     pub title: Option<String>,
-    /// `critical`, `high`, `normal` or `low`.
-    pub severity: Option<String>,
+    pub severity: Option<Severity>,
 }

@@ -1,77 +1,50 @@
 //! The model calls of a report.
 
-use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{ModelCallReport, Tokens};
-use crate::investigation::ids::ExecutionId;
 use crate::store::schema::{agent_executions, llm_interactions};
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = llm_interactions, check_for_backend(diesel::pg::Pg))]
-struct ModelCallRow {
-    execution_id: ExecutionId,
-    created_at: DateTime<Utc>,
-    iteration: i32,
-    purpose: String,
-    entries_upto: i32,
-    provider: String,
-    model: String,
-    duration_ms: i64,
-    input_tokens: Option<i64>,
-    cached_tokens: Option<i64>,
-    output_tokens: Option<i64>,
-    thinking_tokens: Option<i64>,
-    response: Option<Value>,
-    error: Option<String>,
-}
+/// The columns of the tokens: input, cached, output, thinking.
+#[derive(Debug, Queryable)]
+pub struct Usage(Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
-impl ModelCallRow {
-    fn report(self, agent: String) -> ModelCallReport {
-        let usage = self.input_tokens.map(|input| {
-            let count = |tokens: Option<i64>| tokens.unwrap_or_default();
-            Tokens {
-                input,
-                cached: count(self.cached_tokens),
-                output: count(self.output_tokens),
-                thinking: count(self.thinking_tokens),
-            }
-        });
-        ModelCallReport {
-            execution_id: self.execution_id,
-            agent,
-            at: self.created_at,
-            iteration: self.iteration,
-            purpose: self.purpose,
-            entries_upto: self.entries_upto,
-            provider: self.provider,
-            model: self.model,
-            duration_ms: self.duration_ms,
-            usage,
-            response: self.response,
-            error: self.error,
-        }
+impl From<Usage> for Option<Tokens> {
+    fn from(Usage(input, cached, output, thinking): Usage) -> Self {
+        Some(Tokens {
+            input: input?,
+            cached: cached.unwrap_or_default(),
+            output: output.unwrap_or_default(),
+            thinking: thinking.unwrap_or_default(),
+        })
     }
 }
 
 pub(super) fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelCallReport>> {
-    let rows: Vec<(String, ModelCallRow)> = llm_interactions::table
+    use llm_interactions as call;
+    call::table
         .inner_join(
             agent_executions::table.on(agent_executions::session_id
-                .eq(llm_interactions::session_id)
-                .and(agent_executions::execution_id.eq(llm_interactions::execution_id))),
+                .eq(call::session_id)
+                .and(agent_executions::execution_id.eq(call::execution_id))),
         )
-        .filter(llm_interactions::session_id.eq(id))
-        .order((
-            llm_interactions::created_at,
-            agent_executions::agent_no,
-            llm_interactions::checkpoint,
-            llm_interactions::call_no,
+        .filter(call::session_id.eq(id))
+        .order((call::created_at, agent_executions::agent_no, call::checkpoint, call::call_no))
+        .select((
+            call::execution_id,
+            agent_executions::agent,
+            call::created_at,
+            call::iteration,
+            call::purpose,
+            call::entries_upto,
+            call::provider,
+            call::model,
+            call::duration_ms,
+            (call::input_tokens, call::cached_tokens, call::output_tokens, call::thinking_tokens),
+            call::response,
+            call::error,
         ))
-        .select((agent_executions::agent, ModelCallRow::as_select()))
-        .load(connection)?;
-    Ok(rows.into_iter().map(|(agent, row)| row.report(agent)).collect())
+        .load(connection)
 }

@@ -9,10 +9,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, ToolCallReport,
-    model_calls,
+    AlertReport, ExecutionReport, ModelReport, QuestionReport, SessionReport, StageReport, ToolCallReport, model_calls,
 };
-use crate::engine::ports::RunStatus;
+use crate::engine::ports::{DeadReason, RunStatus};
+use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::store::connect::Store;
@@ -34,47 +35,14 @@ struct AlertRow {
     stream_sequence: i64,
     deliveries: i32,
     headers: Value,
-    dead_reason: Option<String>,
+    dead_reason: Option<DeadReason>,
     dead_detail: Option<String>,
     fingerprint: Option<String>,
     alert_type: Option<String>,
     title: Option<String>,
-    severity: Option<String>,
+    severity: Option<Severity>,
     source: Option<String>,
     body: Option<String>,
-}
-
-impl AlertRow {
-    fn report(
-        self,
-        joined: Vec<JoinedAlert>,
-        parent_id: Option<SessionId>,
-        questions: Vec<QuestionReport>,
-        session: Option<SessionReport>,
-    ) -> AlertReport {
-        AlertReport {
-            alert_id: self.alert_id,
-            received_at: self.received_at,
-            disposition: self.disposition,
-            joined_session_id: self.joined_session_id,
-            subject: self.subject,
-            stream_sequence: self.stream_sequence,
-            deliveries: self.deliveries,
-            headers: self.headers,
-            dead_reason: self.dead_reason,
-            dead_detail: self.dead_detail,
-            fingerprint: self.fingerprint,
-            alert_type: self.alert_type,
-            title: self.title,
-            severity: self.severity,
-            source: self.source,
-            body: self.body,
-            joined,
-            parent_id,
-            questions,
-            session,
-        }
-    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -85,7 +53,7 @@ struct SessionRow {
     finished_at: Option<DateTime<Utc>>,
     cancel_requested_at: Option<DateTime<Utc>>,
     status: RunStatus,
-    stop_reason: Option<String>,
+    stop_reason: Option<StopReason>,
     chain: String,
     worker_name: String,
     lease_epoch: i32,
@@ -134,12 +102,10 @@ impl Store {
 
 fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertReport>> {
     let alert: Option<AlertRow> = alerts::table.find(id).select(AlertRow::as_select()).first(connection).optional()?;
-    let Some(alert) = alert else {
-        return Ok(None);
-    };
+    let Some(alert) = alert else { return Ok(None) };
     let session: Option<SessionRow> =
         alert_sessions::table.find(id).select(SessionRow::as_select()).first(connection).optional()?;
-    let parent = session.as_ref().and_then(|session| session.parent_id);
+    let parent_id = session.as_ref().and_then(|session| session.parent_id);
     let questions = questions(connection, id)?;
     let session = session.map(|session| with_parts(connection, id, session)).transpose()?;
     let joined = alerts::table
@@ -147,7 +113,28 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         .order(alerts::alert_id)
         .select((alerts::alert_id, alerts::received_at, alerts::title, alerts::severity))
         .load(connection)?;
-    Ok(Some(alert.report(joined, parent, questions, session)))
+    Ok(Some(AlertReport {
+        alert_id: alert.alert_id,
+        received_at: alert.received_at,
+        disposition: alert.disposition,
+        joined_session_id: alert.joined_session_id,
+        subject: alert.subject,
+        stream_sequence: alert.stream_sequence,
+        deliveries: alert.deliveries,
+        headers: alert.headers,
+        dead_reason: alert.dead_reason,
+        dead_detail: alert.dead_detail,
+        fingerprint: alert.fingerprint,
+        alert_type: alert.alert_type,
+        title: alert.title,
+        severity: alert.severity,
+        source: alert.source,
+        body: alert.body,
+        joined,
+        parent_id,
+        questions,
+        session,
+    }))
 }
 
 fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<QuestionReport>> {
@@ -173,20 +160,15 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         .order(stages::stage_no)
         .select(StageRow::as_select())
         .load(connection)?;
-    let stages = stages.into_iter().map(|stage| {
-        let own = executions.iter().filter(|(stage_no, _)| *stage_no == stage.stage_no);
-        StageReport {
-            stage_no: stage.stage_no,
-            name: stage.name,
-            status: stage.status,
-            started_at: stage.started_at,
-            finished_at: stage.finished_at,
-            executions: own.map(|(_, execution)| execution.clone()).collect(),
-        }
-    });
-    let stages = stages.collect();
-    let (models, tool_calls) = (models(connection, id)?, tool_calls(connection, id)?);
-    let model_calls = model_calls::read(connection, id)?;
+    let stage = |stage: StageRow| StageReport {
+        stage_no: stage.stage_no,
+        name: stage.name,
+        status: stage.status,
+        started_at: stage.started_at,
+        finished_at: stage.finished_at,
+        executions: executions.iter().filter(|(no, _)| *no == stage.stage_no).map(|(_, of)| of.clone()).collect(),
+    };
+    let stages = stages.into_iter().map(stage).collect();
     let citations = citations(connection, id, session.final_analysis.as_deref())?;
     Ok(SessionReport {
         created_at: session.created_at,
@@ -204,9 +186,9 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         citations,
         error: session.error,
         stages,
-        models,
-        model_calls,
-        tool_calls,
+        models: models(connection, id)?,
+        model_calls: model_calls::read(connection, id)?,
+        tool_calls: tool_calls(connection, id)?,
     })
 }
 
@@ -278,29 +260,25 @@ fn models(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelRepor
 }
 
 fn tool_calls(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ToolCallReport>> {
-    tool_interactions::table
+    use tool_interactions as call;
+    call::table
         .inner_join(
             agent_executions::table.on(agent_executions::session_id
-                .eq(tool_interactions::session_id)
-                .and(agent_executions::execution_id.eq(tool_interactions::execution_id))),
+                .eq(call::session_id)
+                .and(agent_executions::execution_id.eq(call::execution_id))),
         )
-        .filter(tool_interactions::session_id.eq(id))
-        .order((
-            tool_interactions::created_at,
-            agent_executions::agent_no,
-            tool_interactions::checkpoint,
-            tool_interactions::call_no,
-        ))
+        .filter(call::session_id.eq(id))
+        .order((call::created_at, agent_executions::agent_no, call::checkpoint, call::call_no))
         .select((
             agent_executions::agent,
-            tool_interactions::created_at,
-            tool_interactions::tool,
+            call::created_at,
+            call::tool,
             sql::<Text>("left(arguments, 2000)"),
-            tool_interactions::state,
-            tool_interactions::duration_ms,
+            call::state,
+            call::duration_ms,
             sql::<Nullable<Text>>("left(result, 2000)"),
             sql::<Nullable<BigInt>>("octet_length(result)::bigint"),
-            tool_interactions::error,
+            call::error,
             sql::<Nullable<Integer>>(
                 "(SELECT max(n.event_seq) FROM entries n WHERE n.session_id = tool_interactions.session_id \
                  AND n.execution_id = tool_interactions.execution_id \
