@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::lock;
 use crate::engine::ports::*;
-use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::{ExecutionId, SessionId};
@@ -88,7 +88,12 @@ impl Journal for FakeJournal {
                     run.checkpoint = checkpoint.number;
                     run.status = checkpoint.status;
                     run.error.clone_from(&checkpoint.error);
-                    run.analysis = checkpoint.entries.iter().find_map(analysis).or_else(|| run.analysis.take());
+                    run.analysis = checkpoint
+                        .entries
+                        .iter()
+                        .find_map(Entry::analysis)
+                        .map(str::to_owned)
+                        .or_else(|| run.analysis.take());
                 }
             }
             let before = u32::try_from(disk.events.len()).unwrap();
@@ -144,13 +149,5 @@ impl Journal for FakeJournal {
         let number = u32::try_from(recoveries.len()).unwrap() + 1;
         recoveries.push(Recovery { number, calls });
         Ok(())
-    }
-}
-
-fn analysis(entry: &Entry) -> Option<String> {
-    if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
-        Some(analysis.clone())
-    } else {
-        None
     }
 }

@@ -153,7 +153,7 @@ fn next_iteration(state: &State) -> Decision {
     if let Some((limit, reason)) = used_up(state) {
         return match failure {
             Some(error) => failed(format!("{limit} reached with last interaction failed: {error}"), reason),
-            None => conclude(state, reason),
+            None => Decision::Append(conclude(state, reason)),
         };
     }
     let limits = state.plan().limits;
@@ -192,9 +192,9 @@ fn call(state: &State, purpose: Purpose) -> Decision {
     Decision::CallModel(ModelCall { provider: state.provider(), tools, purpose })
 }
 
-fn conclude(state: &State, reason: StopReason) -> Decision {
+fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
     let content = state.plan().conclusion_prompt.clone();
-    Decision::Append(vec![Entry::Concluding { reason }, Entry::Feedback { content }])
+    vec![Entry::Concluding { reason }, Entry::Feedback { content }]
 }
 
 /// The entries to append before the next model call, if the conversation is too long for the context window.
@@ -215,14 +215,11 @@ fn make_room(state: &State) -> Option<Vec<Entry>> {
         let target = if window.owes_room() { 0 } else { budget };
         return window.last_to_blank(target, tools, Elidable::All).map(|up_to| vec![Entry::Elided { up_to }]);
     }
-    let first = window.refusals < 2;
-    if let Some(up_to) =
-        window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer).filter(|_| first)
-    {
+    let up_to = window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
+    if let Some(up_to) = up_to.filter(|_| window.refusals < 2) {
         return Some(vec![Entry::Elided { up_to }]);
     }
     // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
     let known = configured > 0 || window.was_refused();
-    let content = plan.conclusion_prompt.clone();
-    known.then(|| vec![Entry::Concluding { reason: StopReason::ContextWindow }, Entry::Feedback { content }])
+    known.then(|| conclude(state, StopReason::ContextWindow))
 }

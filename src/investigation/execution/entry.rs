@@ -325,6 +325,11 @@ impl Entry {
         }
     }
 
+    /// The final answer, if this is the end of a completed execution.
+    pub fn analysis(&self) -> Option<&str> {
+        if let Self::Ended { outcome: Outcome::Completed { analysis, .. } } = self { Some(analysis) } else { None }
+    }
+
     /// The error of a failed call.
     pub fn error(&self) -> Option<&str> {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }

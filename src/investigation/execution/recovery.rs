@@ -41,11 +41,14 @@ fn of_event(event: &TimelineEvent) -> Option<LostCall> {
         return None;
     }
     let tool = text("tool_name")?.to_owned();
-    let identity = text("identity").map(ToOwned::to_owned).unwrap_or_else(|| {
-        let arguments = event.content.clone();
-        identity(&ToolCall { id: String::new(), tool: tool.clone(), arguments, read_only: false })
-    });
+    let identity = text("identity").map_or_else(|| identity(&tool, &event.content), ToOwned::to_owned);
     Some(LostCall { execution_id: event.execution_id?, call: SentCall { tool, identity } })
+}
+
+impl SentCall {
+    fn of(call: &ToolCall) -> Self {
+        Self { tool: call.tool.clone(), identity: identity(&call.tool, &call.arguments) }
+    }
 }
 
 /// The calls of a journal that may have changed something and were sent.
@@ -55,7 +58,7 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
         let is_start = |entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id);
         !call.read_only && state.entries().iter().any(is_start)
     };
-    asked.filter(started).map(|call| SentCall { tool: call.tool.clone(), identity: identity(call) }).collect()
+    asked.filter(started).map(SentCall::of).collect()
 }
 
 /// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent
@@ -125,10 +128,7 @@ mod tests {
     }
 
     fn loss(number: u32, calls: &[ToolCall]) -> Recovery {
-        let lost = |call: &ToolCall| LostCall {
-            execution_id: EXECUTION,
-            call: SentCall { tool: call.tool.clone(), identity: identity(call) },
-        };
+        let lost = |call: &ToolCall| LostCall { execution_id: EXECUTION, call: SentCall::of(call) };
         Recovery { number, calls: calls.iter().map(lost).collect() }
     }
 
@@ -218,7 +218,10 @@ mod tests {
         let call = restart("a", "{\"token\":\"t\"}");
         let events = [
             event(json!({"tool_name": "k8s.get", "read_only": true}), "{}"),
-            event(json!({"tool_name": "k8s.restart", "read_only": false, "identity": identity(&call)}), "[masked]"),
+            event(
+                json!({"tool_name": "k8s.restart", "read_only": false, "identity": identity(&call.tool, &call.arguments)}),
+                "[masked]",
+            ),
             event(json!({"tool_name": "k8s.restart", "read_only": false}), "{ \"token\": \"t\" }"),
         ];
         let known = loss(1, &[call.clone(), call]).calls;

@@ -52,25 +52,25 @@ impl Repeats {
 
 /// The calls in a form that depends neither on their order nor on the order of their arguments' keys.
 fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
-    let mut calls: Vec<String> = calls.iter().map(canonical).collect();
+    let mut calls: Vec<String> = calls.iter().map(|call| canonical(&call.tool, &call.arguments)).collect();
     calls.sort();
     calls
 }
 
 /// A call as a text that does not depend on the order of its arguments' keys.
-fn canonical(call: &ToolCall) -> String {
-    let arguments = match call.arguments.trim() {
+fn canonical(tool: &str, arguments: &str) -> String {
+    let arguments = match arguments.trim() {
         "" => "{}".to_owned(),
         // `serde_json` sorts the keys of objects.
         text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
     };
-    format!("{} {arguments}", call.tool)
+    format!("{tool} {arguments}")
 }
 
 /// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events
 /// have it, because their arguments may be masked or cut.
-pub fn identity(call: &ToolCall) -> String {
-    let hash = Sha256::digest(canonical(call));
+pub fn identity(tool: &str, arguments: &str) -> String {
+    let hash = Sha256::digest(canonical(tool, arguments));
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -42,20 +42,17 @@ impl QuoteCheck<'_> {
     /// How this header is quoted; `None` for the model's own. `content` is the answer from the end of the header on.
     pub(super) fn quoted_as(&self, section: Section, content: &str) -> Option<QuotedHeader> {
         let untrusted = self.untrusted?;
-        let is_doubtful = |said| match said {
+        let quoted = match section {
+            Section::Action => return self.call_quoted_as(untrusted, content),
+            Section::FinalAnswer => QuotedHeader::FinalAnswer,
+            Section::Thought | Section::ActionInput => QuotedHeader::Harmless,
+        };
+        let is_doubtful = match untrusted.overlap(section, content) {
             Overlap::None => false,
             Overlap::Prefix => !self.is_confirmed,
             Overlap::Full => true,
         };
-        match section {
-            Section::Action => self.call_quoted_as(untrusted, content),
-            Section::FinalAnswer => {
-                is_doubtful(untrusted.overlap(section, content)).then_some(QuotedHeader::FinalAnswer)
-            }
-            Section::Thought | Section::ActionInput => {
-                is_doubtful(untrusted.overlap(section, content)).then_some(QuotedHeader::Harmless)
-            }
-        }
+        is_doubtful.then_some(quoted)
     }
 
     fn call_quoted_as(&self, untrusted: &UntrustedHeaders, content: &str) -> Option<QuotedHeader> {

@@ -29,7 +29,7 @@ impl<'a> SectionText<'a> {
         let (first, below) = self.first();
         let mut text = String::with_capacity(self.text.len());
         text.push_str(first.trim_end());
-        let mut rest = below.unwrap_or_default().trim_end();
+        let mut rest = below.trim_end();
         if !rest.is_empty() {
             text.push('\n');
         }
@@ -48,7 +48,7 @@ impl<'a> SectionText<'a> {
     /// text, the indentation of the header.
     pub(super) fn input(self) -> String {
         let (first, below) = self.first();
-        let below = below.unwrap_or_default().trim_end();
+        let below = below.trim_end();
         let first = first.trim_matches(is_blank);
         let filled = below.lines().filter(|line| !line.trim_start().is_empty());
         let common = if first.is_empty() { filled.map(indent).min().unwrap_or(0) } else { self.indent };
@@ -62,11 +62,8 @@ impl<'a> SectionText<'a> {
     }
 
     /// The text in the header's line, and the lines below it.
-    fn first(&self) -> (&'a str, Option<&'a str>) {
-        let (first, below) = match self.text.split_once('\n') {
-            Some((first, below)) => (first, Some(below)),
-            None => (self.text, None),
-        };
+    fn first(&self) -> (&'a str, &'a str) {
+        let (first, below) = self.text.split_once('\n').unwrap_or((self.text, ""));
         let closed = first.trim_end().strip_suffix(self.unclosed).filter(|_| !self.unclosed.is_empty());
         (closed.unwrap_or(first), below)
     }

@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, T
 use uuid::Uuid;
 
 use crate::engine::ports::{Checkpoint, Lease, StoreError};
-use crate::investigation::execution::entry::{Entry, Outcome};
+use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::event_of_each_entry;
 
 use crate::store::fence::{Progress, verdict};
@@ -137,11 +137,5 @@ impl Append {
 
 /// The analysis of the execution, if this checkpoint completes it.
 fn analysis(entries: &[Entry]) -> Option<String> {
-    entries.iter().rev().find_map(|entry| {
-        if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
-            Some(analysis.clone())
-        } else {
-            None
-        }
-    })
+    entries.iter().rev().find_map(Entry::analysis).map(str::to_owned)
 }

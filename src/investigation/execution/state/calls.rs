@@ -29,7 +29,7 @@ impl State {
         if call.read_only || self.sent_before.is_empty() {
             return false;
         }
-        let identity = identity(call);
+        let identity = identity(&call.tool, &call.arguments);
         let same = self.sent_before.iter().position(|sent| sent.identity == identity);
         same.map(|at| self.sent_before.remove(at)).is_some()
     }

@@ -5,7 +5,7 @@ use crate::investigation::mask::bytes::{
 };
 use crate::investigation::mask::names::Secrecy;
 use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::{Reach, secret_at};
+use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// The flags of a program that take a secret.
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +90,7 @@ fn pair(text: &str, after: usize) -> Option<SecretSpan> {
         end
     };
     let value = part(text, start, end).trim_end_matches('\\');
-    (!crate::investigation::mask::values::is_harmless(value, Secrecy::Strong))
-        .then(|| SecretSpan::new(start, start + value.len()))
+    (!is_harmless(value, Secrecy::Strong)).then(|| SecretSpan::new(start, start + value.len()))
 }
 
 /// The secret behind a keyword without a separator: `requirepass x`, `IDENTIFIED BY 'x'`.
@@ -101,42 +100,33 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
     if at == end || at >= text.len() {
         return None;
     }
-    let is = |known: &str| word.eq_ignore_ascii_case(known);
     const KNOWN: [&str; 9] =
         ["requirepass", "masterauth", "sentinel-pass", "auth", "by", "pass", "htpasswd", "add_user", "change_password"];
-    if !KNOWN.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-        return None;
-    }
+    let known = KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known))?;
     let line = back(text, start.saturating_sub(256), start, |b| b != b'\n');
     let before = part(text, line, start).trim_end();
-    if is("requirepass") || is("masterauth") || is("sentinel-pass") {
-        return value(text, at);
-    }
-    if word == "AUTH" {
-        let end = near_line_end(text, at, 512);
-        let last = part(text, at, end).rfind(' ').map_or(at, |space| at + space + 1);
-        let alone = before.is_empty() || before.ends_with(['>', '"', '\'', '`']);
-        return if alone || is_opaque(part(text, last, end), 16) { value(text, last) } else { None };
-    }
-    if is("by")
-        && ["identified", "password", "auth_plugin"].iter().any(|verb| {
+    match known {
+        "requirepass" | "masterauth" | "sentinel-pass" => value(text, at),
+        "pass" if before.ends_with("passin") => value(text, at),
+        "by" if is_quote(byte(text, at)) => {
             let tail = before.get(before.len().saturating_sub(64)..).unwrap_or(before).to_ascii_lowercase();
-            tail.contains(verb)
-        })
-        && is_quote(byte(text, at))
-    {
-        return value(text, at);
+            let is_known = ["identified", "password", "auth_plugin"].iter().any(|verb| tail.contains(verb));
+            if is_known { value(text, at) } else { None }
+        }
+        "auth" if word == "AUTH" => {
+            let end = near_line_end(text, at, 512);
+            let last = part(text, at, end).rfind(' ').map_or(at, |space| at + space + 1);
+            let alone = before.is_empty() || before.ends_with(['>', '"', '\'', '`']);
+            if alone || is_opaque(part(text, last, end), 16) { value(text, last) } else { None }
+        }
+        "htpasswd" | "add_user" | "change_password" if word == known => {
+            let last = part(text, at, near_line_end(text, at, 512)).trim_end();
+            let given = word != "htpasswd" || last.split(' ').any(|flag| flag.starts_with('-') && flag.contains('b'));
+            let from = last.rfind(' ').map_or(0, |space| space + 1);
+            (given && from > 0).then(|| SecretSpan::new(at + from, at + last.len()))
+        }
+        _ => None,
     }
-    if ["htpasswd", "add_user", "change_password"].contains(&word) {
-        let last = part(text, at, near_line_end(text, at, 512)).trim_end();
-        let given = word != "htpasswd" || last.split(' ').any(|flag| flag.starts_with('-') && flag.contains('b'));
-        let from = last.rfind(' ').map_or(0, |space| space + 1);
-        return (given && from > 0).then(|| SecretSpan::new(at + from, at + last.len()));
-    }
-    if is("pass") && before.ends_with("passin") {
-        return value(text, at);
-    }
-    None
 }
 
 #[cfg(test)]

@@ -61,13 +61,7 @@ impl Word<'_> {
         let flag = byte(self.text, self.start) == b'-';
         let query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
         let fields = after == b':' && byte(self.text, self.end + 1).is_ascii_digit();
-        let known = match name.len() {
-            2 => name.eq_ignore_ascii_case("by"),
-            5 => name.eq_ignore_ascii_case("basic"),
-            6 => name.eq_ignore_ascii_case("bearer"),
-            8 => name.eq_ignore_ascii_case("add_user"),
-            _ => false,
-        };
+        let known = ["by", "basic", "bearer", "add_user"].iter().any(|known| name.eq_ignore_ascii_case(known));
         flag || query || fields || known || may_be_secret(name)
     }
 

@@ -26,21 +26,13 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         let start = at;
         at += line.len();
         let line = line.trim_end();
-        let separator = if line.contains('|') {
-            '|'
-        } else if line.contains(',') {
-            ','
-        } else if line.contains('\t') {
-            '\t'
-        } else {
-            if !is_rule(line) {
-                header = None;
-            }
-            continue;
-        };
         if is_rule(line) {
             continue;
         }
+        let Some(separator) = ['|', ',', '\t'].into_iter().find(|separator| line.contains(*separator)) else {
+            header = None;
+            continue;
+        };
         if let Some(header) = header.as_ref().filter(|header| header.separator == separator)
             && column_cells(start, line, header, spans)
         {

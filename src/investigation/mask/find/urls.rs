@@ -77,14 +77,10 @@ fn user_info(text: &str, scheme: &str, span: Span, spans: &mut Vec<SecretSpan>) 
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
     let authority = part(address, 0, authority_end);
     let is_web = begins(scheme, "http") || begins(scheme, "ws");
-    let user_end = match authority.rfind('@') {
-        // A password with `/`, `?` or `#` that is not percent-encoded.
-        Some(at) if is_web || !part(address, authority_end, address.len()).contains('@') => at,
-        Some(_) | None => match if is_web { web_user_info(address) } else { any_user_info(address) } {
-            Some(at) => at,
-            None => return,
-        },
-    };
+    let in_authority = authority.rfind('@').filter(|_| is_web || !rest(address, authority_end).contains('@'));
+    // A password with `/`, `?` or `#` that is not percent-encoded.
+    let behind = || if is_web { web_user_info(address) } else { any_user_info(address) };
+    let Some(user_end) = in_authority.or_else(behind) else { return };
     let info = part(address, 0, user_end);
     match info.split_once(':') {
         Some((user, password)) if !password.is_empty() && password != MASKED && !is_variable(password) => {

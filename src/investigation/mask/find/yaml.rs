@@ -125,19 +125,15 @@ impl YamlScanner {
         let first = line.dashes.first().copied().unwrap_or(line.column);
         self.pop(first);
         for column in &line.dashes {
-            if !self.open.last().is_some_and(|open| open.kind == Kind::List && open.column == *column) {
+            if !self.is_in(Kind::List, *column) {
                 self.begin(*column, Kind::List);
             }
             self.last = None;
         }
-        if line.dashes.is_empty()
-            && self.open.last().is_some_and(|open| open.kind == Kind::List && open.column == first)
-        {
+        if line.dashes.is_empty() && self.is_in(Kind::List, first) {
             self.close();
         }
-        if line.key.is_some()
-            && !self.open.last().is_some_and(|open| open.kind == Kind::Map && open.column == line.column)
-        {
+        if line.key.is_some() && !self.is_in(Kind::Map, line.column) {
             self.begin(line.column, Kind::Map);
         }
         let index = self.doc.nodes.len();
@@ -167,6 +163,10 @@ impl YamlScanner {
             }
         };
         self.open.push(OpenContainer { index, column, kind });
+    }
+
+    fn is_in(&self, kind: Kind, column: usize) -> bool {
+        self.open.last().is_some_and(|open| open.kind == kind && open.column == column)
     }
 
     /// Closes the containers that are deeper than the column.

@@ -128,9 +128,8 @@ impl<'a> FlowParser<'a> {
     }
 
     fn is_comment(&self, at: usize) -> bool {
-        self.rest
-            .get(at..)
-            .is_some_and(|rest| rest.starts_with("//") || rest.starts_with("# ") || rest.starts_with("/*"))
+        let rest = self.rest.get(at..).unwrap_or_default();
+        ["//", "# ", "/*"].iter().any(|sign| rest.starts_with(sign))
     }
 
     fn take(&mut self, wanted: char) -> Option<()> {

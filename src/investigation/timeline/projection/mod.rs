@@ -45,13 +45,7 @@ pub struct MeasuredTool {
 /// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and sources of the
 /// provider's own tools, text or final analysis, calls, results. A `ReAct` text becomes the events of its sections.
 pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
-    let analysis = entries.iter().find_map(|entry| {
-        if let Entry::Ended { outcome: Outcome::Completed { analysis, .. } } = entry {
-            Some(analysis.as_str())
-        } else {
-            None
-        }
-    });
+    let analysis = entries.iter().find_map(Entry::analysis);
     let after = entries.iter().skip(1).map(Some).chain([None]);
     let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
         Entry::Ended { outcome } => ended(state, outcome, entries),
@@ -166,7 +160,7 @@ fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
     EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
         .with("warning", left_out)
-        .with("identity", (!call.read_only).then(|| identity(call)))
+        .with("identity", (!call.read_only).then(|| identity(&call.tool, &call.arguments)))
 }
 
 /// The event of the end, with the pages that support its words and the cited numbers that belong to no known result.
