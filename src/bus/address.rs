@@ -7,7 +7,7 @@ use super::error::Error;
 /// A parsed list of servers.
 pub(super) struct Address {
     pub(super) servers: Vec<ServerAddr>,
-    pub(super) login: Login,
+    pub(super) login: Option<Login>,
     /// Without credentials, for people and logs.
     pub(super) redacted: String,
 }
@@ -15,7 +15,6 @@ pub(super) struct Address {
 /// How the client authenticates.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Login {
-    None,
     Password { user: String, password: String },
     Token(String),
 }
@@ -34,19 +33,17 @@ impl Address {
             Err(Error::Url { url: without_login(urls), reason })
         };
         let servers: Vec<ServerAddr> = urls.split(',').map(parse).collect::<Result<_, _>>()?;
-        let login = servers.iter().map(login).find(|login| *login != Login::None).unwrap_or(Login::None);
+        let login = servers.iter().find_map(login);
         Ok(Self { servers, login, redacted })
     }
 }
 
-fn login(server: &ServerAddr) -> Login {
-    match (server.username(), server.password()) {
-        (None, _) => Login::None,
-        (Some(token), None) => Login::Token(percent_decoded(token)),
-        (Some(user), Some(password)) => {
-            Login::Password { user: percent_decoded(user), password: percent_decoded(password) }
-        }
-    }
+fn login(server: &ServerAddr) -> Option<Login> {
+    let user = percent_decoded(server.username()?);
+    Some(match server.password() {
+        None => Login::Token(user),
+        Some(password) => Login::Password { user, password: percent_decoded(password) },
+    })
 }
 
 /// `%2F` → `/`. A `%` without two hexadecimal digits stays as it is.
@@ -113,10 +110,10 @@ mod tests {
     #[test]
     fn the_first_login_is_the_one_for_all_servers() {
         let login = |urls: &str| Address::parse(urls).unwrap().login;
-        assert!(login("nats://a:4222, b") == Login::None);
+        assert!(login("nats://a:4222, b").is_none());
         let expected = Login::Password { user: "ü/".into(), password: "1%2 %".into() };
-        assert!(login("nats://a,nats://%C3%BC%2F:1%252%20%25@b,nats://other:pw@c") == expected);
-        assert!(login("s3cret@a:4222") == Login::Token("s3cret".into()));
+        assert!(login("nats://a,nats://%C3%BC%2F:1%252%20%25@b,nats://other:pw@c") == Some(expected));
+        assert!(login("s3cret@a:4222") == Some(Login::Token("s3cret".into())));
     }
 
     #[test]

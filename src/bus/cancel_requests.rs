@@ -34,7 +34,7 @@ impl Nats {
     pub async fn request_cancel(&self, session: SessionId) -> Result<(), Error> {
         let subject = control_subject(session);
         let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
-        let publish = self.jetstream().publish(subject.clone(), payload.into());
+        let publish = self.jetstream.publish(subject.clone(), payload.into());
         match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
@@ -84,8 +84,7 @@ impl JetStreamCancelRequests {
     pub async fn listen(nats: &Nats) -> Result<Self, Error> {
         let (connection, dropped) = (nats.watch_connection(), nats.watch_dropped());
         let connections = connection.borrow().connections;
-        let subscribed = nats.client().subscribe(ALL_CONTROL).await;
-        let messages = subscribed.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let messages = nats.client.subscribe(ALL_CONTROL).await?;
         // This connection's own requests follow the subscription anyway; the round trip orders those of others after
         // it, too.
         if let Err(error) = nats.rtt().await {
@@ -103,7 +102,7 @@ impl CancelRequests for JetStreamCancelRequests {
     }
 
     async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
-        self.nats.cancel_requested(session).await.map_err(|error| BrokerUnavailable(error.to_string()))
+        Ok(self.nats.cancel_requested(session).await?)
     }
 }
 

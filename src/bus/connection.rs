@@ -10,13 +10,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::address::{Address, Login, without_credentials};
-use super::error::Error;
+use super::error::{Error, within};
+use crate::engine::backoff::Backoff;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_RETRY_DELAY: Duration = Duration::from_millis(250);
+/// Between two connections, after the first attempt.
+const RECONNECT_BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(4) };
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How to connect. The `Debug` form leaves the login out.
@@ -65,9 +68,10 @@ pub struct ConnectionState {
 /// A connection that reconnects on its own.
 #[derive(Clone, Debug)]
 pub struct Nats {
-    client: Client,
-    jetstream: Context,
-    url: Arc<str>,
+    pub(super) client: Client,
+    pub(super) jetstream: Context,
+    /// Without credentials.
+    pub(super) url: Arc<str>,
     state: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
 }
@@ -93,7 +97,8 @@ impl Nats {
         let mut logged = begun;
         loop {
             let events = Arc::new(ConnectionEvents::default());
-            let error = match client_options(options, &login, &events).await?.connect(servers.as_slice()).await {
+            let error = match client_options(options, login.as_ref(), &events).await?.connect(servers.as_slice()).await
+            {
                 Ok(client) => return Self::checked(client, &events, url).await,
                 Err(error) => error,
             };
@@ -151,11 +156,7 @@ impl Nats {
     ///
     /// When the server does not answer.
     pub async fn flush(&self) -> Result<(), Error> {
-        match tokio::time::timeout(ACK_TIMEOUT, self.client.flush()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
-            Err(_) => Err(Error::Unavailable("flush was not answered".to_owned())),
-        }
+        within(ACK_TIMEOUT, "flush was not answered", self.client.flush()).await
     }
 
     /// Publishes on core NATS, without a stream. Dropped while the connection is unavailable.
@@ -167,29 +168,13 @@ impl Nats {
         if !self.connection_state().connected {
             return Ok(());
         }
-        match tokio::time::timeout(ACK_TIMEOUT, self.client.publish(subject, payload.into())).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
-            Err(_) => Err(Error::Unavailable("the connection takes no message".to_owned())),
-        }
-    }
-
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    pub(super) fn jetstream(&self) -> &Context {
-        &self.jetstream
+        within(ACK_TIMEOUT, "the connection takes no message", self.client.publish(subject, payload.into())).await
     }
 }
 
 async fn client_options(
     options: &Options,
-    login: &Login,
+    login: Option<&Login>,
     events: &Arc<ConnectionEvents>,
 ) -> Result<async_nats::ConnectOptions, Error> {
     let events = Arc::clone(events);
@@ -206,18 +191,14 @@ async fn client_options(
             std::future::ready(())
         });
     // The client ignores the login in a URL.
-    let client_options = match login.clone() {
-        Login::None => client_options,
-        Login::Password { user, password } => client_options.user_and_password(user, password),
-        Login::Token(token) => client_options.token(token),
+    let client_options = match login.cloned() {
+        None => client_options,
+        Some(Login::Password { user, password }) => client_options.user_and_password(user, password),
+        Some(Login::Token(token)) => client_options.token(token),
     };
-    match &options.credentials {
-        None => Ok(client_options),
-        Some(path) => client_options
-            .credentials_file(path)
-            .await
-            .map_err(|source| Error::Credentials { path: path.clone(), source }),
-    }
+    let Some(path) = &options.credentials else { return Ok(client_options) };
+    let with_credentials = client_options.credentials_file(path).await;
+    with_credentials.map_err(|source| Error::Credentials { path: path.clone(), source })
 }
 
 impl ConnectionEvents {
@@ -252,15 +233,9 @@ impl ConnectionEvents {
     }
 }
 
-/// Grows to 4 s, with jitter so that many clients do not reconnect at one instant.
 fn reconnect_delay(attempt: usize) -> Duration {
-    let ceiling_ms = match attempt {
-        0 => 0.0,
-        1 => 50.0,
-        2..=7 => 62.5 * f64::from(1_u32 << attempt.min(7)) / 2.0,
-        _ => 4000.0,
-    };
-    Duration::from_secs_f64(ceiling_ms * fastrand::f64().mul_add(0.5, 0.5) / 1000.0)
+    let failures = u32::try_from(attempt).unwrap_or(u32::MAX).checked_sub(1);
+    failures.map_or(Duration::ZERO, |failures| RECONNECT_BACKOFF.delay(failures))
 }
 
 fn is_final(error: &ConnectError) -> bool {

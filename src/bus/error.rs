@@ -1,9 +1,12 @@
 //! The errors of the NATS adapter.
 
+use std::fmt::{Debug, Display};
+use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::topology::fields::Difference;
+use crate::engine::ports::BrokerUnavailable;
 use crate::investigation::ids::SessionId;
 
 /// An operation on the broker failed.
@@ -91,6 +94,43 @@ pub enum Error {
     /// The server did not answer in time: the outcome is unknown.
     #[error("broker is unavailable: {0}")]
     Unavailable(String),
+}
+
+impl Error {
+    /// The server or the client library refused `action` on `object`.
+    pub(super) fn admin(object: impl Into<String>, action: &'static str, error: &dyn Display) -> Self {
+        let mut reason = error.to_string();
+        if reason.contains("insufficient storage") {
+            reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
+        }
+        Self::Admin { object: object.into(), action, reason }
+    }
+}
+
+/// An error of the client library without another meaning: the connection is closed, or the server did not answer.
+impl<K: Clone + Debug + Display + PartialEq> From<async_nats::error::Error<K>> for Error {
+    fn from(error: async_nats::error::Error<K>) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<Error> for BrokerUnavailable {
+    fn from(error: Error) -> Self {
+        let Error::Unavailable(reason) = error else { return Self(error.to_string()) };
+        Self(reason)
+    }
+}
+
+/// The result of `request`; [`Error::Unavailable`] with the reason `silence` when it takes longer than `limit`.
+pub(super) async fn within<T, E: Into<Error>>(
+    limit: Duration,
+    silence: impl Into<String> + Send,
+    request: impl Future<Output = Result<T, E>> + Send,
+) -> Result<T, Error> {
+    match tokio::time::timeout(limit, request).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(Error::Unavailable(silence.into())),
+    }
 }
 
 fn listed(differences: &[Difference]) -> String {

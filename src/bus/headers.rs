@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use async_nats::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::error::Error;
 
@@ -27,24 +27,18 @@ pub const DEAD_DELIVERIES: &str = "Tarsy-Dead-Deliveries";
 
 /// The allowed headers of a message as an object of strings, by their canonical names.
 pub(super) fn allowed(headers: Option<&HeaderMap>) -> Value {
-    let mut object = Map::new();
-    for (name, values) in headers.into_iter().flat_map(HeaderMap::iter) {
-        let name: &str = name.as_ref();
-        let canonical = ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
-        if let (Some(canonical), Some(value)) = (canonical, values.first()) {
-            object.insert(canonical.to_owned(), Value::String(value.as_str().to_owned()));
-        }
-    }
-    Value::Object(object)
+    let entry = |(name, values): (&HeaderName, &Vec<HeaderValue>)| {
+        let canonical = ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name.as_ref()))?;
+        Some((canonical, values.first()?.as_str().to_owned()))
+    };
+    headers.into_iter().flat_map(HeaderMap::iter).filter_map(entry).collect()
 }
 
 /// Headers for a copy: the allowed ones of `object`. Its other entries are ignored.
 pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
-    for name in ALLOWED {
-        if let Some(value) = object.get(name).and_then(Value::as_str) {
-            insert(&mut headers, name, value)?;
-        }
+    for (name, value) in allowed_entries(object) {
+        insert(&mut headers, name, value)?;
     }
     Ok(headers)
 }
@@ -52,13 +46,12 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
 /// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy
 /// is always possible.
 pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for name in ALLOWED {
-        if let Some(value) = object.get(name).and_then(Value::as_str) {
-            headers.insert(HeaderName::from_static(name), value.replace(['\r', '\n'], " "));
-        }
-    }
-    headers
+    let header = |(name, value): (_, &str)| (HeaderName::from_static(name), value.replace(['\r', '\n'], " ").into());
+    allowed_entries(object).map(header).collect()
+}
+
+fn allowed_entries(object: &Value) -> impl Iterator<Item = (&'static str, &str)> {
+    ALLOWED.into_iter().filter_map(|name| Some((name, object.get(name)?.as_str()?)))
 }
 
 /// Adds a header; a line break is an error, while async-nats would panic.

@@ -36,12 +36,10 @@ pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix, TIMELINE,
     control_subject, dead_letter_subject, live_subject, timeline_subject, worker_subject,
 };
-pub use presence::WorkerPresence;
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
 pub use queue::delivery::JetStreamDelivery;
 pub use queue::position::{Backlog, QueuePosition};
 pub use queue::publish::{NewAlert, Published};
-pub use queue::requeue::JetStreamQueue;
 pub use server::ServerInfo;
 pub use timeline::feed::{FeedSettings, JetStreamFeed};
 pub use timeline::follow::{Follower, TimelineUpdate};

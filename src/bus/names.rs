@@ -119,6 +119,11 @@ impl Priority {
         }
     }
 
+    /// The name of its consumer with that of the stream, for people: `TARSY_ALERTS/critical`.
+    pub(super) fn consumer(self) -> String {
+        format!("{ALERTS}/{}", self.as_str())
+    }
+
     /// The priority with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|priority| priority.as_str() == word)

@@ -14,25 +14,13 @@ use crate::engine::ports::{Presence, WorkerStatus};
 /// Further workers are not listed.
 const MAX_WORKERS: usize = 10_000;
 
-/// Publishes the status of a worker: implements the port `Presence`.
-#[derive(Clone, Debug)]
-pub struct WorkerPresence {
-    nats: Nats,
-}
-
-impl WorkerPresence {
-    pub fn new(nats: &Nats) -> Self {
-        Self { nats: nats.clone() }
-    }
-}
-
-impl Presence for WorkerPresence {
+impl Presence for Nats {
     fn announce(&self, worker: &WorkerStatus) {
-        if !self.nats.connection_state().connected {
+        if !self.connection_state().connected {
             return;
         }
         let Ok(payload) = serde_json::to_vec(worker) else { return };
-        let publish = self.nats.client().publish(worker_subject(worker.worker_id), payload.into());
+        let publish = self.client.publish(worker_subject(worker.worker_id), payload.into());
         // Pending only if the connection has a backlog: then this status is dropped.
         match publish.now_or_never() {
             Some(Ok(())) => {}
@@ -50,8 +38,7 @@ impl Nats {
     /// When the connection is closed.
     pub async fn workers(&self, wait: Duration) -> Result<Vec<WorkerStatus>, Error> {
         let until = Instant::now() + wait;
-        let subscribed = self.client().subscribe(ALL_WORKERS).await;
-        let mut statuses = subscribed.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let mut statuses = self.client.subscribe(ALL_WORKERS).await?;
         let mut workers = BTreeMap::new();
         while let Ok(Some(message)) = tokio::time::timeout_at(until, statuses.next()).await {
             match serde_json::from_slice::<WorkerStatus>(&message.payload) {

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use super::connection::{Nats, REQUEST_TIMEOUT};
-use super::error::Error;
+use super::error::{Error, within};
 
 /// The server of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct ServerInfo {
 impl Nats {
     /// The server to which the connection is open now.
     pub fn server(&self) -> ServerInfo {
-        let info = self.client().server_info();
-        ServerInfo { version: info.version, max_payload: info.max_payload, url: self.url().to_owned() }
+        let info = self.client.server_info();
+        ServerInfo { version: info.version, max_payload: info.max_payload, url: self.url.to_string() }
     }
 
     /// The round-trip time of a message.
@@ -32,20 +32,18 @@ impl Nats {
     ///
     /// When the message does not come back within 10 s, or the connection is lost meanwhile.
     pub async fn rtt(&self) -> Result<Duration, Error> {
-        let unavailable = |error: &dyn std::error::Error| Error::Unavailable(error.to_string());
         let mut connection = self.watch_connection();
         let round = async {
-            let inbox = self.client().new_inbox();
-            let mut echo = self.client().subscribe(inbox.clone()).await.map_err(|error| unavailable(&error))?;
+            let inbox = self.client.new_inbox();
+            let mut echo = self.client.subscribe(inbox.clone()).await?;
             let begun = Instant::now();
-            self.client().publish(inbox, Vec::new().into()).await.map_err(|error| unavailable(&error))?;
+            self.client.publish(inbox, Vec::new().into()).await?;
             tokio::select! {
                 biased;
                 Some(_) = echo.next() => Ok(begun.elapsed()),
                 _ = connection.changed() => Err(Error::Unavailable("the connection was lost".to_owned())),
             }
         };
-        let round = tokio::time::timeout(REQUEST_TIMEOUT, round).await;
-        round.unwrap_or_else(|_| Err(Error::Unavailable("a message did not come back".to_owned())))
+        within(REQUEST_TIMEOUT, "a message did not come back", round).await
     }
 }

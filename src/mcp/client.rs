@@ -79,12 +79,13 @@ impl Servers {
         }
     }
 
+    fn server(&self, name: &str) -> Result<&Arc<CachedServer>, Error> {
+        self.servers.get(name).ok_or_else(|| Error::Unknown(name.to_owned()))
+    }
+
     /// The tools that one server offers to a model, or the reason why they are unavailable.
     async fn offered(&self, name: &str) -> Result<Arc<[ToolSpec]>, String> {
-        match self.servers.get(name) {
-            Some(server) => server.tools(&self.context).await,
-            None => Err(Error::Unknown(name.to_owned()).to_string()),
-        }
+        self.server(name).map_err(|unknown| unknown.to_string())?.tools(&self.context).await
     }
 
     async fn send(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> Result<ToolReply, Unsent> {
@@ -111,11 +112,11 @@ impl Servers {
 
     fn route(&self, call: &ToolCall) -> Result<(&Server, CallToolRequestParams), Unsent> {
         let (name, tool) = call.tool.split_once('.').unwrap_or((&call.tool, ""));
-        let known = self.servers.get(name).ok_or_else(|| Unsent::Unavailable(Error::Unknown(name.to_owned())))?;
+        let server = &self.server(name).map_err(Unsent::Unavailable)?.server;
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
         let arguments = serde_json::from_str::<JsonObject>(arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
-        Ok((&known.server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
+        Ok((server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
     }
 
     /// The reply to a call that failed with `text`, which the model reads.

@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -16,7 +14,8 @@ use rmcp::service::RequestContext;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::AsyncWriteExt;
+use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
@@ -37,7 +36,13 @@ const FAILED_AT_GATE: i32 = 70;
 pub async fn serve(evidence: Evidence, gates: Gates, calls_file: Option<PathBuf>) -> Result<(), Error> {
     let end_of_input = CancellationToken::new();
     let (input, output) = stdio_pipes();
-    let input = EndOfInput { input, ended: end_of_input.clone() };
+    let ended = end_of_input.clone();
+    // The loop of rmcp would wait for the calls in flight before it reports the end of the input.
+    let input = InspectReader::new(input, move |read| {
+        if read.is_empty() {
+            ended.cancel();
+        }
+    });
     let handler = EvidenceServer { evidence, gates, calls_file };
     let serving = async {
         let service = handler.serve((input, output)).await.map_err(|error| Error::Serve(error.to_string()))?;
@@ -98,9 +103,8 @@ impl EvidenceServer {
     }
 
     async fn gate(&self, tool: &str, point: &str, detail: &str) {
-        match self.gates.wait(&format!("tool-{tool}-{point}"), detail).await {
-            Passage::Open => {}
-            Passage::Fail => std::process::exit(FAILED_AT_GATE),
+        if self.gates.wait(&format!("tool-{tool}-{point}"), detail).await == Passage::Fail {
+            std::process::exit(FAILED_AT_GATE);
         }
     }
 
@@ -136,27 +140,4 @@ async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallTool
     tokio::time::sleep(*delay).await;
     let content = vec![ContentBlock::text(recorded.text_for(arguments))];
     if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
-}
-
-/// A reader that reports the end of the input at once. The loop of rmcp would first wait for the calls in flight.
-struct EndOfInput<R> {
-    input: R,
-    ended: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for EndOfInput<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let before = buffer.filled().len();
-        let room = buffer.remaining() > 0;
-        let poll = Pin::new(&mut self.input).poll_read(cx, buffer);
-        let is_empty = buffer.filled().len() == before;
-        if room && is_empty && poll.is_ready() {
-            self.ended.cancel();
-        }
-        poll
-    }
 }

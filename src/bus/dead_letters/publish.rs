@@ -18,10 +18,10 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
     let subject = dead_letter_subject(letter.reason, letter.alert_id);
     let reason = letter.reason.as_str();
-    let mut copy = headers(&letter).map_err(|error| BrokerUnavailable(error.to_string()))?;
+    let mut copy = headers(&letter)?;
     copy.insert(async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
     copy.insert(async_nats::header::NATS_EXPECTED_STREAM, DEAD_LETTERS);
-    let publish = nats.jetstream().publish_with_headers(subject.clone(), copy, letter.body.into());
+    let publish = nats.jetstream.publish_with_headers(subject.clone(), copy, letter.body.into());
     match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
         Ok(Ok(_)) => {
             tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert given up");
@@ -49,12 +49,7 @@ fn headers(letter: &DeadLetter) -> Result<HeaderMap, Error> {
 }
 
 fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for character in text.chars() {
-        if line.len() + character.len_utf8() > MAX_DETAIL_BYTES {
-            break;
-        }
-        line.push(if character.is_control() { ' ' } else { character });
-    }
+    let mut line = text.replace(char::is_control, " ");
+    line.truncate(line.floor_char_boundary(MAX_DETAIL_BYTES));
     line
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
-use crate::bus::error::Error;
+use crate::bus::error::{Error, within};
 use crate::bus::headers::{
     self, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FORCE, RETRY_OF, SESSION_ID,
 };
@@ -60,8 +60,8 @@ impl Nats {
     ///
     /// When the stream cannot be read to its end.
     pub async fn dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
-        let listed = tokio::time::timeout(LIST_TIMEOUT, self.newest_dead_letters()).await;
-        listed.unwrap_or_else(|_| Err(Error::Unavailable(format!("{DEAD_LETTERS} was not read in {LIST_TIMEOUT:?}"))))
+        let silence = format!("{DEAD_LETTERS} was not read in {LIST_TIMEOUT:?}");
+        within(LIST_TIMEOUT, silence, self.newest_dead_letters()).await
     }
 
     async fn newest_dead_letters(&self) -> Result<Vec<StoredDeadLetter>, Error> {
@@ -83,7 +83,7 @@ impl Nats {
     /// When the dead letter is not removed, or not known to be removed. Removing it again is harmless.
     pub async fn drop_dead_letter(&self, sequence: u64) -> Result<bool, Error> {
         let removed = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let stream = self.jetstream().get_stream_no_info(DEAD_LETTERS).await.map_err(|error| error.to_string())?;
+            let stream = self.jetstream.get_stream_no_info(DEAD_LETTERS).await.map_err(|error| error.to_string())?;
             stream.delete_message(sequence).await.map_err(|error| error.to_string())
         });
         match removed.await {

@@ -16,15 +16,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// the alert: only the store knows the owner.
 #[derive(Clone, Debug)]
 pub struct JetStreamDelivery {
-    client: Client,
-    reply: Subject,
+    pub(super) client: Client,
+    pub(super) reply: Subject,
 }
 
 impl JetStreamDelivery {
-    pub(super) fn new(client: Client, reply: Subject) -> Self {
-        Self { client, reply }
-    }
-
     async fn answer(&self, kind: &str, payload: Bytes) -> Result<(), BrokerUnavailable> {
         let request = Request::new().payload(payload).timeout(Some(ANSWER_TIMEOUT));
         // The outer timeout also covers a connection that accepts no more commands.

@@ -6,7 +6,7 @@ use async_nats::jetstream::consumer::Info;
 use chrono::{DateTime, Utc};
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
-use crate::bus::error::Error;
+use crate::bus::error::{Error, within};
 use crate::bus::names::{ALERTS, Priority};
 use crate::bus::stream::get::{first_from, message_at};
 
@@ -119,15 +119,12 @@ impl Nats {
     }
 
     async fn consumer_of(&self, priority: Priority) -> Result<Info, Error> {
-        let object = || format!("{ALERTS}/{}", priority.as_str());
+        let object = priority.consumer();
         let read = async {
-            let stream = self.jetstream().get_stream_no_info(ALERTS).await.map_err(|error| error.to_string())?;
-            stream.consumer_info(priority.as_str()).await.map_err(|error| error.to_string())
+            let stream = self.jetstream.get_stream_no_info(ALERTS).await;
+            let stream = stream.map_err(|error| Error::admin(&object, "read", &error))?;
+            stream.consumer_info(priority.as_str()).await.map_err(|error| Error::admin(&object, "read", &error))
         };
-        match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
-            Ok(Ok(info)) => Ok(info),
-            Ok(Err(reason)) => Err(Error::Admin { object: object(), action: "read", reason }),
-            Err(_) => Err(Error::Unavailable(format!("{} gave no answer", object()))),
-        }
+        within(REQUEST_TIMEOUT, format!("{object} gave no answer"), read).await
     }
 }

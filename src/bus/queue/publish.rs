@@ -62,7 +62,7 @@ impl Nats {
 
     /// Publishes a message on a subject of the queue.
     pub(crate) async fn enqueue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
-        let publish = self.jetstream().publish_with_headers(subject.clone(), headers, body.into());
+        let publish = self.jetstream.publish_with_headers(subject.clone(), headers, body.into());
         let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
             Ok(Err(error)) => return Err(publish_error(subject, &error)),

@@ -8,23 +8,10 @@ use crate::bus::stream::get::message_at;
 use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue};
 use crate::investigation::ids::SessionId;
 
-/// The stream of alerts as the sweeper uses it.
-#[derive(Clone, Debug)]
-pub struct JetStreamQueue {
-    nats: Nats,
-}
-
-impl JetStreamQueue {
-    pub fn new(nats: &Nats) -> Self {
-        Self { nats: nats.clone() }
-    }
-}
-
-impl Queue for JetStreamQueue {
+impl Queue for Nats {
     async fn holds(&self, alert: SessionId, stream_sequence: u64) -> Result<bool, BrokerUnavailable> {
         // A stream that was lost and filled again has another alert under the same sequence.
-        let message = message_at(&self.nats, ALERTS, stream_sequence).await;
-        let message = message.map_err(|error| BrokerUnavailable(error.to_string()))?;
+        let message = message_at(self, ALERTS, stream_sequence).await?;
         Ok(message.is_some_and(|message| belongs_to(alert, &message)))
     }
 
@@ -35,10 +22,9 @@ impl Queue for JetStreamQueue {
         };
         let mut copy = headers::for_copy_of_stored(&alert.headers);
         copy.insert(SESSION_ID, id.to_string());
-        let published = self.nats.enqueue(queue_subject(&alert.subject), copy, body).await;
-        let published =
-            published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))?;
-        Ok(published.sequence)
+        let published = self.enqueue(queue_subject(&alert.subject), copy, body).await;
+        let published = published.map(|published| published.sequence);
+        published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, WithHeaders};
+use async_nats::jetstream::stream::{Info, RawMessageBuilder, RawMessageErrorKind, WithHeaders};
 
 use crate::bus::connection::Nats;
-use crate::bus::error::Error;
+use crate::bus::error::{Error, within};
 
 const GET_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -36,24 +36,31 @@ pub(crate) async fn last_on_subject(nats: &Nats, stream: &str, subject: &str) ->
 async fn read(
     nats: &Nats,
     stream: &str,
-    select: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
+    select: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders> + Send,
 ) -> Result<Option<StreamMessage>, Error> {
     let read = async {
-        let handle = nats.jetstream().get_stream_no_info(stream).await;
+        let handle = nats.jetstream.get_stream_no_info(stream).await;
         let handle = handle.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
         match select(handle.raw_message_builder()).send().await {
             Ok(message) => Ok(Some(message)),
             Err(error) => match error.kind() {
                 RawMessageErrorKind::NoMessageFound => Ok(None),
-                RawMessageErrorKind::JetStream(reason) => {
-                    Err(Error::Admin { object: stream.to_owned(), action: "read", reason: reason.to_string() })
-                }
+                RawMessageErrorKind::JetStream(reason) => Err(Error::admin(stream, "read", &reason)),
                 RawMessageErrorKind::InvalidSubject | RawMessageErrorKind::Other => {
                     Err(Error::Unavailable(format!("{stream}: {error}")))
                 }
             },
         }
     };
-    let read = tokio::time::timeout(GET_TIMEOUT, read).await;
-    read.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream} gave no answer"))))
+    within(GET_TIMEOUT, format!("{stream} gave no answer"), read).await
+}
+
+/// The configuration and the state of a stream.
+pub(crate) async fn stream_info(nats: &Nats, stream: &str, limit: Duration) -> Result<Info, Error> {
+    let read = async {
+        let handle = nats.jetstream.get_stream(stream).await;
+        let handle = handle.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
+        Ok(handle.cached_info().clone())
+    };
+    within::<_, Error>(limit, format!("{stream} gave no answer"), read).await
 }

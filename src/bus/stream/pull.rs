@@ -27,9 +27,8 @@ pub(crate) enum PullReply {
 
 impl PullInbox {
     pub(crate) async fn open(nats: &Nats) -> Result<Self, Error> {
-        let prefix = nats.client().new_inbox();
-        let subscriber = nats.client().subscribe(format!("{prefix}.*")).await;
-        Ok(Self { subscriber: subscriber.map_err(|error| Error::Unavailable(error.to_string()))?, prefix })
+        let prefix = nats.client.new_inbox();
+        Ok(Self { subscriber: nats.client.subscribe(format!("{prefix}.*")).await?, prefix })
     }
 
     /// The reply subject of request `number`.

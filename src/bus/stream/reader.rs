@@ -10,7 +10,7 @@ use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, Replay
 use async_nats::jetstream::{self, Context};
 
 use crate::bus::connection::Nats;
-use crate::bus::error::Error;
+use crate::bus::error::{Error, within};
 use crate::bus::stream::pull::{PullInbox, PullReply};
 
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
@@ -47,7 +47,7 @@ pub(crate) struct ReadMessage {
 impl StreamReader {
     /// Reads the messages on `filter` from stream sequence `from` on; 0 means from the first message.
     pub(crate) async fn open(nats: &Nats, stream: &str, filter: String, from: u64) -> Result<Self, Error> {
-        let opened = tokio::time::timeout(OPEN_TIMEOUT, async {
+        let open = async {
             let inbox = PullInbox::open(nats).await?;
             let name = format!("watch_{}", inbox.reply_to(0).rsplit('.').nth(1).unwrap_or_default());
             let config = Config {
@@ -65,12 +65,12 @@ impl StreamReader {
                 inactive_threshold: INACTIVE_TIMEOUT,
                 ..Config::default()
             };
-            let consumer = nats.jetstream().create_consumer_on_stream(config, stream).await;
+            let consumer = nats.jetstream.create_consumer_on_stream(config, stream).await;
             let consumer = consumer.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
-            let context = nats.jetstream().clone();
+            let context = nats.jetstream.clone();
             Ok(Self { context, consumer, inbox, requests: 0, consumer_sequence: 0, left: 0 })
-        });
-        opened.await.unwrap_or_else(|_| Err(Error::Unavailable(format!("{stream}: no consumer in time"))))
+        };
+        within::<_, Error>(OPEN_TIMEOUT, format!("{stream}: no consumer in time"), open).await
     }
 
     /// Waits for the next message. After an error the reader cannot be used any more. Cancel safe.
@@ -85,34 +85,36 @@ impl StreamReader {
                 })
                 .await?;
             }
-            let answer = tokio::time::timeout(HEARTBEAT_TIMEOUT, self.inbox.next()).await;
-            match answer.map_err(|_| Error::Unavailable("a heartbeat is missing".to_owned()))? {
-                PullReply::Message(message) => return self.read(*message),
-                PullReply::Ended(number) if number + 1 == self.requests => self.left = 0,
-                PullReply::Heartbeat(_) | PullReply::Ended(_) => {}
-                PullReply::Lost(reason) => return Err(Error::Unavailable(reason)),
+            if let Some(read) = self.next_of_request(HEARTBEAT_TIMEOUT, "a heartbeat is missing").await? {
+                return Ok(read);
             }
         }
     }
 
     /// The next stored message; `None` at the end of the stream. Do not mix it with `next`.
     pub(crate) async fn next_available(&mut self) -> Result<Option<ReadMessage>, Error> {
-        if self.left == 0 {
-            self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
-        }
-        let mut is_first = self.left == PAGE_MESSAGES;
         loop {
-            let answer = tokio::time::timeout(PAGE_TIMEOUT, self.inbox.next()).await;
-            match answer.map_err(|_| Error::Unavailable("no answer from the stream".to_owned()))? {
+            if self.left == 0 {
+                self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
+            }
+            let is_first = self.left == PAGE_MESSAGES;
+            let read = self.next_of_request(PAGE_TIMEOUT, "no answer from the stream").await?;
+            // A page that ends early does not show whether the stream has more messages: only the next page does.
+            if read.is_some() || is_first {
+                return Ok(read);
+            }
+        }
+    }
+
+    /// The next message of the last request; `None` when the request has ended. Waits for `limit` without a reply.
+    async fn next_of_request(&mut self, limit: Duration, silence: &str) -> Result<Option<ReadMessage>, Error> {
+        loop {
+            let reply = tokio::time::timeout(limit, self.inbox.next()).await;
+            match reply.map_err(|_| Error::Unavailable(silence.to_owned()))? {
                 PullReply::Message(message) => return self.read(*message).map(Some),
                 PullReply::Ended(number) if number + 1 == self.requests => {
                     self.left = 0;
-                    if is_first {
-                        return Ok(None);
-                    }
-                    // The page ended early: only the next page shows whether the stream has more messages.
-                    is_first = true;
-                    self.request(BatchConfig { batch: PAGE_MESSAGES, no_wait: true, ..BatchConfig::default() }).await?;
+                    return Ok(None);
                 }
                 PullReply::Heartbeat(_) | PullReply::Ended(_) => {}
                 PullReply::Lost(reason) => return Err(Error::Unavailable(reason)),
@@ -135,9 +137,8 @@ impl StreamReader {
     async fn request(&mut self, request: BatchConfig) -> Result<(), Error> {
         let reply_to = self.inbox.reply_to(self.requests);
         let batch = request.batch;
-        let sent = tokio::time::timeout(OPEN_TIMEOUT, self.consumer.request_batch(request, reply_to.into())).await;
-        let sent = sent.map_err(|_| Error::Unavailable("the connection takes no pull request".to_owned()))?;
-        sent.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let sent = self.consumer.request_batch(request, reply_to.into());
+        within(OPEN_TIMEOUT, "the connection takes no pull request", sent).await?;
         self.requests += 1;
         self.left = batch;
         Ok(())

@@ -20,13 +20,7 @@ const MAX_STREAMS: usize = 1024;
 pub(super) async fn publish_deltas(nats: Nats, mut deltas: mpsc::Receiver<Delta>, stop: CancellationToken) {
     let mut collected = Collected::default();
     loop {
-        let first = tokio::select! {
-            () = stop.cancelled() => return,
-            delta = deltas.recv() => match delta {
-                Some(delta) => delta,
-                None => return,
-            },
-        };
+        let Some(Some(first)) = stop.run_until_cancelled(deltas.recv()).await else { return };
         let mut ready: Vec<Delta> = collected.push(first).into_iter().collect();
         let window = tokio::time::sleep(COLLECT_INTERVAL);
         tokio::pin!(window);

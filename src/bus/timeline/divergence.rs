@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use super::event_reader::EventReader;
 use super::signature::EventSigner;
 use crate::bus::connection::Nats;
+use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, Divergence, Outbox, StoreError};
@@ -48,21 +49,18 @@ pub(super) async fn divergence<O: Outbox>(
     outbox: &O,
     session: SessionId,
 ) -> Result<Option<Divergence>, BrokerUnavailable> {
-    let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
     let subject = timeline_subject(session);
-    let last = last_on_subject(nats, TIMELINE, &subject).await.map_err(|error| unavailable(&error))?;
-    let Some(last) = last else { return Ok(None) };
+    let Some(last) = last_on_subject(nats, TIMELINE, &subject).await? else { return Ok(None) };
     if let Ok(found) = serde_json::from_slice(&last.payload)
-        && is_in_table(outbox, &found).await.map_err(|error| unavailable(&error))?
+        && is_in_table(outbox, &found).await.map_err(unavailable)?
     {
         return Ok(None);
     }
-    let signer = EventSigner::new(&outbox.event_key().await.map_err(|error| unavailable(&error))?);
-    let read = tokio::time::timeout(READ_TIMEOUT, signed_events(nats, &signer, subject, last.sequence)).await;
-    let published =
-        read.map_err(|_| BrokerUnavailable("the session's timeline takes too long to read".to_owned()))??;
+    let signer = EventSigner::new(&outbox.event_key().await.map_err(unavailable)?);
+    let read = signed_events(nats, &signer, subject, last.sequence);
+    let published = within(READ_TIMEOUT, "the session's timeline takes too long to read", read).await?;
     match published.values().next_back() {
-        Some(found) if !is_in_table(outbox, found).await.map_err(|error| unavailable(&error))? => {}
+        Some(found) if !is_in_table(outbox, found).await.map_err(unavailable)? => {}
         Some(_) | None => return Ok(None),
     }
     let kept = last_common_event(outbox, session, &published).await?;
@@ -71,6 +69,11 @@ pub(super) async fn divergence<O: Outbox>(
     let events: Vec<TimelineEvent> =
         after.take_while(|(number, event)| event.session_seq == *number).map(|(_, event)| event).collect();
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
+}
+
+/// Without the table, the streams cannot be compared with it either.
+fn unavailable(error: StoreError) -> BrokerUnavailable {
+    BrokerUnavailable(error.to_string())
 }
 
 /// Whether the table has this event.
@@ -85,12 +88,11 @@ pub(super) async fn signed_events(
     signer: &EventSigner,
     subject: String,
     last_sequence: u64,
-) -> Result<BTreeMap<u32, TimelineEvent>, BrokerUnavailable> {
-    let unavailable = |error: &dyn std::fmt::Display| BrokerUnavailable(error.to_string());
-    let mut reader = EventReader::open(nats, subject, 0).await.map_err(|error| unavailable(&error))?;
+) -> Result<BTreeMap<u32, TimelineEvent>, Error> {
+    let mut reader = EventReader::open(nats, subject, 0).await?;
     let mut events = BTreeMap::new();
     loop {
-        let streamed = reader.next().await.map_err(|error| unavailable(&error))?;
+        let streamed = reader.next().await?;
         let is_signed = signer.has_signed(&streamed.message.payload, streamed.message.headers.as_ref());
         if let Some(event) = streamed.event.filter(|_| is_signed) {
             events.entry(event.session_seq).or_insert(event);
@@ -111,7 +113,7 @@ async fn last_common_event<O: Outbox>(
     let first = published.keys().next().copied().unwrap_or(1);
     let mut kept = 0;
     loop {
-        let rows = outbox.events(session, kept, PAGE).await.map_err(|error| BrokerUnavailable(error.to_string()))?;
+        let rows = outbox.events(session, kept, PAGE).await.map_err(unavailable)?;
         if rows.is_empty() {
             return Ok(kept);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bus::connection::Nats;
-use crate::bus::error::Error;
+use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
 use crate::bus::stream::reader::StreamReader;
@@ -51,7 +51,7 @@ impl EventReader {
 pub(super) async fn last_event(nats: &Nats, session: SessionId) -> Result<Option<TimelineEvent>, Error> {
     // Short: the caller cannot read the stream meanwhile.
     let subject = timeline_subject(session);
-    let last = tokio::time::timeout(LAST_EVENT_TIMEOUT, last_on_subject(nats, TIMELINE, &subject)).await;
-    let last = last.map_err(|_| Error::Unavailable("no answer from the stream".to_owned()))??;
+    let last = last_on_subject(nats, TIMELINE, &subject);
+    let last = within(LAST_EVENT_TIMEOUT, "no answer from the stream", last).await?;
     Ok(last.and_then(|message| serde_json::from_slice(&message.payload).ok()))
 }

@@ -105,9 +105,8 @@ impl<O: Outbox> JetStreamFeed<O> {
     async fn publish(self, session: SessionId, task: Arc<PublisherTask>) {
         let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
         loop {
-            tokio::select! {
-                () = task.stop.cancelled() => return,
-                () = self.publish_all(session, &mut publisher) => {}
+            if task.stop.run_until_cancelled(self.publish_all(session, &mut publisher)).await.is_none() {
+                return;
             }
             tokio::select! {
                 () = task.stop.cancelled() => return,
@@ -117,10 +116,7 @@ impl<O: Outbox> JetStreamFeed<O> {
         }
         self.forget(session, &task);
         // A notification that came before the removal was lost.
-        tokio::select! {
-            () = task.stop.cancelled() => {}
-            () = self.publish_all(session, &mut publisher) => {}
-        }
+        task.stop.run_until_cancelled(self.publish_all(session, &mut publisher)).await;
     }
 
     fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
@@ -165,7 +161,8 @@ impl<O: Outbox> JetStreamFeed<O> {
 
     /// Publishes up to `last_seq`; writes the last failure to `failure`.
     async fn publish_up_to(&self, session: SessionId, last_seq: u32, failure: &mut String) {
-        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session).of_ended_session();
+        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
+        publisher.ended = true;
         let mut failures = 0;
         loop {
             *failure = match self.catch_up(&mut publisher).await {

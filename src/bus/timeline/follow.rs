@@ -51,7 +51,7 @@ impl Follower {
             history,
             cursor: Cursor::new(after),
             updates: sender,
-            last_sequence: 0,
+            next_sequence: 0,
             signer: None,
         };
         let mut task = JoinSet::new();
@@ -77,8 +77,8 @@ struct FollowTask<H> {
     history: Option<Arc<H>>,
     cursor: Cursor,
     updates: mpsc::Sender<TimelineUpdate>,
-    /// The stream sequence of the last message; 0 to read the stream from its beginning.
-    last_sequence: u64,
+    /// The stream sequence to read from; 0 for the beginning of the stream.
+    next_sequence: u64,
     /// With the key of this installation, once it was read.
     signer: Option<EventSigner>,
 }
@@ -91,11 +91,11 @@ impl<H: Outbox> FollowTask<H> {
         self.check_already_ended().await?;
         loop {
             self.read_history().await?;
-            match EventReader::open(&self.nats, timeline_subject(self.session), self.next_sequence()).await {
+            match EventReader::open(&self.nats, timeline_subject(self.session), self.next_sequence).await {
                 Ok(reader) => self.read_stream(reader, &mut deltas, &mut last_checked).await?,
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "timeline unavailable: retrying");
-                    self.last_sequence = 0;
+                    self.next_sequence = 0;
                 }
             }
             self.pause().await?;
@@ -115,7 +115,7 @@ impl<H: Outbox> FollowTask<H> {
                 () = self.updates.closed() => return Err(Finished),
                 streamed = reader.next() => match streamed {
                     Ok(StreamedEvent { stream_sequence, message, event }) => {
-                        self.last_sequence = stream_sequence;
+                        self.next_sequence = stream_sequence + 1;
                         if !self.is_signed(&message).await {
                             self.read_history().await?;
                         } else if let Some(event) = event {
@@ -141,7 +141,7 @@ impl<H: Outbox> FollowTask<H> {
                     next_history = Instant::now() + HISTORY_INTERVAL;
                     self.read_history().await?;
                     if self.is_behind(last_checked).await? {
-                        self.last_sequence = 0;
+                        self.next_sequence = 0;
                         return Ok(());
                     }
                 }
@@ -216,7 +216,7 @@ impl<H: Outbox> FollowTask<H> {
 
     async fn subscribe_to_deltas(&self) -> Result<Subscriber, Finished> {
         loop {
-            match self.nats.client().subscribe(live_subject(self.session)).await {
+            match self.nats.client.subscribe(live_subject(self.session)).await {
                 Ok(subscriber) => return Ok(subscriber),
                 Err(error) => tracing::debug!(session_id = %self.session, %error, "live deltas unavailable"),
             }
@@ -229,10 +229,6 @@ impl<H: Outbox> FollowTask<H> {
             () = self.updates.closed() => Err(Finished),
             () = tokio::time::sleep(RETRY_DELAY) => Ok(()),
         }
-    }
-
-    fn next_sequence(&self) -> u64 {
-        if self.last_sequence == 0 { 0 } else { self.last_sequence + 1 }
     }
 
     async fn emit(&mut self, event: TimelineEvent) -> Result<(), Finished> {

@@ -10,6 +10,7 @@ use super::event_reader::{EventReader, StreamedEvent};
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::names::{ALL_TIMELINES, TIMELINE};
+use crate::bus::stream::get::stream_info;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
@@ -39,7 +40,7 @@ impl AllFollower {
         let follow = FollowTask { nats: nats.clone(), position, emitted: EmittedEvents::default(), events: sender };
         let mut task = JoinSet::new();
         task.spawn(async move {
-            let Dropped = follow.run().await;
+            let (Ok(()) | Err(Dropped)) = follow.run().await;
         });
         Ok(Self { events, _task: task })
     }
@@ -61,18 +62,14 @@ struct FollowTask {
 }
 
 impl FollowTask {
-    async fn run(mut self) -> Dropped {
+    async fn run(mut self) -> Result<(), Dropped> {
         loop {
             match self.open().await {
-                Ok(reader) => {
-                    if let Err(dropped) = self.read(reader).await {
-                        return dropped;
-                    }
-                }
+                Ok(reader) => self.read(reader).await?,
                 Err(error) => tracing::debug!(%error, "timeline unavailable: retrying"),
             }
             tokio::select! {
-                () = self.events.closed() => return Dropped,
+                () = self.events.closed() => return Err(Dropped),
                 () = tokio::time::sleep(RETRY_DELAY) => {}
             }
         }
@@ -131,10 +128,7 @@ struct StreamPosition {
 
 impl StreamPosition {
     async fn now(nats: &Nats) -> Result<Self, Error> {
-        let info = tokio::time::timeout(REQUEST_TIMEOUT, nats.jetstream().get_stream(TIMELINE)).await;
-        let info = info.map_err(|_| Error::Unavailable(format!("{TIMELINE} gave no answer")))?;
-        let stream = info.map_err(|error| Error::Unavailable(format!("{TIMELINE}: {error}")))?;
-        let info = stream.cached_info();
+        let info = stream_info(nats, TIMELINE, REQUEST_TIMEOUT).await?;
         Ok(Self { created_ns: info.created.unix_timestamp_nanos(), last_sequence: info.state.last_sequence })
     }
 }

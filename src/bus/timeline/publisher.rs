@@ -16,6 +16,7 @@ use super::divergence::{EventIdentity, is_in_table, signed_events};
 use super::signature::EventSigner;
 use super::wire::{MAX_EVENT_BYTES, encode, truncate};
 use crate::bus::connection::Nats;
+use crate::bus::error::Error;
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
 use crate::engine::ports::{Outbox, StoreError};
@@ -31,13 +32,19 @@ const HEADER_BYTES: usize = 1024;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CatchUpError {
     #[error("{0}")]
-    Store(StoreError),
+    Store(#[from] StoreError),
     #[error("{0}")]
     Broker(String),
     #[error("the table's event after number {after} has number {found}")]
     Gap { after: u32, found: u32 },
     #[error("event {0} on the stream is not the one in the table: the database has lost commits")]
     Diverged(u32),
+}
+
+impl From<Error> for CatchUpError {
+    fn from(error: Error) -> Self {
+        Self::Broker(error.to_string())
+    }
 }
 
 /// The last event on a subject.
@@ -58,7 +65,7 @@ pub(super) struct Publisher<O> {
     subject: String,
     last: Option<LastPublished>,
     /// No further event will be added, so a difference between store and stream does not stop the publisher.
-    ended: bool,
+    pub(super) ended: bool,
     signer: OnceCell<EventSigner>,
 }
 
@@ -66,11 +73,6 @@ impl<O: Outbox> Publisher<O> {
     pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
         let subject = timeline_subject(session);
         Self { nats: nats.clone(), outbox, session, subject, last: None, ended: false, signer: OnceCell::new() }
-    }
-
-    /// For a session that has ended.
-    pub(super) fn of_ended_session(self) -> Self {
-        Self { ended: true, ..self }
     }
 
     /// The number of the last event on the stream; `None` if this publisher has to read it first.
@@ -107,7 +109,7 @@ impl<O: Outbox> Publisher<O> {
     /// its number to another event.
     async fn rows_behind(&self, last: &LastPublished) -> Result<Vec<TimelineEvent>, CatchUpError> {
         let from = last.session_seq.saturating_sub(1);
-        let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await.map_err(CatchUpError::Store)?;
+        let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await?;
         let Some(identity) = &last.identity else { return Ok(rows) };
         let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
         if !same && !self.ended {
@@ -153,7 +155,7 @@ impl<O: Outbox> Publisher<O> {
             .expected_last_subject_sequence(expected);
         let mut link = self.nats.watch_connection();
         let begun = Instant::now();
-        let publish = self.nats.jetstream().send_publish(self.subject.clone(), message);
+        let publish = self.nats.jetstream.send_publish(self.subject.clone(), message);
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(ACK_TIMEOUT, async { publish.await?.await }) => outcome,
             // The acknowledgement was lost with the connection.
@@ -173,8 +175,7 @@ impl<O: Outbox> Publisher<O> {
 
     /// Reads the last event from the stream's leader. A message that no worker has signed is ignored.
     async fn read_last_published(&self) -> Result<LastPublished, CatchUpError> {
-        let broker = |error: &dyn std::error::Error| CatchUpError::Broker(error.to_string());
-        let last = last_on_subject(&self.nats, TIMELINE, &self.subject).await.map_err(|error| broker(&error))?;
+        let last = last_on_subject(&self.nats, TIMELINE, &self.subject).await?;
         let Some(message) = last else { return Ok(LastPublished::default()) };
         let found = serde_json::from_slice(&message.payload).ok();
         let at = |event: Option<&TimelineEvent>| LastPublished {
@@ -184,24 +185,23 @@ impl<O: Outbox> Publisher<O> {
         };
         if let Some(found) = &found
             && (self.signer().await?.has_signed(&message.payload, Some(&message.headers))
-                || is_in_table(&*self.outbox, found).await.map_err(CatchUpError::Store)?)
+                || is_in_table(&*self.outbox, found).await?)
         {
             return Ok(at(Some(found)));
         }
         metrics::counter!("tarsy_forged_events_total").increment(1);
         tracing::error!(session_id = %self.session, "timeline message ignored: not signed by a worker");
-        let signed = signed_events(&self.nats, self.signer().await?, self.subject.clone(), message.sequence).await;
-        Ok(at(signed.map_err(|error| broker(&error))?.values().next_back()))
+        let signed = signed_events(&self.nats, self.signer().await?, self.subject.clone(), message.sequence).await?;
+        Ok(at(signed.values().next_back()))
     }
 
     /// The signer with the key of this installation, which is read once.
     async fn signer(&self) -> Result<&EventSigner, CatchUpError> {
-        let signer = self.signer.get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) });
-        signer.await.map_err(CatchUpError::Store)
+        self.signer.get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) }).await
     }
 
     fn max_event_bytes(&self) -> usize {
-        MAX_EVENT_BYTES.min(self.nats.client().max_payload().saturating_sub(HEADER_BYTES))
+        MAX_EVENT_BYTES.min(self.nats.client.max_payload().saturating_sub(HEADER_BYTES))
     }
 }
 

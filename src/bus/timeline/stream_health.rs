@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::bus::connection::Nats;
 use crate::bus::names::TIMELINE;
+use crate::bus::stream::get::stream_info;
 use crate::engine::ports::BrokerUnavailable;
 
 /// A refusal that no publisher repeated for this long is ignored: another worker may have published its session.
@@ -41,12 +42,8 @@ impl StreamHealth {
         if !nats.connection_state().connected {
             return Err(BrokerUnavailable("no connection".to_owned()));
         }
-        let stream = match tokio::time::timeout(REPLY_TIMEOUT, nats.jetstream().get_stream(TIMELINE)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(BrokerUnavailable(format!("{TIMELINE}: {error}"))),
-            Err(_) => return Err(BrokerUnavailable(format!("{TIMELINE} gave no answer"))),
-        };
-        if stream.cached_info().cluster.as_ref().is_some_and(|cluster| cluster.leader.is_none()) {
+        let stream = stream_info(nats, TIMELINE, REPLY_TIMEOUT).await?;
+        if stream.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
             return Err(BrokerUnavailable(format!("{TIMELINE} has no leader")));
         }
         let last_refusal = self.last_refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();

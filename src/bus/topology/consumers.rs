@@ -5,7 +5,7 @@ use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, IntoConsum
 
 use super::TopologySettings;
 use super::fields::{Difference, Field, differences as field_differences};
-use crate::bus::names::{ALERTS, Priority};
+use crate::bus::names::Priority;
 
 /// Claimed alerts and those that wait for a NAK's delay count; at the limit the priority delivers no alert.
 const MAX_ACK_PENDING: i64 = 10_000;
@@ -35,8 +35,8 @@ const FIELDS: [Field; 20] = [
     Field { name: "pause_until", why: "a paused consumer delivers nothing" },
 ];
 
-pub(super) fn expected(settings: &TopologySettings) -> [Config; 4] {
-    Priority::ALL.map(|priority| Config {
+pub(super) fn expected(priority: Priority, settings: &TopologySettings) -> Config {
+    Config {
         durable_name: Some(priority.as_str().to_owned()),
         filter_subjects: priority.filters(),
         deliver_policy: DeliverPolicy::All,
@@ -47,15 +47,10 @@ pub(super) fn expected(settings: &TopologySettings) -> [Config; 4] {
         max_waiting: MAX_WAITING,
         replay_policy: ReplayPolicy::Instant,
         ..Config::default()
-    })
+    }
 }
 
-pub(super) fn name(config: &Config) -> String {
-    config.durable_name.clone().unwrap_or_default()
-}
-
-pub(super) fn differences(found: &consumer::Config, expected: &Config) -> Vec<Difference> {
+pub(super) fn differences(priority: Priority, found: &consumer::Config, expected: &Config) -> Vec<Difference> {
     let json = |config: &consumer::Config| serde_json::to_value(config).unwrap_or_default();
-    let object = format!("{ALERTS}/{}", name(expected));
-    field_differences(&object, &FIELDS, &json(found), &json(&expected.into_consumer_config()))
+    field_differences(&priority.consumer(), &FIELDS, &json(found), &json(&expected.into_consumer_config()))
 }

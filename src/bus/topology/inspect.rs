@@ -2,10 +2,10 @@
 
 use async_nats::jetstream::stream;
 
-use super::{TopologySettings, consumers, streams};
+use super::{TopologySettings, streams};
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
-use crate::bus::names::ALERTS;
+use crate::bus::names::Priority;
 
 use super::fields::Difference;
 
@@ -50,13 +50,12 @@ impl Nats {
     pub async fn inspect_topology(&self, settings: &TopologySettings) -> Result<Vec<TopologyReport>, Error> {
         self.rtt().await?;
         let streams = streams::expected(settings, self.max_payload());
-        let consumers = consumers::expected(settings);
         let streams = streams.iter().map(|expected| async {
             TopologyReport { name: expected.name.clone(), status: self.inspect_stream(expected).await }
         });
-        let consumers = consumers.iter().map(|expected| async {
-            let name = format!("{ALERTS}/{}", consumers::name(expected));
-            TopologyReport { name, status: status_of(self.compare_consumer(expected).await) }
+        let consumers = Priority::ALL.map(|priority| async move {
+            let status = status_of(self.compare_consumer(priority, settings).await);
+            TopologyReport { name: priority.consumer(), status }
         });
         // Concurrently: without a permission, the server does not answer and the request times out.
         let (streams, consumers) =
@@ -70,7 +69,7 @@ impl Nats {
             Ok(None) => return TopologyStatus::Missing,
             Err(error) => return TopologyStatus::Unreadable(error.to_string()),
         };
-        let is_cluster = self.client().server_info().cluster.is_some_and(|name| !name.is_empty());
+        let is_cluster = self.client.server_info().cluster.is_some_and(|name| !name.is_empty());
         let differences = streams::differences(&found, &streams::at_least(&found, expected));
         if !differences.is_empty() {
             return TopologyStatus::Differs(differences);

@@ -12,11 +12,11 @@ mod lookup;
 pub(super) mod fields;
 mod inspect;
 
-use async_nats::jetstream::{consumer, stream};
+use async_nats::jetstream::stream;
 
 use super::connection::Nats;
 use super::error::Error;
-use super::names::ALERTS;
+use super::names::{ALERTS, Priority};
 
 pub use fields::Difference;
 pub use inspect::{TopologyReport, TopologyStatus, Weakness};
@@ -40,46 +40,40 @@ impl Nats {
     pub async fn ensure_topology(&self, settings: &TopologySettings) -> Result<TopologyChanges, Error> {
         let mut ensured = TopologyChanges::default();
         for expected in streams::expected(settings, self.max_payload()) {
-            match self.find_stream(&expected.name).await? {
-                None => {
-                    let name = expected.name.clone();
-                    self.jetstream()
-                        .create_stream(expected)
-                        .await
-                        .map_err(|error| admin_error(&name, "create", &error))?;
-                    ensured.created += 1;
-                }
-                Some(found) => {
-                    let target = streams::target(&found, expected, settings);
-                    let differences = streams::differences(&found.config, &target);
-                    if differences.is_empty() {
-                        ensured.unchanged += 1;
-                        continue;
-                    }
-                    for difference in &differences {
-                        tracing::info!("stream updated: {difference}");
-                    }
-                    let merged = streams::merged(found.config, target);
-                    let updated = self.jetstream().update_stream(&merged).await;
-                    updated.map_err(|error| admin_error(&merged.name, "update", &error))?;
-                    ensured.updated += 1;
-                }
+            let Some(found) = self.find_stream(&expected.name).await? else {
+                let created = self.jetstream.create_stream(&expected).await;
+                created.map_err(|error| Error::admin(&expected.name, "create", &error))?;
+                ensured.created += 1;
+                continue;
+            };
+            let target = streams::target(&found, expected, settings);
+            let differences = streams::differences(&found.config, &target);
+            if differences.is_empty() {
+                ensured.unchanged += 1;
+                continue;
             }
+            for difference in &differences {
+                tracing::info!("stream updated: {difference}");
+            }
+            let merged = streams::merged(found.config, target);
+            let updated = self.jetstream.update_stream(&merged).await;
+            updated.map_err(|error| Error::admin(&merged.name, "update", &error))?;
+            ensured.updated += 1;
         }
-        for expected in consumers::expected(settings) {
-            let name = consumers::name(&expected);
-            let found = self.find_consumer(&name).await?;
+        for priority in Priority::ALL {
+            let expected = consumers::expected(priority, settings);
+            let found = self.find_consumer(priority).await?;
             match &found {
                 None => ensured.created += 1,
-                Some(found) if consumers::differences(found, &expected).is_empty() => {
+                Some(found) if consumers::differences(priority, found, &expected).is_empty() => {
                     ensured.unchanged += 1;
                     continue;
                 }
                 Some(_) => ensured.updated += 1,
             }
             let action = if found.is_some() { "update" } else { "create" };
-            let done = self.jetstream().create_consumer_on_stream(expected, ALERTS).await;
-            done.map_err(|error| admin_error(&format!("{ALERTS}/{name}"), action, &error))?;
+            let done = self.jetstream.create_consumer_on_stream(expected, ALERTS).await;
+            done.map_err(|error| Error::admin(priority.consumer(), action, &error))?;
         }
         self.verify_topology(settings).await?;
         Ok(ensured)
@@ -95,8 +89,8 @@ impl Nats {
         for expected in streams::expected(settings, self.max_payload()) {
             differences.extend(self.compare_stream(&expected).await?);
         }
-        for expected in consumers::expected(settings) {
-            differences.extend(self.compare_consumer(&expected).await?);
+        for priority in Priority::ALL {
+            differences.extend(self.compare_consumer(priority, settings).await?);
         }
         if differences.is_empty() { Ok(()) } else { Err(Error::Topology(differences)) }
     }
@@ -108,16 +102,19 @@ impl Nats {
         })
     }
 
-    async fn compare_consumer(&self, expected: &consumer::pull::Config) -> Result<Vec<Difference>, Error> {
-        let name = consumers::name(expected);
-        Ok(match self.find_consumer(&name).await? {
-            None => vec![Difference::missing(&format!("{ALERTS}/{name}"))],
-            Some(found) => consumers::differences(&found, expected),
+    async fn compare_consumer(
+        &self,
+        priority: Priority,
+        settings: &TopologySettings,
+    ) -> Result<Vec<Difference>, Error> {
+        Ok(match self.find_consumer(priority).await? {
+            None => vec![Difference::missing(&priority.consumer())],
+            Some(found) => consumers::differences(priority, &found, &consumers::expected(priority, settings)),
         })
     }
 
     fn max_payload(&self) -> usize {
-        self.client().server_info().max_payload
+        self.client.server_info().max_payload
     }
 
     /// Whether the stream of alerts exists, with any configuration.
@@ -128,12 +125,4 @@ impl Nats {
     pub async fn has_topology(&self) -> Result<bool, Error> {
         Ok(self.find_stream(ALERTS).await?.is_some())
     }
-}
-
-fn admin_error(object: &str, action: &'static str, error: &dyn std::error::Error) -> Error {
-    let mut reason = error.to_string();
-    if reason.contains("insufficient storage") {
-        reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
-    }
-    Error::Admin { object: object.to_owned(), action, reason }
 }

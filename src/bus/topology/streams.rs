@@ -46,56 +46,49 @@ const FIELDS: [Field; 21] = [
 
 /// The expected streams on a server with this `max_payload`.
 pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
-    let base = Config {
-        storage: StorageType::File,
-        retention: RetentionPolicy::Limits,
-        discard: DiscardPolicy::Old,
-        max_bytes: -1,
-        max_messages: -1,
-        max_messages_per_subject: -1,
-        max_message_size: -1,
-        max_consumers: -1,
-        num_replicas: settings.replicas,
-        duplicate_window: DUPLICATE_WINDOW,
-        allow_direct: true,
-        ..Config::default()
+    let stream = |name: &str, description: &str, subjects: Vec<String>| {
+        let (bytes, age) = bounds(name, settings);
+        Config {
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+            subjects,
+            storage: StorageType::File,
+            retention: RetentionPolicy::Limits,
+            discard: DiscardPolicy::Old,
+            max_bytes: bytes.value(),
+            max_age: age.value(),
+            max_messages: -1,
+            max_messages_per_subject: -1,
+            max_message_size: -1,
+            max_consumers: -1,
+            num_replicas: settings.replicas,
+            duplicate_window: DUPLICATE_WINDOW,
+            allow_direct: true,
+            ..Config::default()
+        }
     };
-    let alerts = Config {
-        name: ALERTS.to_owned(),
-        description: Some("alerts that wait for an investigation".to_owned()),
-        subjects: Priority::ALL.into_iter().flat_map(Priority::filters).collect(),
-        retention: RetentionPolicy::WorkQueue,
-        discard: DiscardPolicy::New,
-        max_bytes: settings.alerts_max_bytes.value(),
-        max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES)).unwrap_or(i32::MAX),
-        ..base.clone()
-    };
-    let timeline = Config {
-        name: TIMELINE.to_owned(),
-        description: Some("events of investigations; the store has all of them".to_owned()),
-        subjects: vec![ALL_TIMELINES.to_owned()],
-        max_age: settings.timeline_max_age.value(),
-        max_bytes: settings.timeline_max_bytes.value(),
-        ..base.clone()
-    };
-    let dead_letters = Config {
-        name: DEAD_LETTERS.to_owned(),
-        description: Some("alerts that were given up, with the reason".to_owned()),
-        subjects: vec![ALL_DEAD_LETTERS.to_owned()],
-        max_age: settings.dead_letters_max_age.value(),
-        max_bytes: settings.dead_letters_max_bytes.value(),
-        ..base.clone()
-    };
-    let control = Config {
-        name: CONTROL.to_owned(),
-        description: Some("requests to sessions".to_owned()),
-        subjects: vec![ALL_CONTROL.to_owned()],
-        max_messages_per_subject: 1,
-        max_age: settings.control_max_age.value(),
-        max_bytes: settings.control_max_bytes.value(),
-        ..base
-    };
-    [alerts, timeline, dead_letters, control]
+    let queue = Priority::ALL.into_iter().flat_map(Priority::filters).collect();
+    [
+        Config {
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            max_message_size: i32::try_from(max_payload.saturating_sub(COPY_HEADROOM_BYTES)).unwrap_or(i32::MAX),
+            ..stream(ALERTS, "alerts that wait for an investigation", queue)
+        },
+        stream(TIMELINE, "events of investigations; the store has all of them", vec![ALL_TIMELINES.to_owned()]),
+        stream(DEAD_LETTERS, "alerts that were given up, with the reason", vec![ALL_DEAD_LETTERS.to_owned()]),
+        Config { max_messages_per_subject: 1, ..stream(CONTROL, "requests to sessions", vec![ALL_CONTROL.to_owned()]) },
+    ]
+}
+
+/// The bounds of the bytes of a stream and of the age of its messages.
+fn bounds(name: &str, settings: &TopologySettings) -> (Bound<i64>, Bound<Duration>) {
+    match name {
+        ALERTS => (settings.alerts_max_bytes, Bound::Exactly(Duration::ZERO)),
+        TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
+        DEAD_LETTERS => (settings.dead_letters_max_bytes, settings.dead_letters_max_age),
+        _ => (settings.control_max_bytes, settings.control_max_age),
+    }
 }
 
 /// The expected configuration, with the larger values of the server accepted.
@@ -111,12 +104,7 @@ pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
 /// The configuration that `tarsy migrate` gives to an existing stream. Replicas are never removed. A default limit may
 /// be larger, but must exist; a new limit drops no message that the stream has already.
 pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
-    let (bytes, age) = match expected.name.as_str() {
-        ALERTS => (settings.alerts_max_bytes, Bound::Exactly(expected.max_age)),
-        TIMELINE => (settings.timeline_max_bytes, settings.timeline_max_age),
-        DEAD_LETTERS => (settings.dead_letters_max_bytes, settings.dead_letters_max_age),
-        _ => (settings.control_max_bytes, settings.control_max_age),
-    };
+    let (bytes, age) = bounds(&expected.name, settings);
     let held = i64::try_from(found.state.bytes).unwrap_or(i64::MAX);
     let max_bytes = match bytes {
         Bound::AtLeast(least) if found.config.max_bytes <= 0 => least.max(held),

@@ -1,5 +1,6 @@
 //! Assembles an answer from the chunks of its stream.
 
+use super::failure::failed;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
@@ -7,9 +8,6 @@ use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
-
-/// The error code of a timeout.
-const DEADLINE_CODE: &str = "deadline_exceeded";
 
 /// Assembles these chunks, up to the final one if there is one.
 ///
@@ -28,17 +26,13 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    has_begun: bool,
+    /// A first chunk has arrived.
+    pub(super) has_begun: bool,
     size: Size,
     answer: Answer,
 }
 
 impl Assembly {
-    /// Whether a first chunk has arrived.
-    pub(super) fn has_begun(&self) -> bool {
-        self.has_begun
-    }
-
     /// Adds a chunk. Returns whether it is the last one.
     pub(super) fn push(
         &mut self,
@@ -61,7 +55,7 @@ impl Assembly {
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
             Some(Content::Finish(finish)) => self.answer.finish = clean(finish.reason),
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
-            Some(Content::Error(error)) => return Err(failed(error)),
+            Some(Content::Error(error)) => return Err(failed(&clean(error.code), clean(error.message))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
             // A newer service may send content of an unknown kind.
@@ -148,11 +142,6 @@ fn support(support: proto::GroundingSupport) -> Support {
     }
 }
 
-fn failed(error: proto::ErrorInfo) -> ModelError {
-    let timeout = error.code == DEADLINE_CODE;
-    ModelError::Failed { code: clean(error.code), message: clean(error.message), timeout }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -172,7 +161,7 @@ mod tests {
         let shown = Mutex::new(Vec::new());
         let deltas = |kind, piece: &str| shown.lock().unwrap().push((kind, piece.to_owned()));
         let mut assembly = Assembly::default();
-        assert!(!assembly.has_begun());
+        assert!(!assembly.has_begun);
         let chunks = [
             chunk(Content::Thinking(ThinkingDelta { content: "hm\0m".into() })),
             chunk(Content::Text(TextDelta { content: "\0".into() })),
@@ -197,7 +186,7 @@ mod tests {
             assert_eq!(assembly.push(chunk, &deltas), Ok(false));
         }
         assert_eq!(assembly.push(GenerateResponse { content: None, is_final: true }, &deltas), Ok(true));
-        assert!(assembly.has_begun());
+        assert!(assembly.has_begun);
         assert_eq!(
             assembly.finish(),
             Answer {

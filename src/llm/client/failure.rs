@@ -10,43 +10,39 @@ use std::time::Duration;
 
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use super::limits::too_large;
 use crate::engine::ports::ModelError;
 
 /// The error code of a stream that broke after its first chunk; the existing service uses the same word.
 const PARTIAL_CODE: &str = "partial_stream_error";
+/// The error code of a timeout.
 const DEADLINE_CODE: &str = "deadline_exceeded";
+/// The error code of an answer over a limit.
+const TOO_LARGE_CODE: &str = "answer_too_large";
 
 /// The start of the transport's message when a single chunk exceeds the limit of a whole answer.
 const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
 
 pub(super) fn before_first_chunk(status: &Status) -> ModelError {
-    if is_large(status) {
-        return too_large("32 MiB in all");
-    }
-    if is_timeout(status) {
-        return deadline_exceeded(describe(status));
-    }
-    let code = status.code();
     // A status with a source comes from the local transport: the service has not answered.
-    match (status.source(), code) {
-        (Some(_), _) if !is_unconnected(status) => return ModelError::Broke(describe(status)),
-        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => {
-            return ModelError::Unavailable(describe(status));
-        }
-        (None, _) => {}
-    }
-    failed(word(code), describe(status))
+    let by_cause = || match (status.source(), status.code()) {
+        (Some(_), _) if !is_unconnected(status) => ModelError::Broke(describe(status)),
+        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => ModelError::Unavailable(describe(status)),
+        (None, code) => failed(word(code), describe(status)),
+    };
+    over_limit(status).unwrap_or_else(by_cause)
 }
 
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
+    let broke = || failed(PARTIAL_CODE, format!("llm stream broke after partial output: {}", describe(status)));
+    over_limit(status).unwrap_or_else(broke)
+}
+
+/// The failure of a call whose answer is too large or too late.
+fn over_limit(status: &Status) -> Option<ModelError> {
     if is_large(status) {
-        return too_large("32 MiB in all");
+        return Some(too_large("32 MiB in all"));
     }
-    if is_timeout(status) {
-        return deadline_exceeded(describe(status));
-    }
-    failed(PARTIAL_CODE, format!("llm stream broke after partial output: {}", describe(status)))
+    is_timeout(status).then(|| failed(DEADLINE_CODE, describe(status)))
 }
 
 pub(super) fn no_final_chunk() -> ModelError {
@@ -54,19 +50,22 @@ pub(super) fn no_final_chunk() -> ModelError {
 }
 
 pub(super) fn timed_out(limit: Duration) -> ModelError {
-    deadline_exceeded(format!("llm call gave no whole answer within {limit:?}"))
+    failed(DEADLINE_CODE, format!("llm call gave no whole answer within {limit:?}"))
 }
 
 fn is_large(status: &Status) -> bool {
     status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK_MESSAGE)
 }
 
-fn failed(code: &str, message: String) -> ModelError {
-    ModelError::Failed { code: code.to_owned(), message, timeout: false }
+/// A failed call; its code shows whether it timed out.
+pub(super) fn failed(code: &str, message: String) -> ModelError {
+    ModelError::Failed { code: code.to_owned(), message, timeout: code == DEADLINE_CODE }
 }
 
-fn deadline_exceeded(message: String) -> ModelError {
-    ModelError::Failed { code: DEADLINE_CODE.to_owned(), message, timeout: true }
+/// The error of an answer that exceeds `limit`.
+pub(super) fn too_large(limit: &str) -> ModelError {
+    metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
+    failed(TOO_LARGE_CODE, format!("the answer is too large: at most {limit}"))
 }
 
 /// Whether the client could not connect, so that the call never reached the service.
@@ -135,7 +134,7 @@ mod tests {
         );
         assert_eq!(
             before_first_chunk(&Status::deadline_exceeded("too slow")),
-            deadline_exceeded("deadline_exceeded: too slow".to_owned())
+            failed(DEADLINE_CODE, "deadline_exceeded: too slow".to_owned())
         );
     }
 

@@ -3,12 +3,11 @@
 
 use prost::Message as _;
 
+use super::failure::too_large;
 use crate::engine::ports::ModelError;
 use crate::llm::proto::GenerateResponse;
 use crate::llm::proto::generate_response::Content;
 
-/// The error code of an answer over a limit.
-const TOO_LARGE_CODE: &str = "answer_too_large";
 /// For text and reasoning together.
 const MAX_TEXT_BYTES: usize = 4 * MIB;
 /// For one call.
@@ -62,13 +61,6 @@ impl Size {
             Some((_, _, limit)) => Err(too_large(limit)),
         }
     }
-}
-
-/// The error of an answer that exceeds `limit`.
-pub(super) fn too_large(limit: &str) -> ModelError {
-    metrics::counter!("tarsy_model_answers_too_large_total").increment(1);
-    let message = format!("the answer is too large: at most {limit}");
-    ModelError::Failed { code: TOO_LARGE_CODE.to_owned(), message, timeout: false }
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Client {
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {
-                    if !assembly.has_begun() {
+                    if !assembly.has_begun {
                         let waited = asked_at.elapsed().as_secs_f64();
                         metrics::histogram!("tarsy_model_first_chunk_seconds", "provider" => provider.clone())
                             .record(waited);
@@ -92,7 +92,7 @@ impl Client {
                     }
                 }
                 Ok(None) => return Err(failure::no_final_chunk()),
-                Err(status) if assembly.has_begun() => return Err(failure::after_first_chunk(&status)),
+                Err(status) if assembly.has_begun => return Err(failure::after_first_chunk(&status)),
                 Err(status) => return Err(failure::before_first_chunk(&status)),
             }
         }
@@ -115,7 +115,7 @@ impl Model for Client {
         };
         match outcome {
             Ok(()) => Ok(assembly.finish()),
-            Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun() && !self.serving().await => {
+            Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun && !self.serving().await => {
                 Err(ModelError::Unavailable(format!("no answer within {limit:?} and not serving")))
             }
             Err(error) => Err(error),

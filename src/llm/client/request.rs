@@ -16,10 +16,7 @@ pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
         llm_config: Some(config(&request.provider)),
         tools: request.tools.iter().map(tool).collect(),
         accept: vec![proto::ACCEPT_FINISH.to_owned(), proto::ACCEPT_PROVIDER_DATA.to_owned()],
-        clear_cache: false,
-        max_output_tokens: 0,
-        thinking: None,
-        tool_choice: String::new(),
+        ..proto::GenerateRequest::default()
     }
 }
 
@@ -68,9 +65,6 @@ fn config(provider: &ProviderPlan) -> proto::LlmConfig {
         base_url: provider.base_url.clone(),
         backend: provider.backend.clone(),
         options,
-        credentials_env: String::new(),
-        native_tools: HashMap::new(),
-        project: String::new(),
-        location: String::new(),
+        ..proto::LlmConfig::default()
     }
 }

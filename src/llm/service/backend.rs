@@ -36,27 +36,19 @@ impl Backend {
 #[derive(Clone, Debug)]
 pub struct Backends(Arc<[Arc<Backend>]>);
 
-/// A request names a backend that this service does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("No provider registered for backend '{wanted}'. Available backends: {available}")]
-pub(super) struct UnknownBackend {
-    wanted: String,
-    available: String,
-}
-
 impl Backends {
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
         Self(backends.into_iter().map(Arc::new).collect())
     }
 
-    /// Finds a backend by name. The text of the error is that of the existing service.
-    pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, UnknownBackend> {
+    /// Finds a backend by name. The error is the text of the existing service.
+    pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, String> {
         let wanted = if name.is_empty() { DEFAULT_BACKEND } else { name };
         let found = self.0.iter().find(|backend| backend.name() == wanted);
         found.cloned().ok_or_else(|| {
             let mut names: Vec<_> = self.0.iter().map(|backend| backend.name()).collect();
             names.sort_unstable();
-            UnknownBackend { wanted: wanted.to_owned(), available: names.join(", ") }
+            format!("No provider registered for backend '{wanted}'. Available backends: {}", names.join(", "))
         })
     }
 }

@@ -7,7 +7,7 @@ use super::writer::ResponseWriter;
 /// A request in flight. Dropping it counts the request as ended.
 #[derive(Debug)]
 pub(super) struct CountedRequest {
-    writer: ResponseWriter,
+    pub(super) writer: ResponseWriter,
     backend: &'static str,
     began: Instant,
 }
@@ -17,10 +17,6 @@ impl CountedRequest {
     pub(super) fn begin(writer: ResponseWriter, backend: Option<&'static str>) -> Self {
         metrics::gauge!("tarsy_llm_requests_in_flight").increment(1);
         Self { writer, backend: backend.unwrap_or("unknown"), began: Instant::now() }
-    }
-
-    pub(super) fn writer(&self) -> &ResponseWriter {
-        &self.writer
     }
 }
 

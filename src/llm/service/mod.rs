@@ -137,14 +137,14 @@ impl LlmService for Calls {
         let counted = CountedRequest::begin(writer, backend.as_ref().ok().map(|backend| backend.name()));
         let stop = self.stop.clone();
         self.answers.spawn(async move {
-            let writer = counted.writer();
+            let writer = &counted.writer;
             tokio::select! {
                 () = writer.client_gone() => {}
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
                 () = async {
                     match backend {
                         Ok(backend) => backend.generate(&request, writer).await,
-                        Err(unknown) => writer.error("invalid_backend", &unknown.to_string()).await,
+                        Err(unknown) => writer.error("invalid_backend", &unknown).await,
                     }
                 } => {}
             }

@@ -10,10 +10,7 @@ use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
 use crate::llm::proto::generate_response::Content;
-use crate::llm::proto::{
-    ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, CodeExecutionDelta, ErrorInfo, FinishInfo, GenerateResponse, GroundingDelta,
-    ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
-};
+use crate::llm::proto::{ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ErrorInfo, FinishInfo, GenerateResponse, ProviderData};
 
 /// The response stream of one request.
 #[derive(Debug)]
@@ -40,29 +37,9 @@ impl ResponseWriter {
         self.outcome.get().copied()
     }
 
-    /// A piece of the text.
-    pub async fn text(&self, piece: &str) {
-        self.content(Content::Text(TextDelta { content: piece.to_owned() })).await;
-    }
-
-    /// A piece of the reasoning.
-    pub async fn thinking(&self, piece: &str) {
-        self.content(Content::Thinking(ThinkingDelta { content: piece.to_owned() })).await;
-    }
-
-    /// A whole tool call.
-    pub async fn call(&self, call: ToolCallDelta) {
-        self.content(Content::ToolCall(call)).await;
-    }
-
-    /// Code that the provider ran, or its result.
-    pub async fn code_execution(&self, part: CodeExecutionDelta) {
-        self.content(Content::CodeExecution(part)).await;
-    }
-
-    /// The sources of the answer.
-    pub async fn grounding(&self, part: GroundingDelta) {
-        self.content(Content::Grounding(part)).await;
+    /// A part of the answer. `finish` and `provider_data` have methods of their own.
+    pub async fn content(&self, content: Content) {
+        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
     }
 
     /// Why the model stopped.
@@ -78,11 +55,6 @@ impl ResponseWriter {
         if self.accepts_provider_data {
             self.content(Content::ProviderData(data)).await;
         }
-    }
-
-    /// The tokens of the call.
-    pub async fn usage(&self, usage: UsageInfo) {
-        self.content(Content::Usage(usage)).await;
     }
 
     /// The end of a whole answer.
@@ -114,10 +86,6 @@ impl ResponseWriter {
     /// Returns when the client has disconnected.
     pub(super) async fn client_gone(&self) {
         self.sender.closed().await;
-    }
-
-    async fn content(&self, content: Content) {
-        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
     }
 
     async fn send(&self, chunk: Result<GenerateResponse, Status>) {

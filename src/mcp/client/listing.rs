@@ -40,7 +40,7 @@ impl Servers {
     /// # Errors
     /// When it is unknown, does not start, or does not answer.
     pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
-        let known = &self.servers.get(server).ok_or_else(|| Error::Unknown(server.to_owned()))?.server;
+        let known = &self.server(server)?.server;
         let connection = known.connection(&self.context).await?;
         let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
         let unknown = rules::unknown(&known.config, &tools);

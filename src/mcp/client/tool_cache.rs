@@ -8,8 +8,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::config::ServerConfig;
 use super::connection::Connection;
@@ -39,8 +39,8 @@ pub(super) struct CachedServer {
 struct State {
     last: Option<CachedList>,
     last_failure: Option<Failure>,
-    /// The request in flight; `true` when it has ended.
-    request: Option<watch::Receiver<bool>>,
+    /// The last request; cancelled when it has ended.
+    request: Option<CancellationToken>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ struct Failure {
 enum Lookup {
     Found(Tools),
     Failed(String),
-    Wait(watch::Receiver<bool>),
+    Wait(CancellationToken),
 }
 
 impl CachedServer {
@@ -70,13 +70,13 @@ impl CachedServer {
 
     /// The offered tools, sorted by name, or the reason why they are unavailable. Takes ten seconds at most.
     pub(super) async fn tools(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Result<Tools, String> {
-        let mut ended = match self.lookup(context) {
+        let ended = match self.lookup(context) {
             Lookup::Found(tools) => return Ok(tools),
             Lookup::Failed(reason) => return Err(reason),
             Lookup::Wait(ended) => ended,
         };
         // An aborted request ends as well, without a list.
-        let waited = tokio::time::timeout(MAX_WAIT, ended.wait_for(|ended| *ended)).await;
+        let waited = tokio::time::timeout(MAX_WAIT, ended.cancelled()).await;
         let state = self.state();
         if let Some(last) = state.last.as_ref().filter(|last| last.live_connection().is_some()) {
             return Ok(Arc::clone(&last.tools));
@@ -94,15 +94,13 @@ impl CachedServer {
         if let Some((last, connection)) = &live {
             let is_due = last.listed_at.elapsed() >= MAX_AGE && !connection.is_busy();
             if !connection.tools_changed() {
-                if is_due && !state.has_request() && state.recent_failure().is_none() {
+                if is_due && state.request_in_flight().is_none() && state.recent_failure().is_none() {
                     state.request = Some(self.request(context));
                 }
                 return Lookup::Found(Arc::clone(&last.tools));
             }
         }
-        if state.has_request()
-            && let Some(ended) = &state.request
-        {
+        if let Some(ended) = state.request_in_flight() {
             return Lookup::Wait(ended.clone());
         }
         match (state.recent_failure(), live) {
@@ -112,30 +110,31 @@ impl CachedServer {
         }
     }
 
-    /// Requests the list in a task of its own, which ends when the context shuts down. The channel closes with the task.
-    fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> watch::Receiver<bool> {
-        let (ended, receiver) = watch::channel(false);
+    /// Requests the list in a task of its own, which ends when the context shuts down. The token is cancelled when the
+    /// task ends or panics.
+    fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> CancellationToken {
+        let ended = CancellationToken::new();
+        let ends = ended.clone().drop_guard();
         let (cached, context) = (Arc::clone(self), Arc::clone(context));
         context.tasks.clone().spawn(async move {
+            let _ends = ends;
             let listing = context.shutdown.run_until_cancelled(list(&cached.server, &context));
             let Some(listed) = listing.await else { return };
+            let mut state = cached.state();
             match listed {
-                Ok((tools, connection)) => cached.store(tools, &connection),
+                Ok((tools, connection)) => {
+                    let (connection, listed_at) = (Arc::downgrade(&connection), Instant::now());
+                    state.last = Some(CachedList { tools, connection, listed_at });
+                    state.last_failure = None;
+                }
                 Err(error) => {
                     let error = context.masked(&error.to_string());
                     tracing::warn!(server = cached.server.config.name, error, "mcp server tools unavailable");
-                    cached.state().last_failure = Some(Failure { at: Instant::now(), reason: error });
+                    state.last_failure = Some(Failure { at: Instant::now(), reason: error });
                 }
             }
-            ended.send_replace(true);
         });
-        receiver
-    }
-
-    fn store(&self, tools: Tools, connection: &Arc<Connection>) {
-        let mut state = self.state();
-        state.last = Some(CachedList { tools, connection: Arc::downgrade(connection), listed_at: Instant::now() });
-        state.last_failure = None;
+        ended
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -144,9 +143,8 @@ impl CachedServer {
 }
 
 impl State {
-    /// Whether a request is in flight. Its sender is dropped when it ends.
-    fn has_request(&self) -> bool {
-        self.request.as_ref().is_some_and(|ended| ended.has_changed().is_ok())
+    fn request_in_flight(&self) -> Option<&CancellationToken> {
+        self.request.as_ref().filter(|ended| !ended.is_cancelled())
     }
 
     fn recent_failure(&self) -> Option<&Failure> {

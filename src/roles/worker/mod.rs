@@ -24,8 +24,7 @@ use self::state::StateApplier;
 use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
 use crate::bus::{
-    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery, JetStreamFeed, JetStreamQueue,
-    WorkerPresence,
+    ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery, JetStreamFeed, Nats,
 };
 use crate::config::Config;
 use crate::engine::delivery::dispatch::Dispatcher;
@@ -70,9 +69,9 @@ impl<I: Intake> World for Production<I> {
     type Sessions = Store;
     type Intake = I;
     type Delivery = JetStreamDelivery;
-    type Queue = JetStreamQueue;
+    type Queue = Nats;
     type CancelRequests = JetStreamCancelRequests;
-    type Presence = WorkerPresence;
+    type Presence = Nats;
 }
 
 /// How long a drain may exceed the drain timeout or a second signal: for the last checkpoint, release and
@@ -151,9 +150,9 @@ impl<I: Intake> Worker<I> {
             feed: Arc::clone(&dependencies.feed),
             sessions: Arc::clone(&dependencies.store),
             intake: Arc::new(intake),
-            queue: Arc::new(JetStreamQueue::new(&dependencies.nats)),
+            queue: Arc::new(dependencies.nats.clone()),
             cancel_requests: Arc::clone(&dependencies.cancel_requests),
-            presence: Arc::new(WorkerPresence::new(&dependencies.nats)),
+            presence: Arc::new(dependencies.nats.clone()),
         };
         let timeline = watch::Sender::new(Timeline::Accepting);
         // A token of its own: a broken task drains the worker, too.

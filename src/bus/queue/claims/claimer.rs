@@ -1,15 +1,12 @@
 //! The claim loop: asks each priority for the alerts that it has, then waits at all of them for the next one.
 
 use std::ops::ControlFlow::{self, Break, Continue};
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Message;
 use async_nats::jetstream::consumer::pull;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::job::{Claimed, ClaimedJob};
 use super::pull_requests::{Lost, PullRequests, REPLY_TIMEOUT, sleep_until};
@@ -24,22 +21,12 @@ use crate::engine::backoff::Backoff;
 
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
 
-/// What the claim loop is started with.
-pub(super) struct Parts {
-    pub(super) nats: Nats,
-    pub(super) settings: ClaimSettings,
-    pub(super) slots: Arc<Semaphore>,
-    pub(super) flow: watch::Receiver<Flow>,
-    pub(super) jobs: mpsc::Sender<ClaimedJob>,
-    pub(super) stop: CancellationToken,
-}
-
 pub(super) struct Claimer {
     nats: Nats,
     settings: ClaimSettings,
     flow: watch::Receiver<Flow>,
+    /// Closed when the loop has to stop.
     jobs: mpsc::Sender<ClaimedJob>,
-    stop: CancellationToken,
     connection: watch::Receiver<ConnectionState>,
     slots: Slots,
     pulls: PullRequests,
@@ -65,11 +52,16 @@ fn or_lost<T>(result: Result<T, impl Into<Lost>>) -> Claiming<T> {
 }
 
 impl Claimer {
-    /// Claims until `stop`, then waits for the requests that are still at the server: at most `expires`.
-    pub(super) async fn run(parts: Parts) {
-        let Parts { nats, settings, slots, flow, jobs, stop } = parts;
+    /// Claims until `jobs` is closed, then waits for the requests that are still at the server: at most `expires`.
+    pub(super) async fn run(
+        nats: Nats,
+        settings: ClaimSettings,
+        slots: Slots,
+        flow: watch::Receiver<Flow>,
+        jobs: mpsc::Sender<ClaimedJob>,
+    ) {
         let pulls = tokio::select! {
-            () = stop.cancelled() => return,
+            () = jobs.closed() => return,
             opened = PullRequests::open(&nats) => match opened {
                 Ok(pulls) => pulls,
                 Err(error) => return tracing::error!(%error, "claiming failed: no inbox"),
@@ -77,14 +69,13 @@ impl Claimer {
         };
         let mut claimer = Self {
             connection: nats.watch_connection(),
-            slots: Slots::new(slots, settings.reserved_critical_slots),
             watchdog: Watchdog::new(settings.stall_after, settings.expires),
             rotation: PriorityRotation::default(),
             nats,
             settings,
             flow,
             jobs,
-            stop,
+            slots,
             pulls,
         };
         claimer.claim_until_stopped().await;
@@ -138,12 +129,12 @@ impl Claimer {
         let mut claimed = 0;
         for priority in round.order {
             let batch = round.max_alerts.saturating_sub(claimed).min(self.slots.available(priority));
-            if batch == 0 || self.pulls.is_pending(priority) {
+            if batch == 0 || self.pulls.pending.has(priority) {
                 continue;
             }
             let request = pull::BatchConfig { batch, no_wait: true, ..pull::BatchConfig::default() };
             or_lost(self.pulls.send(priority, request, REPLY_TIMEOUT).await)?;
-            while self.pulls.is_pending(priority) {
+            while self.pulls.pending.has(priority) {
                 let reply = self.next_reply().await?;
                 claimed += usize::from(self.claim(reply).await?);
             }
@@ -159,7 +150,7 @@ impl Claimer {
         loop {
             self.check_for_stall().await?;
             for priority in Priority::ALL {
-                if self.slots.available(priority) > 0 && !self.pulls.is_pending(priority) {
+                if self.slots.available(priority) > 0 && !self.pulls.pending.has(priority) {
                     let request = pull::BatchConfig {
                         batch: 1,
                         expires: Some(self.settings.expires),
@@ -199,9 +190,9 @@ impl Claimer {
         let mut is_lost = false;
         loop {
             let reply = tokio::select! {
-                () = self.stop.cancelled() => return Break(Interruption::Stopped),
+                () = self.jobs.closed() => return Break(Interruption::Stopped),
                 () = tokio::time::sleep_until(until) => return Continue(()),
-                reply = self.pulls.next(), if !is_lost => reply,
+                reply = self.pulls.inbox.next(), if !is_lost => reply,
             };
             is_lost = self.release(reply).await.is_break();
         }
@@ -219,12 +210,12 @@ impl Claimer {
 
     /// The next reply, unless an interruption comes first. Cancel safe.
     async fn next_reply(&mut self) -> Claiming<PullReply> {
-        let deadline = self.pulls.deadline();
+        let deadline = self.pulls.pending.deadline();
         let lost = |reason: &str| Break(Interruption::Lost(Lost(reason.to_owned())));
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Break(Interruption::Stopped),
-            reply = self.pulls.next() => Continue(reply),
+            () = self.jobs.closed() => Break(Interruption::Stopped),
+            reply = self.pulls.inbox.next() => Continue(reply),
             Ok(()) = self.flow.changed() => Break(Interruption::FlowChanged),
             Ok(()) = self.connection.changed() => lost("the connection changed"),
             () = sleep_until(deadline) => lost("the server has lost a pull request"),
@@ -240,17 +231,13 @@ impl Claimer {
             claimed.job.delivery.release().await;
             return Continue(false);
         };
-        match self.jobs.try_send(claimed.with_slot(slot)) {
-            Ok(()) => {
-                self.rotation.granted();
-                self.watchdog.reset();
-                Continue(true)
-            }
-            Err(TrySendError::Full(claimed) | TrySendError::Closed(claimed)) => {
-                claimed.job.delivery.release().await;
-                Continue(false)
-            }
+        if let Err(unsent) = self.jobs.try_send(claimed.with_slot(slot)) {
+            unsent.into_inner().job.delivery.release().await;
+            return Continue(false);
         }
+        self.rotation.granted();
+        self.watchdog.reset();
+        Continue(true)
     }
 
     /// Releases the message of a reply.
@@ -264,9 +251,9 @@ impl Claimer {
     /// `None` for a message that is not a delivery of the queue: it cannot be answered.
     fn read(&mut self, message: Message) -> Option<Claimed> {
         let subject = message.subject.clone();
-        let claimed = Claimed::read(self.nats.jetstream(), message, self.settings.max_alert_bytes);
+        let claimed = Claimed::read(&self.nats.jetstream, message, self.settings.max_alert_bytes);
         match &claimed {
-            Some(claimed) => self.pulls.delivered(claimed.priority),
+            Some(claimed) => self.pulls.pending.delivered(claimed.priority),
             None => tracing::error!(%subject, "message ignored: not a delivery of the queue"),
         }
         claimed

@@ -56,7 +56,7 @@ impl Claimed {
             subject: message.subject.to_string(),
             stream_sequence,
         };
-        let delivery = Arc::new(JetStreamDelivery::new(context.client(), reply));
+        let delivery = Arc::new(JetStreamDelivery { client: context.client(), reply });
         Some(Self { job: Job { received, derived_id, fault, delivery }, priority })
     }
 

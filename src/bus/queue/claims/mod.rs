@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-use self::claimer::{Claimer, Parts};
+use self::claimer::Claimer;
+use self::slots::Slots;
 use crate::bus::connection::Nats;
 
 pub use job::ClaimedJob;
@@ -34,8 +34,8 @@ const MAX_EXPIRES: Duration = Duration::from_secs(10);
 /// A running claim loop.
 #[derive(Debug)]
 pub struct Claims {
+    /// Closing it stops the loop.
     jobs: mpsc::Receiver<ClaimedJob>,
-    stop: CancellationToken,
     task: JoinHandle<()>,
     nats: Nats,
 }
@@ -44,16 +44,10 @@ impl Claims {
     /// Starts to claim alerts while `slots` has permits and `flow` is [`Flow::Claim`]. Each job holds one permit.
     pub fn start(nats: &Nats, settings: ClaimSettings, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> Self {
         let (sender, jobs) = mpsc::channel(MAX_JOBS);
-        let stop = CancellationToken::new();
-        let parts = Parts {
-            nats: nats.clone(),
-            settings: ClaimSettings { expires: settings.expires.min(MAX_EXPIRES), ..settings },
-            slots,
-            flow,
-            jobs: sender,
-            stop: stop.clone(),
-        };
-        Self { jobs, stop, task: tokio::spawn(Claimer::run(parts)), nats: nats.clone() }
+        let slots = Slots::new(slots, settings.reserved_critical_slots);
+        let settings = ClaimSettings { expires: settings.expires.min(MAX_EXPIRES), ..settings };
+        let task = tokio::spawn(Claimer::run(nats.clone(), settings, slots, flow, sender));
+        Self { jobs, task, nats: nats.clone() }
     }
 
     /// The next job; `None` after the loop has ended. Cancel safe.
@@ -65,22 +59,15 @@ impl Claims {
     /// server: after at most `expires` and some seconds. If the future is dropped, alerts in flight come again after
     /// `ack_wait`.
     pub async fn stop(mut self) {
-        self.stop.cancel();
         self.jobs.close();
         while let Some(claimed) = self.jobs.recv().await {
             claimed.job.delivery.release().await;
         }
-        if let Err(error) = (&mut self.task).await {
+        if let Err(error) = self.task.await {
             tracing::error!(%error, "claim loop panicked");
         }
         if let Err(error) = self.nats.flush().await {
             tracing::warn!(%error, "flush failed: released alerts may come again only after their ack_wait");
         }
-    }
-}
-
-impl Drop for Claims {
-    fn drop(&mut self) {
-        self.stop.cancel();
     }
 }

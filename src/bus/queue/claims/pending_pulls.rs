@@ -3,6 +3,7 @@
 //! A message does not name the request that it answers. One request per priority makes that unnecessary: a priority
 //! whose request still waits has no alert, and a request is over when its last message or its status has arrived.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ impl PendingPull {
 /// The pending pull requests by priority.
 #[derive(Debug, Default)]
 pub(super) struct PendingPulls {
-    pending: [Option<PendingPull>; Priority::ALL.len()],
+    pending: HashMap<Priority, PendingPull>,
     sent: usize,
 }
 
@@ -39,58 +40,46 @@ impl PendingPulls {
     pub(super) fn add(&mut self, priority: Priority, batch: usize, idle_timeout: Duration) -> usize {
         let number = self.sent;
         self.sent += 1;
-        if let Some(slot) = self.of(priority) {
-            *slot = Some(PendingPull { number, left: batch, idle_timeout, deadline: Instant::now() + idle_timeout });
-        }
+        let deadline = Instant::now() + idle_timeout;
+        self.pending.insert(priority, PendingPull { number, left: batch, idle_timeout, deadline });
         number
     }
 
     pub(super) fn has(&self, priority: Priority) -> bool {
-        self.pending.get(priority as usize).is_some_and(Option::is_some)
+        self.pending.contains_key(&priority)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pending.iter().all(Option::is_none)
+        self.pending.is_empty()
     }
 
     /// When the first message or heartbeat is overdue.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.pending.iter().flatten().map(|pull| pull.deadline).min()
+        self.pending.values().map(|pull| pull.deadline).min()
     }
 
     /// An alert of this priority has arrived.
     pub(super) fn delivered(&mut self, priority: Priority) {
-        let Some(slot) = self.of(priority) else { return };
-        if let Some(pull) = slot {
+        if let Some(pull) = self.pending.get_mut(&priority) {
             pull.left = pull.left.saturating_sub(1);
             pull.extend();
         }
-        if slot.is_some_and(|pull| pull.left == 0) {
-            *slot = None;
-        }
+        self.pending.retain(|_, pull| pull.left > 0);
     }
 
     /// A heartbeat of request `number` has arrived.
     pub(super) fn heartbeat(&mut self, number: usize) {
-        self.pending.iter_mut().flatten().filter(|pull| pull.number == number).for_each(PendingPull::extend);
+        self.pending.values_mut().filter(|pull| pull.number == number).for_each(PendingPull::extend);
     }
 
     /// The server has ended request `number`.
     pub(super) fn ended(&mut self, number: usize) {
-        for slot in &mut self.pending {
-            if slot.is_some_and(|pull| pull.number == number) {
-                *slot = None;
-            }
-        }
+        self.pending.retain(|_, pull| pull.number != number);
     }
 
     /// Forgets all requests, whose state at the server is unknown.
     pub(super) fn clear(&mut self) {
-        self.pending = Default::default();
-    }
-
-    fn of(&mut self, priority: Priority) -> Option<&mut Option<PendingPull>> {
-        self.pending.get_mut(priority as usize)
+        self.pending.clear();
     }
 }
 

@@ -33,9 +33,9 @@ impl<E: std::error::Error> From<E> for Lost {
 
 pub(super) struct PullRequests {
     nats: Nats,
-    inbox: PullInbox,
+    pub(super) inbox: PullInbox,
     consumers: Vec<(Priority, Consumer<pull::Config>)>,
-    pending: PendingPulls,
+    pub(super) pending: PendingPulls,
     /// After a loss: when the earlier requests are over at the latest.
     unknown_until: Option<Instant>,
 }
@@ -54,25 +54,12 @@ impl PullRequests {
         }
         let mut consumers = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
-            let found = self.nats.jetstream().get_consumer_from_stream(priority.as_str(), ALERTS).await;
-            let consumer = found.map_err(|error| Error::Admin {
-                object: format!("{ALERTS}/{}", priority.as_str()),
-                action: "read",
-                reason: error.to_string(),
-            })?;
+            let found = self.nats.jetstream.get_consumer_from_stream(priority.as_str(), ALERTS).await;
+            let consumer = found.map_err(|error| Error::admin(priority.consumer(), "read", &error))?;
             consumers.push((priority, consumer));
         }
         self.consumers = consumers;
         Ok(())
-    }
-
-    pub(super) fn is_pending(&self, priority: Priority) -> bool {
-        self.pending.has(priority)
-    }
-
-    /// When the next message or heartbeat is overdue.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.pending.deadline()
     }
 
     /// Sends a request whose messages and heartbeats come at least every `idle_timeout`.
@@ -93,11 +80,6 @@ impl PullRequests {
         }
     }
 
-    /// The next reply. Cancel safe.
-    pub(super) async fn next(&mut self) -> PullReply {
-        self.inbox.next().await
-    }
-
     /// Records a reply; returns its message if it has one.
     pub(super) fn record(&mut self, reply: PullReply) -> Result<Option<Message>, Lost> {
         match reply {
@@ -107,11 +89,6 @@ impl PullRequests {
             PullReply::Lost(reason) => return Err(Lost(reason)),
         }
         Ok(None)
-    }
-
-    /// An alert of this priority has arrived.
-    pub(super) fn delivered(&mut self, priority: Priority) {
-        self.pending.delivered(priority);
     }
 
     /// After a loss: forgets all requests, which end at the server within `expires`.

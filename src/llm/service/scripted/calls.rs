@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 /// The position of an execution in its transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position<'a> {
-    pub(super) execution_id: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Position {
+    pub(super) execution_id: String,
     /// The number of assistant messages in the request.
     pub(super) index: usize,
 }
@@ -20,21 +20,8 @@ pub(super) struct Position<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct CallRecord {
     #[serde(flatten)]
-    key: Key,
+    position: Position,
     request_id: String,
-}
-
-/// A position that owns its id.
-#[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Key {
-    execution_id: String,
-    index: usize,
-}
-
-impl From<Position<'_>> for Key {
-    fn from(position: Position<'_>) -> Self {
-        Self { execution_id: position.execution_id.to_owned(), index: position.index }
-    }
 }
 
 /// The calls so far.
@@ -43,7 +30,7 @@ pub(super) struct CallLog {
     /// All replicas append to the same file, and their restarts do not reset it.
     file: Option<PathBuf>,
     /// The counts of this process, without a file; only for positions with a failure that ends after some calls.
-    counts: Mutex<HashMap<Key, u32>>,
+    counts: Mutex<HashMap<Position, u32>>,
 }
 
 impl CallLog {
@@ -52,22 +39,22 @@ impl CallLog {
     }
 
     /// Appends a call to the file.
-    pub(super) async fn record(&self, position: Position<'_>, request_id: &str) -> io::Result<()> {
+    pub(super) async fn record(&self, position: &Position, request_id: &str) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());
         };
-        let line = CallRecord { key: position.into(), request_id: request_id.to_owned() };
+        let line = CallRecord { position: position.clone(), request_id: request_id.to_owned() };
         tokio::task::spawn_blocking(move || append(&path, &line)).await?
     }
 
     /// How many calls this position has had, including the current one. Must be called once per call.
-    pub(super) async fn count(&self, position: Position<'_>) -> io::Result<u32> {
-        let key = Key::from(position);
+    pub(super) async fn count(&self, position: &Position) -> io::Result<u32> {
+        let position = position.clone();
         match self.file.clone() {
-            Some(path) => tokio::task::spawn_blocking(move || count_in(&path, &key)).await?,
+            Some(path) => tokio::task::spawn_blocking(move || count_in(&path, &position)).await?,
             None => {
                 let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-                let count = counts.entry(key).or_default();
+                let count = counts.entry(position).or_default();
                 *count += 1;
                 Ok(*count)
             }
@@ -82,11 +69,11 @@ fn append(path: &Path, line: &CallRecord) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(&text)
 }
 
-fn count_in(path: &Path, key: &Key) -> io::Result<u32> {
+fn count_in(path: &Path, position: &Position) -> io::Result<u32> {
     let mut count = 0;
     for line in BufReader::new(File::open(path)?).lines() {
         let line: CallRecord = serde_json::from_str(&line?)?;
-        if line.key == *key {
+        if line.position == *position {
             count += 1;
         }
     }

@@ -43,30 +43,21 @@ pub struct Options {
 /// The backend `scripted`.
 #[derive(Debug)]
 pub struct Scripted {
-    transcripts: Vec<Transcript>,
-    gates: Gates,
-    gate_every_answer: bool,
+    /// The built-in transcripts included.
+    options: Options,
     calls: CallLog,
-    pace: Option<Duration>,
 }
 
 impl Scripted {
     /// # Errors
     /// When a built-in transcript cannot be parsed.
-    pub fn new(options: Options) -> Result<Self, TranscriptError> {
-        let mut transcripts = options.transcripts;
+    pub fn new(mut options: Options) -> Result<Self, TranscriptError> {
         for drill in BUILTIN {
             for text in drill.transcripts {
-                transcripts.push(Transcript::parse(text)?);
+                options.transcripts.push(Transcript::parse(text)?);
             }
         }
-        Ok(Self {
-            transcripts,
-            gates: options.gates,
-            gate_every_answer: options.gate_every_answer,
-            calls: CallLog::new(options.calls_file),
-            pace: options.pace,
-        })
+        Ok(Self { calls: CallLog::new(options.calls_file.clone()), options })
     }
 
     pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
@@ -77,8 +68,8 @@ impl Scripted {
 
     async fn replay(&self, request: &GenerateRequest, writer: &ResponseWriter) -> Result<(), Failure> {
         let index = request.messages.iter().filter(|message| message.role == ASSISTANT).count();
-        let position = Position { execution_id: &request.execution_id, index };
-        self.calls.record(position, &request.request_id).await.map_err(Failure::calls_file)?;
+        let position = Position { execution_id: request.execution_id.clone(), index };
+        self.calls.record(&position, &request.request_id).await.map_err(Failure::calls_file)?;
         let question = generic::question(prompt(request));
         let transcript = self.transcript(request, question.as_deref())?;
         if transcript.provider_state {
@@ -92,15 +83,14 @@ impl Scripted {
         let answers = conversation(&transcript, question.as_deref());
         let answer = choose(answers, index, &request.tools)
             .ok_or_else(|| Failure::invalid_request(format!("transcript '{}' has no answer", transcript.name)))?;
-        let fail = self.due_failure(answer, position).await.map_err(Failure::calls_file)?;
+        let fail = self.due_failure(answer, &position).await.map_err(Failure::calls_file)?;
         let mut answer = citations::filled(answer, request);
         if transcript.context_window.is_some() {
             answer.usage.get_or_insert_with(|| window::usage(tokens, &answer.chunks));
         }
         let player = Player {
-            gates: &self.gates,
-            gate_every_answer: self.gate_every_answer,
-            pace: self.pace.unwrap_or(transcript.pace),
+            options: &self.options,
+            pace: self.options.pace.unwrap_or(transcript.pace),
             state: transcript.provider_state.then(|| state::of(&request.execution_id, index)),
             position,
             fail,
@@ -120,7 +110,7 @@ impl Scripted {
     }
 
     /// The recorded error, if this call is among the first calls that get it.
-    async fn due_failure<'a>(&self, answer: &'a Answer, position: Position<'_>) -> io::Result<Option<&'a Fail>> {
+    async fn due_failure<'a>(&self, answer: &'a Answer, position: &Position) -> io::Result<Option<&'a Fail>> {
         let Some(fail) = &answer.fail else {
             return Ok(None);
         };
@@ -134,7 +124,8 @@ impl Scripted {
     /// The first matching transcript for the request's agent, otherwise the first matching one for all agents.
     fn first(&self, request: &GenerateRequest, matches: impl Fn(&Transcript) -> bool) -> Option<&Transcript> {
         let system = request.messages.first().map(|message| message.content.as_str()).unwrap_or_default();
-        let matching = || self.transcripts.iter().filter(|transcript| matches(transcript) && transcript.is_for(system));
+        let matching =
+            || self.options.transcripts.iter().filter(|transcript| matches(transcript) && transcript.is_for(system));
         matching().find(|transcript| transcript.agent.is_some()).or_else(|| matching().next())
     }
 
@@ -149,7 +140,8 @@ impl Scripted {
         }
         let found = self.first(request, |transcript| transcript.name == *name);
         found.map(Some).ok_or_else(|| {
-            let mut known: Vec<_> = self.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
+            let mut known: Vec<_> =
+                self.options.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
             known.dedup();
             format!("no transcript '{name}'. Available transcripts: {}, {}", known.join(", "), generic::NAME)
         })

@@ -5,10 +5,11 @@ use std::time::Duration;
 use tonic::Status;
 
 use super::calls::Position;
-use super::native;
-use crate::drill::gate::{Gates, Passage};
+use super::{Options, native};
+use crate::drill::gate::Passage;
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
-use crate::llm::proto::{ProviderData, ToolCallDelta, UsageInfo};
+use crate::llm::proto::generate_response::Content;
+use crate::llm::proto::{ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
 use crate::llm::service::writer::ResponseWriter;
 
 /// The length of one streamed piece.
@@ -17,24 +18,16 @@ const PIECE_CHARS: usize = 24;
 /// Plays one answer.
 #[derive(Debug)]
 pub(super) struct Player<'a> {
-    pub(super) gates: &'a Gates,
-    pub(super) gate_every_answer: bool,
+    pub(super) options: &'a Options,
     pub(super) pace: Duration,
     pub(super) state: Option<ProviderData>,
-    pub(super) position: Position<'a>,
+    pub(super) position: Position,
     /// Sent instead of the answer.
     pub(super) fail: Option<&'a Fail>,
 }
 
 /// The recording or a gate breaks the stream.
 struct BrokenOff;
-
-/// A part of an answer that is streamed in pieces.
-#[derive(Clone, Copy)]
-enum Part {
-    Thinking,
-    Text,
-}
 
 /// The characters that were sent, and the position of the gate in the middle.
 struct Progress {
@@ -56,13 +49,16 @@ impl Player<'_> {
             writer.error(&fail.code, &fail.message).await;
             return Ok(());
         }
-        let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
+        let mut progress =
+            Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.options.gate_every_answer };
         let (mut calls, mut sent) = (0_usize, String::new());
+        let thinking = |content| Content::Thinking(ThinkingDelta { content });
+        let visible = |content| Content::Text(TextDelta { content });
         for chunk in &answer.chunks {
             match chunk {
-                Chunk::Thinking(text) => self.stream(Part::Thinking, text, &mut progress, writer).await?,
+                Chunk::Thinking(text) => self.stream(thinking, text, &mut progress, writer).await?,
                 Chunk::Text(text) => {
-                    self.stream(Part::Text, text, &mut progress, writer).await?;
+                    self.stream(visible, text, &mut progress, writer).await?;
                     sent.push_str(text);
                 }
                 Chunk::Call(call) => {
@@ -70,11 +66,14 @@ impl Player<'_> {
                     let call_id = format!("call_{index}_{calls}");
                     calls += 1;
                     let arguments = call.arguments_text();
-                    writer.call(ToolCallDelta { call_id, name: call.tool.clone(), arguments }).await;
+                    let call = ToolCallDelta { call_id, name: call.tool.clone(), arguments };
+                    writer.content(Content::ToolCall(call)).await;
                 }
-                Chunk::Code(code) => writer.code_execution(native::code(code)).await,
-                Chunk::CodeResult(result) => writer.code_execution(native::code_result(result)).await,
-                Chunk::Grounding(research) => writer.grounding(native::grounding(research, &sent)).await,
+                Chunk::Code(code) => writer.content(Content::CodeExecution(native::code(code))).await,
+                Chunk::CodeResult(result) => writer.content(Content::CodeExecution(native::code_result(result))).await,
+                Chunk::Grounding(research) => {
+                    writer.content(Content::Grounding(native::grounding(research, &sent))).await
+                }
                 Chunk::Wait(time) => tokio::time::sleep(*time).await,
                 Chunk::Gate(name) => self.gate(name).await?,
                 Chunk::Cut(()) => return Err(BrokenOff),
@@ -89,7 +88,7 @@ impl Player<'_> {
     /// Sends a text piece by piece. At the gate in the middle of the answer a piece ends early.
     async fn stream(
         &self,
-        part: Part,
+        part: fn(String) -> Content,
         text: &str,
         progress: &mut Progress,
         writer: &ResponseWriter,
@@ -104,10 +103,7 @@ impl Player<'_> {
             let size = if progress.passed_half { PIECE_CHARS } else { PIECE_CHARS.min(to_half) };
             let piece: String = rest.by_ref().take(size).collect();
             progress.sent += piece.chars().count();
-            match part {
-                Part::Thinking => writer.thinking(&piece).await,
-                Part::Text => writer.text(&piece).await,
-            }
+            writer.content(part(piece)).await;
             if !self.pace.is_zero() {
                 tokio::time::sleep(self.pace).await;
             }
@@ -121,18 +117,21 @@ impl Player<'_> {
             writer.provider_data(state).await;
         }
         if let Some(usage) = answer.usage {
-            writer.usage(tokens(usage)).await;
+            writer.content(Content::Usage(tokens(usage))).await;
         }
         writer.end().await;
     }
 
     async fn own_gate(&self, part: &str) -> Result<(), BrokenOff> {
-        if self.gate_every_answer { self.gate(&format!("answer-{}-{part}", self.position.index)).await } else { Ok(()) }
+        if !self.options.gate_every_answer {
+            return Ok(());
+        }
+        self.gate(&format!("answer-{}-{part}", self.position.index)).await
     }
 
     async fn gate(&self, name: &str) -> Result<(), BrokenOff> {
         let detail = format!("{} {}", self.position.execution_id, self.position.index);
-        match self.gates.wait(name, &detail).await {
+        match self.options.gates.wait(name, &detail).await {
             Passage::Open => Ok(()),
             Passage::Fail => Err(BrokenOff),
         }
@@ -140,10 +139,9 @@ impl Player<'_> {
 }
 
 fn text_chars(answer: &Answer) -> usize {
-    let chars = |chunk: &Chunk| match chunk {
-        Chunk::Thinking(text) | Chunk::Text(text) => text.chars().count(),
-        Chunk::Code(_) | Chunk::CodeResult(_) | Chunk::Grounding(_) => 0,
-        Chunk::Call(_) | Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => 0,
+    let chars = |chunk: &Chunk| {
+        let (Chunk::Thinking(text) | Chunk::Text(text)) = chunk else { return 0 };
+        text.chars().count()
     };
     answer.chunks.iter().map(chars).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::bus::{Nats, WorkerPresence};
+use tarsy::bus::Nats;
 use tarsy::engine::ports::{Presence, WorkerStatus};
 use tarsy::investigation::ids::WorkerId;
 use uuid::Uuid;
@@ -38,16 +38,15 @@ async fn collect_while(nats: &Nats, mut announce: impl FnMut()) -> Vec<WorkerSta
 async fn every_worker_is_listed_once_by_name_with_its_last_status() {
     let (server, nats) = prepared().await;
     let (client, _) = outsider(&server).await;
-    let presence = WorkerPresence::new(&nats);
     let (beta, alpha) = (status("beta", 1), status("alpha", 4));
     let other_alpha = status("alpha", 5);
     let draining = WorkerStatus { state: "draining".into(), sessions: Vec::new(), ..beta.clone() };
-    presence.announce(&beta);
+    nats.announce(&beta);
     let workers = collect_while(&nats, || {
-        presence.announce(&beta);
-        presence.announce(&alpha);
-        presence.announce(&other_alpha);
-        presence.announce(&draining);
+        nats.announce(&beta);
+        nats.announce(&alpha);
+        nats.announce(&other_alpha);
+        nats.announce(&draining);
         drop(tokio::spawn({
             let client = client.clone();
             async move { client.publish("tarsy.workers.x", "no news".into()).await }
@@ -63,20 +62,19 @@ async fn every_worker_is_listed_once_by_name_with_its_last_status() {
 #[tokio::test]
 async fn a_worker_without_a_connection_does_not_wait_to_publish_its_status() {
     let (mut server, nats) = prepared().await;
-    let presence = WorkerPresence::new(&nats);
     let worker = status("a", 1);
     // More messages than the connection can queue, because no other task runs on this thread meanwhile.
     for _ in 0..10_000 {
-        presence.announce(&worker);
+        nats.announce(&worker);
     }
     let mut connection = nats.watch_connection();
     server.kill();
     within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
     for _ in 0..10_000 {
-        presence.announce(&worker);
+        nats.announce(&worker);
     }
     server.restart().await;
     within("the reconnect", connection.wait_for(|state| state.connected)).await.unwrap();
-    let workers = collect_while(&nats, || presence.announce(&worker)).await;
+    let workers = collect_while(&nats, || nats.announce(&worker)).await;
     assert_eq!(workers, [worker]);
 }

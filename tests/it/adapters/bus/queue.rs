@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::bus::{
-    CHAIN, FINGERPRINT, FORCE, JetStreamQueue, Nats, NewAlert, Priority, RETRY_OF, SESSION_ID, TITLE, TopologySettings,
-};
+use tarsy::bus::{CHAIN, FINGERPRINT, FORCE, Nats, NewAlert, Priority, RETRY_OF, SESSION_ID, TITLE, TopologySettings};
 use tarsy::engine::ports::{IdleAlert, Queue};
 use tarsy::investigation::ids::SessionId;
 
@@ -33,7 +31,6 @@ async fn stored(server: &NatsServer, sequence: u64) -> async_nats::jetstream::me
 #[tokio::test]
 async fn a_message_belongs_to_its_own_alert_and_to_no_other() {
     let (server, nats) = prepared().await;
-    let queue = JetStreamQueue::new(&nats);
     let chosen = new_session();
     let plain = publish(&nats, json!({})).await;
     let with_id = publish(&nats, json!({SESSION_ID: chosen.to_string()})).await;
@@ -42,35 +39,34 @@ async fn a_message_belongs_to_its_own_alert_and_to_no_other() {
     for sequence in [plain, with_id, with_bad_id] {
         let claimed = next(&mut claims).await;
         assert_eq!(claimed.job.received.stream_sequence, sequence);
-        assert!(queue.holds(claimed.job.received.alert_id, sequence).await.unwrap(), "{:?}", claimed.job.received);
+        assert!(nats.holds(claimed.job.received.alert_id, sequence).await.unwrap(), "{:?}", claimed.job.received);
         assert!(
-            queue.holds(claimed.job.derived_id, sequence).await.unwrap(),
+            nats.holds(claimed.job.derived_id, sequence).await.unwrap(),
             "a dead letter whose id is taken is stored under the derived id"
         );
-        assert!(!queue.holds(new_session(), sequence).await.unwrap());
-        assert!(!queue.holds(claimed.job.received.alert_id, sequence + 1).await.unwrap());
+        assert!(!nats.holds(new_session(), sequence).await.unwrap());
+        assert!(!nats.holds(claimed.job.received.alert_id, sequence + 1).await.unwrap());
     }
-    assert!(!queue.holds(chosen, plain).await.unwrap());
-    assert!(!queue.holds(chosen, 0).await.unwrap());
+    assert!(!nats.holds(chosen, plain).await.unwrap());
+    assert!(!nats.holds(chosen, 0).await.unwrap());
     claims.stop().await;
 
     // The stream was lost, and the sequence belongs to another alert.
     let (_, jetstream) = outsider(&server).await;
     jetstream.delete_stream("TARSY_ALERTS").await.unwrap();
-    let unavailable = queue.holds(chosen, with_id).await.unwrap_err();
+    let unavailable = nats.holds(chosen, with_id).await.unwrap_err();
     assert!(unavailable.to_string().contains("TARSY_ALERTS"), "{unavailable}");
     nats.ensure_topology(&TopologySettings::default()).await.unwrap();
-    assert!(!queue.holds(chosen, with_id).await.unwrap());
+    assert!(!nats.holds(chosen, with_id).await.unwrap());
     publish(&nats, json!({SESSION_ID: chosen.to_string()})).await;
     assert_eq!(publish(&nats, json!({SESSION_ID: new_session().to_string()})).await, with_id);
-    assert!(!queue.holds(chosen, with_id).await.unwrap());
-    assert!(queue.holds(chosen, 1).await.unwrap());
+    assert!(!nats.holds(chosen, with_id).await.unwrap());
+    assert!(nats.holds(chosen, 1).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_requeued_alert_has_its_body_and_its_allowed_headers() {
     let (server, nats) = prepared().await;
-    let queue = JetStreamQueue::new(&nats);
     let id = new_session();
     let headers = json!({
         SESSION_ID: new_session().to_string(), FINGERPRINT: "f", CHAIN: "two\nlines", "Nats-Msg-Id": "once",
@@ -81,7 +77,7 @@ async fn a_requeued_alert_has_its_body_and_its_allowed_headers() {
     jetstream.get_stream("TARSY_ALERTS").await.unwrap().purge().await.unwrap();
     let lost = idle(id, "tarsy.alerts.low.disk-full", headers);
     // The server stores both, although they come within its duplicate window.
-    let sequences = [queue.requeue(&lost).await.unwrap(), queue.requeue(&lost).await.unwrap()];
+    let sequences = [nats.requeue(&lost).await.unwrap(), nats.requeue(&lost).await.unwrap()];
     assert_eq!(sequences, [2, 3]);
     let message = stored(&server, 2).await;
     let mut headers: Vec<(String, String)> =
@@ -94,26 +90,24 @@ async fn a_requeued_alert_has_its_body_and_its_allowed_headers() {
     let mut claims = start(&nats, 1);
     let claimed = next(&mut claims).await;
     assert_eq!((claimed.job.received.alert_id, claimed.priority), (id, Priority::Low));
-    assert!(queue.holds(id, 2).await.unwrap());
+    assert!(nats.holds(id, 2).await.unwrap());
     claims.stop().await;
 }
 
 #[tokio::test]
 async fn a_requeued_question_is_a_question() {
     let (server, nats) = prepared().await;
-    let queue = JetStreamQueue::new(&nats);
     let lost = idle(new_session(), "tarsy.questions.critical.question", json!({}));
-    assert_eq!(queue.requeue(&lost).await.unwrap(), 1);
+    assert_eq!(nats.requeue(&lost).await.unwrap(), 1);
     assert_eq!(stored(&server, 1).await.subject.as_str(), "tarsy.questions.critical.question");
 }
 
 #[tokio::test]
 async fn an_alert_of_an_unknown_subject_is_requeued_with_normal_priority() {
     let (server, nats) = prepared().await;
-    let queue = JetStreamQueue::new(&nats);
     for (sequence, subject) in [(1, ""), (2, "tarsy.alerts.urgent"), (3, "tarsy.alerts.high.>"), (4, "tarsy.control.x")]
     {
-        assert_eq!(queue.requeue(&idle(new_session(), subject, json!({}))).await.unwrap(), sequence);
+        assert_eq!(nats.requeue(&idle(new_session(), subject, json!({}))).await.unwrap(), sequence);
         assert_eq!(stored(&server, sequence).await.subject.as_str(), "tarsy.alerts.normal", "{subject}");
     }
 }
@@ -121,10 +115,9 @@ async fn an_alert_of_an_unknown_subject_is_requeued_with_normal_priority() {
 #[tokio::test]
 async fn an_alert_that_cannot_be_requeued_is_an_error() {
     let (mut server, nats) = prepared().await;
-    let queue = JetStreamQueue::new(&nats);
     let id = new_session();
     let bodiless = IdleAlert { body: None, ..idle(id, "tarsy.alerts.low", json!({})) };
-    let error = queue.requeue(&bodiless).await.unwrap_err().to_string();
+    let error = nats.requeue(&bodiless).await.unwrap_err().to_string();
     assert_eq!(error, format!("broker is unavailable: alert {id} cannot be queued again: its body was not kept"));
 
     server.kill();
@@ -132,7 +125,7 @@ async fn an_alert_that_cannot_be_requeued_is_an_error() {
     within("the loss", connection.wait_for(|state| !state.connected)).await.unwrap();
     let limit = Duration::from_secs(15);
     let unavailable = idle(id, "tarsy.alerts.low", json!({}));
-    let both = async { tokio::join!(queue.requeue(&unavailable), queue.holds(id, 1)) };
+    let both = async { tokio::join!(nats.requeue(&unavailable), nats.holds(id, 1)) };
     let (requeued, held) = tokio::time::timeout(limit, both).await.expect("an answer in bounded time");
     assert!(requeued.is_err() && held.is_err(), "{requeued:?} {held:?}");
 }

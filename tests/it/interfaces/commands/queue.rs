@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::WorkerPresence;
 use tarsy::engine::ports::{Presence as _, WorkerStatus};
 use tarsy::investigation::ids::{SessionId, WorkerId};
 use tarsy::investigation::timeline::EventType;
@@ -18,7 +17,7 @@ fn id() -> SessionId {
 
 /// Publishes the status of two busy workers repeatedly.
 async fn announce(system: &TestSystem) {
-    let presence = WorkerPresence::new(&system.connect().await);
+    let presence = system.connect().await;
     let workers = ["w1", "w2"].map(|name| WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
         name: name.to_owned(),
