@@ -90,11 +90,11 @@ async fn a_paused_worker_stores_no_result_of_a_call_that_another_one_marked_lost
     let session = publish(&system).await;
     let mut timeline = system.follow(session).await;
     let held = system.gates.next().await;
-    first.stop();
+    first.pause();
     let (_second, _) = system.worker("w2").await;
     timeline.finish().await;
     held.open().await;
-    first.cont();
+    first.resume();
     first.logged("lease lost").await;
     assert_lost(&system, session, &timeline.seen).await;
 }

@@ -8,8 +8,8 @@ use tarsy::engine::ports::RunStatus;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 
+use crate::support::postgres_proxy::{PostgresProxy, Side};
 use crate::support::process::{Tarsy, metric};
-use crate::support::proxy::{PostgresProxy, Side};
 use crate::support::system::{LEASE, TestSystem};
 
 /// Writes of the drill: open, stage begins, eight checkpoints, stage ends, finish, settled.
@@ -142,7 +142,7 @@ async fn a_paused_worker_that_continues_writes_nothing_and_shows_nothing() {
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let held = proxy.held().await;
-    first.stop();
+    first.pause();
     system.gates.watch("tool-describe_pod-end");
 
     let (_second, _) = system.worker("w2").await;
@@ -152,7 +152,7 @@ async fn a_paused_worker_that_continues_writes_nothing_and_shows_nothing() {
     let epoch = format!("SELECT lease_epoch::bigint FROM alert_sessions WHERE session_id = '{}'", session.0);
     assert_eq!(system.database.number(&epoch), 2);
     held.release();
-    first.cont();
+    first.resume();
     first.logged("lease lost").await;
     let refused = metric(&metrics, "tarsy_writes_refused_total", "").await;
     assert!(refused >= 1.0, "{refused} refused writes are counted");
@@ -182,14 +182,14 @@ async fn a_worker_paused_in_a_stream_shows_nothing_when_it_continues() {
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     let stale = system.gates.next().await;
-    first.stop();
+    first.pause();
     let (_second, _) = system.worker("w2").await;
     assert_eq!(timeline.until(EventType::SessionResumed).await.metadata["epoch"], 2);
     let waiting = system.gates.next().await;
     // When the first worker continues, the rest of the answer is in its socket.
     system.gates.open_all();
     stale.open().await;
-    first.cont();
+    first.resume();
     first.logged("lease lost").await;
     assert!(metric(&metrics, "tarsy_writes_refused_total", "").await >= 1.0);
     waiting.open().await;

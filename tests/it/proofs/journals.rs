@@ -1,4 +1,4 @@
-//! Journals of earlier versions replay for ever.
+//! Journals of earlier versions replay to the same state.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ fn a_plan_of_an_earlier_version_has_no_budget_or_window_and_later_ones_stay() {
     }
 }
 
-/// A journal with the numbers of its events.
+/// The plan and the entries of a journal, with the numbers of their events.
 fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<RecordedEntry>) {
     let (plan, entries) = journal(file);
     let file: Value = serde_json::from_str(file).unwrap();

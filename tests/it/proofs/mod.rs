@@ -1,7 +1,7 @@
-//! Proofs over many orders and faults: the model of the protocol, random fault injection, load, old journals.
+//! Tests over many orders and faults: a model of the protocol, random faults, load, journals of earlier versions.
 
 mod protocol;
-pub(crate) mod proof;
+pub(crate) mod checkpoints;
 pub(crate) mod chaos;
 mod load;
 mod journals;

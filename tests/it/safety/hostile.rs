@@ -1,9 +1,8 @@
-//! A megabyte of text, made to be read slowly, is read in no time: no reader of answers looks at anything twice for
-//! each time that it occurs.
+//! Parsing takes linear time: a megabyte of hostile text is parsed at once, whatever its shape is.
 //!
 //! `cargo test --release --manifest-path fuzz/Cargo.toml -- --nocapture` holds every shape to 50 ms for a megabyte and
-//! prints the slowest. Without optimisation the same code is ten to forty times slower: there the texts are as long as
-//! a whole input may be, and quadratic time misses the limit all the same.
+//! prints the slowest. Without optimisation the same code is ten to forty times slower, so the texts are only as long
+//! as the longest input that is parsed leniently; quadratic time misses the limit all the same.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +10,10 @@ use tarsy::investigation::react::read;
 
 const LENGTHS: &[usize] = if cfg!(debug_assertions) { &[60 * 1024] } else { &[60 * 1024, 1024 * 1024] };
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 50 });
-/// The best one counts: others use this machine, too.
+/// The best run counts, because other processes use this machine as well.
 const RUNS: usize = 5;
 
-/// What is repeated as an answer, as a final answer, and as an input.
+/// Fragments that are repeated as an answer, as a final answer, and as an input.
 const REPEATED: [&str; 58] = [
     "Action:",
     "Action:\n",
@@ -76,10 +75,10 @@ const REPEATED: [&str; 58] = [
     "/* // # ",
 ];
 
-/// What is hostile as a whole.
-fn wholes(length: usize) -> Vec<(String, String)> {
+/// Texts of about this length that no repetition of one fragment produces.
+fn composed(length: usize) -> Vec<(String, String)> {
     let half = length / 2;
-    // Of the triangle that lines make which are indented more and more.
+    // The number of lines when each line has one more space than the line before.
     let side = (2 * length).isqrt();
     let input = |text: String| format!("Action: a.b\nAction Input: {text}");
     let deep: String = (0..side).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
@@ -114,7 +113,7 @@ fn wholes(length: usize) -> Vec<(String, String)> {
 
 fn shapes(length: usize) -> Vec<(String, String)> {
     let places = ["", "Final Answer: ", "Thought: x", "Action: a.b\nAction Input: ", "Action: a.b\nAction Input: a: {"];
-    let mut shapes = wholes(length);
+    let mut shapes = composed(length);
     for (place, repeated) in places.iter().flat_map(|place| REPEATED.map(|repeated| (place, repeated))) {
         let text = format!("{place}{}", repeated.repeat(length / repeated.len()));
         shapes.push((format!("{place:?} and then {repeated:?}"), text));
@@ -128,7 +127,7 @@ fn took(text: &str) -> Duration {
     begun.elapsed()
 }
 
-/// Time of this thread on a processor, where the system tells it: what else runs on a machine is not the reader's.
+/// Processor time of this thread if the kernel reports it, else wall-clock time.
 struct Clock {
     on_processor: Option<Duration>,
     begun: Instant,
@@ -151,7 +150,7 @@ fn on_processor() -> Option<Duration> {
 }
 
 #[test]
-fn a_hostile_megabyte_is_read_at_once() {
+fn a_hostile_megabyte_is_parsed_at_once() {
     let mut figures = Vec::new();
     for (name, text) in LENGTHS.iter().flat_map(|length| shapes(*length)) {
         let mut best = took(&text);

@@ -1,9 +1,7 @@
-//! A megabyte of what tools and models say is masked in 20 ms, and what is made to be slow takes no more than its
-//! length.
+//! Masking takes linear time: a megabyte of usual text is masked in 20 ms, and hostile text in 400 ms.
 //!
 //! `cargo test --release --manifest-path fuzz/Cargo.toml --test masking_speed -- --nocapture` measures it, on a machine
-//! that does nothing else. Without optimisation the texts are shorter, and only what takes the square of its length
-//! fails.
+//! that does nothing else. Without optimisation the texts are shorter, and only quadratic time misses the limits.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +12,7 @@ const BYTES: usize = if DEBUG { 64 << 10 } else { 1 << 20 };
 const LIMIT: Duration = Duration::from_millis(if DEBUG { 2_000 } else { 20 });
 /// For texts that are made to be slow.
 const HOSTILE_LIMIT: Duration = Duration::from_millis(if DEBUG { 4_000 } else { 400 });
-/// The best one counts: others use this machine, too.
+/// The best run counts, because other processes use this machine as well.
 const RUNS: usize = if DEBUG { 2 } else { 10 };
 
 fn repeated(part: &str) -> String {
@@ -37,7 +35,7 @@ fn log(every: usize) -> String {
     text
 }
 
-/// A list of pods, as `kubectl get -o json` gives it.
+/// A list of pods, as `kubectl get -o json` prints it.
 fn json() -> String {
     let pod = |number: usize| {
         serde_json::json!({
@@ -52,7 +50,7 @@ fn json() -> String {
     serde_json::json!({"kind": "List", "items": items}).to_string()
 }
 
-/// The same as YAML.
+/// A list of pods as YAML.
 fn yaml() -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -67,7 +65,7 @@ fn yaml() -> String {
     text
 }
 
-/// The best of several runs.
+/// The duration of the best of several runs, and the number of masked secrets.
 fn measured(mask: &Mask, text: &str) -> (Duration, usize) {
     let mut masked = 0;
     let run = || {
@@ -102,7 +100,7 @@ fn a_megabyte_is_masked_in_twenty_milliseconds() {
 }
 
 #[test]
-fn a_hostile_megabyte_takes_no_more_than_its_length() {
+fn a_hostile_megabyte_is_masked_in_linear_time() {
     let mut slow = Vec::new();
     for part in [
         "password=\"",

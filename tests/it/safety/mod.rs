@@ -1,4 +1,4 @@
-//! Hostile input and secrets: masking, its speed, and text made to be slow to read.
+//! Secrets and hostile input: masking, its speed, and texts that are made to be slow to parse.
 
 mod secrets;
 mod masking_speed;

@@ -1,4 +1,4 @@
-//! Numbers that a test prints, and numbers that it takes from the environment.
+//! Statistics of durations, and parameters from the environment.
 
 use std::fmt;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// A number from the environment, or the default that the suite runs with.
+/// A number from the environment, or the default of the suite.
 pub(crate) fn from_env<N: std::str::FromStr>(variable: &str, default: N) -> N {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")),

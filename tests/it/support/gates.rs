@@ -1,4 +1,4 @@
-//! The controlling side of a drill's gates: a test sees each arrival and decides when it continues.
+//! The server of a drill's gates: a test receives each arrival and decides when it continues.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ impl Gatekeeper {
         let wanted = Arc::clone(&watched);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(meet(stream, Arc::clone(&wanted), sender.clone()));
+                tokio::spawn(receive(stream, Arc::clone(&wanted), sender.clone()));
             }
         });
         Self { _directory: directory, socket, watched, arrivals }
@@ -53,7 +53,7 @@ impl Gatekeeper {
         self.watched.lock().unwrap().push(gate.to_owned());
     }
 
-    /// From now on every gate opens by itself; earlier arrivals still wait.
+    /// Lets every gate open by itself from now on; earlier arrivals still wait.
     pub(crate) fn open_all(&self) {
         self.watched.lock().unwrap().clear();
     }
@@ -65,11 +65,11 @@ impl Gatekeeper {
 
     /// The next arrival, without a time limit. Cancel safe.
     pub(crate) async fn arrival(&mut self) -> Arrived {
-        self.arrivals.recv().await.expect("the gatekeeper listens")
+        self.arrivals.recv().await.expect("the gatekeeper is running")
     }
 }
 
-async fn meet(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mpsc::Sender<Arrived>) {
+async fn receive(stream: UnixStream, watched: Arc<Mutex<Vec<String>>>, arrivals: mpsc::Sender<Arrived>) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     if stream.read_line(&mut line).await.is_err() {

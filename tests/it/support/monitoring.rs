@@ -1,5 +1,5 @@
-//! A real Prometheus and a real Alertmanager. `./dev test` fetches them; where it cannot, their tests are skipped and
-//! say so.
+//! A real Prometheus and a real Alertmanager. `./dev test` fetches them; if it cannot, their tests are skipped with a
+//! message.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::nats::dying_with_us;
+use super::nats::killed_with_this_process;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -31,7 +31,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(program: &Path, args: &[OsString]) -> Self {
-        let mut command = dying_with_us(program);
+        let mut command = killed_with_this_process(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let log = BufReader::new(process.stderr.take().unwrap());
@@ -50,7 +50,8 @@ impl Server {
         });
         let mut server = Self { process, address: String::new() };
         let waited = tokio::time::timeout(READY_WITHIN, listening).await;
-        server.address = waited.expect("it listens in time").unwrap_or_else(|_| panic!("{} ended", program.display()));
+        server.address =
+            waited.expect("the server is ready in time").unwrap_or_else(|_| panic!("{} ended", program.display()));
         server
     }
 

@@ -61,20 +61,20 @@ impl NatsServer {
         }
     }
 
-    /// Starts it again on the same port with the same store, after `kill`.
+    /// Starts the server again on the same port with the same store.
     pub(crate) async fn restart(&mut self) {
         self.kill();
         self.launch().await;
     }
 
-    /// Starts it again on the same port after its disk was lost.
+    /// Starts the server again on the same port with an empty store.
     pub(crate) async fn restart_empty(&mut self) {
         self.kill();
         std::fs::remove_dir_all(self.directory.path().join("store")).expect("the store can be removed");
         self.launch().await;
     }
 
-    /// Starts it again with other lines in its configuration file.
+    /// Starts the server again with other lines in its configuration file.
     pub(crate) async fn restart_with(&mut self, settings: &str) {
         self.settings = settings.to_owned();
         self.restart().await;
@@ -94,7 +94,7 @@ impl NatsServer {
         );
         std::fs::write(&config, text).expect("the configuration can be written");
 
-        let mut process = dying_with_us(Path::new(&binary))
+        let mut process = killed_with_this_process(Path::new(&binary))
             .arg("--config")
             .arg(&config)
             .stdin(Stdio::null())
@@ -118,9 +118,9 @@ pub(crate) struct NatsCluster {
 }
 
 impl NatsCluster {
-    /// Starts them and waits until they have a leader.
+    /// Starts the servers and waits until they have a leader.
     pub(crate) async fn start() -> Self {
-        // All ports stay bound until the last is known, so that no two are equal.
+        // All ports stay bound until the last one is known, so they differ.
         let listeners: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
         let ports: Vec<u16> = listeners.iter().map(|held| held.local_addr().expect("a port").port()).collect();
@@ -136,7 +136,7 @@ impl NatsCluster {
         let client = async_nats::connect(cluster.url()).await.expect("a connection");
         let jetstream = async_nats::jetstream::new(client);
         let led = async {
-            // The server answers this once there is a leader, and with an error before.
+            // The server answers with an error until there is a leader.
             while jetstream.query_account().await.is_err() {
                 tokio::task::yield_now().await;
             }
@@ -171,14 +171,14 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
         if line.contains("Server is ready")
             && let Some(ready) = ready.take()
         {
-            // The receiver is gone when the test has given up.
+            // The receiver is dropped when the test has timed out.
             ready.send(port).ok();
         }
     }
 }
 
 /// A command that the kernel kills when the test process dies, where a tool for that exists.
-pub(crate) fn dying_with_us(binary: &Path) -> Command {
+pub(crate) fn killed_with_this_process(binary: &Path) -> Command {
     let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
     if known.is_ok_and(|status| status.success()) {
         let mut command = Command::new("setpriv");

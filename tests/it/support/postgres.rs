@@ -29,18 +29,18 @@ pub(crate) struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// A fresh database with the current schema.
+    /// Creates a database with the current schema.
     pub(crate) async fn create() -> Self {
         let template = TEMPLATE.get_or_init(make_template).await;
         Self::copy_of(template, admin_url())
     }
 
-    /// A fresh database without a schema.
+    /// Creates a database without a schema.
     pub(crate) fn empty() -> Self {
         Self::copy_of("template0", admin_url())
     }
 
-    /// A fresh database without a schema, on another server.
+    /// Creates a database without a schema, on another server.
     pub(crate) fn empty_on(admin_url: String) -> Self {
         Self::copy_of("template0", admin_url)
     }
@@ -119,7 +119,7 @@ async fn make_template() -> String {
     let exists = format!("EXISTS (SELECT FROM pg_database WHERE datname = '{template}')");
     let exists: bool = diesel::select(diesel::dsl::sql::<Bool>(&exists)).get_result(&mut admin).expect("a look");
     if !exists {
-        // Renamed when it is complete: an incomplete template is never copied.
+        // The template gets its name when it is complete, so an incomplete one is never copied.
         admin.batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)")).expect("drop");
         admin.batch_execute(&format!("CREATE DATABASE {making} TEMPLATE template0")).expect("create the template");
         migrate(&ConnectOptions::new(url_of(&admin_url(), &making)), MIGRATION_TIMEOUT)

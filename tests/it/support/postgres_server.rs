@@ -14,7 +14,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::nats::dying_with_us;
+use super::nats::killed_with_this_process;
 use super::postgres::admin;
 use super::process::{children_of, is_running};
 use super::wait::eventually_within;
@@ -41,7 +41,7 @@ impl PostgresServer {
         let user = Some(owner).filter(|owner| *owner != geteuid().as_raw());
         let directory = tempfile::Builder::new().prefix("tarsy-test-postgres-").tempdir().expect("a directory");
         if user.is_some() {
-            chown(directory.path(), user, None).expect("give the directory away");
+            chown(directory.path(), user, None).expect("change the owner of the directory");
         }
         let mut server = Self { directory, programs, user, port: free_port(), process: None };
         server.make_cluster();
@@ -54,7 +54,7 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Stops it like a power cut: clients get no message, the next start has to recover.
+    /// Stops the server without a shutdown: clients get no message, and the next start has to recover.
     pub(crate) fn crash(&mut self) {
         if let Some(mut process) = self.process.take() {
             let pid = Pid::from_raw(process.id().cast_signed()).expect("a pid");
@@ -63,8 +63,8 @@ impl PostgresServer {
         }
     }
 
-    /// Sends `kill -9` to all its processes at once. Committed data survives, because it is in the memory of the
-    /// kernel.
+    /// Sends `kill -9` to all processes of the server at once. Committed data is in the memory of the kernel, so it
+    /// survives.
     pub(crate) async fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let server = Pid::from_raw(process.id().cast_signed()).expect("a pid");
@@ -74,24 +74,23 @@ impl PostgresServer {
             process.kill().expect("the server can be killed");
             process.wait().expect("the server has ended");
             for child in &children {
-                // It may have ended with its parent.
+                // The child may have ended with its parent.
                 kill_process(*child, Signal::KILL).ok();
             }
-            eventually_within(READY_WITHIN, "every process of it is gone", async || {
+            eventually_within(READY_WITHIN, "every process of the server has ended", async || {
                 !children.iter().any(|child| is_running(*child))
             })
             .await;
         }
     }
 
-    /// Sends `kill -9` to one of its backends: the server ends all others and recovers. Returns whether a backend
-    /// existed.
+    /// Sends `kill -9` to one backend; the server ends all others and recovers. Returns whether a backend existed.
     pub(crate) fn kill_backend(&self) -> bool {
         let backend = self.process.as_ref().and_then(|process| children_of(process.id(), "idle").into_iter().next());
         backend.is_some_and(|backend| kill_process(backend, Signal::KILL).is_ok())
     }
 
-    /// Starts it again on its port with its data.
+    /// Starts the server again on its port with its data.
     pub(crate) async fn restart(&mut self) {
         self.crash();
         self.launch().await;
@@ -138,7 +137,7 @@ impl PostgresServer {
     fn program(&self, name: &str) -> Command {
         let binary = self.programs.join(name);
         let mut command = match self.user {
-            None => dying_with_us(&binary),
+            None => killed_with_this_process(&binary),
             Some(user) => {
                 let mut command = Command::new("setpriv");
                 command.args([format!("--reuid={user}"), format!("--regid={user}")]);

@@ -26,7 +26,7 @@ pub(crate) struct Tarsy {
     child: Child,
     out: mpsc::Receiver<String>,
     log: Arc<Log>,
-    /// Reads the log to its end.
+    /// The task that reads the log to its end.
     reader: Option<JoinHandle<()>>,
 }
 
@@ -84,13 +84,13 @@ impl Tarsy {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id().expect("it has ended")
+        self.child.id().expect("the process has ended")
     }
 
     /// The address in the role's ready line.
     pub(crate) async fn ready(&mut self) -> String {
         let line = self.line_with("ready ").await;
-        // Other output may precede it on the line.
+        // Other output may precede the address on the line.
         line.trim().rsplit("ready ").next().unwrap().to_owned()
     }
 
@@ -132,7 +132,9 @@ impl Tarsy {
                 grown.await;
             }
         };
-        tokio::time::timeout(TIMEOUT, found).await.unwrap_or_else(|_| panic!("{} never logs \"{text}\"", self.name))
+        tokio::time::timeout(TIMEOUT, found)
+            .await
+            .unwrap_or_else(|_| panic!("{} does not log \"{text}\" in time", self.name))
     }
 
     fn signal(&self, signal: Signal) {
@@ -144,11 +146,13 @@ impl Tarsy {
         self.child.kill().await.unwrap();
     }
 
-    pub(crate) fn stop(&self) {
+    /// Sends SIGSTOP.
+    pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    pub(crate) fn cont(&self) {
+    /// Sends SIGCONT.
+    pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
@@ -157,6 +161,7 @@ impl Tarsy {
         self.signal(Signal::INT);
     }
 
+    /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -174,7 +179,7 @@ impl Tarsy {
         while let Some(line) = self.out.recv().await {
             rest.push_str(&line);
         }
-        // Its last lines may still be in the pipe.
+        // The last lines of the log may still be in the pipe.
         if let Some(reader) = self.reader.take() {
             tokio::time::timeout(TIMEOUT, reader).await.expect("the log has an end").unwrap();
         }
@@ -231,14 +236,16 @@ async fn next_piece(reader: &mut (impl AsyncRead + Unpin), rest: &mut Vec<u8>) -
     }
 }
 
-/// Returns when a metric has this value: metrics change just after the counted event is visible.
+/// Waits until a metric has this value, because metrics change shortly after the counted event is visible.
 pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f64) {
     let reached = async {
         while (metric(address, name, labels).await - value).abs() > f64::EPSILON {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(TIMEOUT, reached).await.unwrap_or_else(|_| panic!("{name}{{{labels}}} never is {value}"));
+    tokio::time::timeout(TIMEOUT, reached)
+        .await
+        .unwrap_or_else(|_| panic!("{name}{{{labels}}} is not {value} in time"));
 }
 
 /// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.

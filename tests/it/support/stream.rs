@@ -52,7 +52,7 @@ impl TestSystem {
         let store = Arc::new(self.database.store());
         for (session, seen) in &timelines {
             let stored = store.events(*session, 0, 100_000).await.unwrap();
-            assert_eq!(seen, &stored, "the stream is a copy of the table");
+            assert_eq!(seen, &stored, "the stream equals the table");
             let numbers = seen.iter().map(|event| event.session_seq);
             assert!(numbers.eq(1..=u32::try_from(seen.len()).unwrap()), "{session}: a gap");
             assert!(seen.last().unwrap().event_type.is_end(), "{session}: {:?}", seen.last());

@@ -87,12 +87,12 @@ pub(crate) struct TestSystem {
 }
 
 impl TestSystem {
-    /// Starts everything but workers; the gates in `watched` hold their arrivals.
+    /// Starts everything except workers; the gates in `watched` hold their arrivals.
     pub(crate) async fn start(watched: &[&str]) -> Self {
         Self::start_with(Setup { watched, ..Setup::default() }).await
     }
 
-    /// Starts everything but workers, with these options.
+    /// Starts everything except workers, with these options.
     pub(crate) async fn start_with(mut setup: Setup<'_>) -> Self {
         let watched = setup.watched;
         let nats = NatsServer::start().await;
@@ -241,12 +241,12 @@ impl TestSystem {
     pub(crate) async fn assert_whole(&self, session: SessionId, seen: &[TimelineEvent]) {
         let store = Arc::new(self.database.store());
         let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000).await.unwrap();
-        assert_eq!(seen, stored, "the stream is a copy of the table");
+        assert_eq!(seen, stored, "the stream equals the table");
         let numbers: Vec<u32> = seen.iter().map(|event| event.session_seq).collect();
         assert_eq!(numbers, (1..=u32::try_from(seen.len()).unwrap()).collect::<Vec<_>>());
         assert!(seen.last().unwrap().event_type.is_end());
         let row = format!("session_id = '{}'", session.0);
-        // The last event is on the stream before the store records this.
+        // The store records the settlement after the last event is on the stream.
         let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
         eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
         self.assert_rows_whole(&row);
@@ -297,7 +297,7 @@ pub(crate) async fn follow_on(url: &str, session: SessionId) -> Timeline {
     Timeline { follower: Follower::start::<Store>(&connect(url).await, session, 0, None), seen: Vec::new() }
 }
 
-/// Owned variables, lent as pairs.
+/// The environment of a process of tarsy.
 #[derive(Clone)]
 pub(crate) struct Env([(&'static str, String); 4]);
 
@@ -317,7 +317,7 @@ impl Timeline {
     /// The next event or delta; panics after [`TIMEOUT`].
     pub(crate) async fn next(&mut self) -> Option<TimelineUpdate> {
         let next = tokio::time::timeout(TIMEOUT, self.follower.next()).await;
-        let item = next.unwrap_or_else(|_| panic!("the timeline stands still after {:#?}", self.seen.last()))?;
+        let item = next.unwrap_or_else(|_| panic!("no event or delta in time after {:#?}", self.seen.last()))?;
         if let TimelineUpdate::Event(event) = &item {
             self.seen.push(event.clone());
         }
@@ -338,6 +338,6 @@ impl Timeline {
     /// Follows to the end.
     pub(crate) async fn finish(&mut self) -> TimelineEvent {
         while self.next().await.is_some() {}
-        self.seen.last().cloned().expect("an empty timeline")
+        self.seen.last().cloned().expect("the timeline has an event")
     }
 }

@@ -7,7 +7,7 @@ use tarsy::investigation::alert::Severity;
 use tarsy::store::{ConnectOptions, Store};
 
 use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
-use crate::proofs::proof::relay::Relay;
+use crate::proofs::checkpoints::relay::Relay;
 use crate::support::postgres::TestDatabase;
 
 async fn store_behind_a_relay(database: &TestDatabase) -> (Relay, Store) {
@@ -23,10 +23,10 @@ async fn a_delivery_and_its_refund_count_once_however_often_they_are_sent() {
     let (relay, store) = store_behind_a_relay(&database).await;
     let id = new_id();
     for attempts in 1..=3 {
-        relay.swallow_reply_to(id.0);
+        relay.lose_reply_to(id.0);
         assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts }));
     }
-    relay.swallow_reply_to(id.0);
+    relay.lose_reply_to(id.0);
     store.refund_attempt(id).await.unwrap();
     assert!(database.holds("SELECT attempts = 2 AND deliveries = 3 FROM alerts"));
     assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Undecided { attempts: 3 }));
@@ -55,12 +55,12 @@ async fn an_alert_whose_disposition_was_not_received_finds_it_again() {
         store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
     }
     let request = |id| OpenRequest { cooldown: Duration::from_secs(3600), ..open_request(id, "fp") };
-    relay.swallow_reply_to(late.0);
+    relay.lose_reply_to(late.0);
     assert_eq!(store.open(request(late)).await, Ok(Opened::CoveredByCooldown(target)));
-    relay.swallow_reply_to(forced.0);
+    relay.lose_reply_to(forced.0);
     let again = OpenRequest { force: true, ..request(forced) };
     assert!(matches!(store.open(again).await, Ok(Opened::Session(claimed)) if claimed.lease.epoch == 1));
-    relay.swallow_reply_to(joining.0);
+    relay.lose_reply_to(joining.0);
     assert_eq!(store.open(request(joining)).await, Ok(Opened::Joined(forced)));
     for (id, events) in [(late, 1), (joining, 1), (forced, 2), (target, 2)] {
         assert_eq!(store.events(id, 0, 10).await.unwrap().len(), events);
@@ -73,7 +73,7 @@ async fn a_sequence_whose_confirmation_was_lost_is_stored() {
     let (relay, store) = store_behind_a_relay(&database).await;
     let id = new_id();
     open_session(&store, id, "fp").await;
-    relay.swallow_reply_to(id.0);
+    relay.lose_reply_to(id.0);
     store.requeued(id, 4711).await.unwrap();
     assert_eq!(database.number("SELECT stream_sequence FROM alerts"), 4711);
     assert!(store.requeued(new_id(), 1).await.is_err());

@@ -44,15 +44,24 @@ fn id(swept: &Swept) -> SessionId {
     }
 }
 
-fn idle(alert_id: SessionId, undecided: bool, body: Option<&[u8]>) -> Swept {
-    Swept::Idle(IdleAlert {
+fn undecided_alert(alert_id: SessionId, body: Option<&[u8]>) -> Swept {
+    Swept::Idle(IdleAlert { undecided: true, ..idle_alert(alert_id, body) })
+}
+
+fn open_alert(alert_id: SessionId, body: Option<&[u8]>) -> Swept {
+    Swept::Idle(idle_alert(alert_id, body))
+}
+
+/// An alert whose session has no owner.
+fn idle_alert(alert_id: SessionId, body: Option<&[u8]>) -> IdleAlert {
+    IdleAlert {
         alert_id,
-        undecided,
+        undecided: false,
         subject: "tarsy.alerts.high.disk".into(),
         headers: json!({"Tarsy-Alert-Type": "disk"}),
         body: body.map(<[u8]>::to_vec),
         stream_sequence: 7,
-    })
+    }
 }
 
 #[tokio::test]
@@ -89,20 +98,20 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     assert_eq!(sweep(&store).await, []);
     let text = |id: SessionId| id.to_string().into_bytes();
     age(&database, 1);
-    assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
+    assert_eq!(sweep(&store).await, [open_alert(released, Some(&text(released)))]);
     age(&database, 29);
-    assert_eq!(sweep(&store).await, [idle(released, false, Some(&text(released)))]);
+    assert_eq!(sweep(&store).await, [open_alert(released, Some(&text(released)))]);
     // The lease lasted 30 s, and one interval is added to it.
     age(&database, 1);
-    assert_eq!(sweep(&store).await, [idle(expired, false, Some(&text(expired)))]);
+    assert_eq!(sweep(&store).await, [open_alert(expired, Some(&text(expired)))]);
     age(&database, 15);
     assert_eq!(
         sweep(&store).await,
         [
-            idle(undecided, true, Some(b"raw \xff\0")),
-            idle(too_large, true, None),
-            idle(expired, false, Some(&text(expired))),
-            idle(released, false, Some(&text(released))),
+            undecided_alert(undecided, Some(b"raw \xff\0")),
+            undecided_alert(too_large, None),
+            open_alert(expired, Some(&text(expired))),
+            open_alert(released, Some(&text(released))),
         ]
     );
 
@@ -154,7 +163,7 @@ async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     store.settled(covered).await.unwrap();
     age(&database, 600);
     // Its raw body is kept while other alerts are settled.
-    assert_eq!(sweep(&store).await, [idle(open, false, Some(open.to_string().as_bytes()))]);
+    assert_eq!(sweep(&store).await, [open_alert(open, Some(open.to_string().as_bytes()))]);
 }
 
 /// Creates `count` orphans of each kind.

@@ -156,7 +156,7 @@ async fn a_cancel_request_needs_only_the_database_or_the_broker() {
     let session = system.publish().await;
     let held = system.gates.next().await;
     // While the worker is stopped, the session cannot end between the two requests.
-    worker.stop();
+    worker.pause();
     let id = session.to_string();
     let args = ["sessions", "cancel", &id, "--database-url", "postgres://u:hidden-word@127.0.0.1:1/none"];
     let by_broker = run(&system, &args).await.exits(0);
@@ -168,7 +168,7 @@ async fn a_cancel_request_needs_only_the_database_or_the_broker() {
     for ran in [&by_broker, &by_database] {
         assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:?}");
     }
-    worker.cont();
+    worker.resume();
     assert_eq!(system.follow(session).await.finish().await.event_type, EventType::SessionCancelled);
     drop(held);
 }

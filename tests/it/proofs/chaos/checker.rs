@@ -1,4 +1,4 @@
-//! Checks the guarantees of `docs/guarantees.md` against the facts of a run. Pure: facts in, broken guarantees out.
+//! Checks the guarantees of `docs/guarantees.md` against the facts of a run: a pure function from facts to violations.
 
 mod calls;
 mod delivery;
@@ -15,10 +15,10 @@ pub(super) use self::calls::repeated;
 
 /// A violation of a guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    /// Its number in `docs/guarantees.md`; 0 for a process that failed by itself.
+pub(super) struct Violation {
+    /// The number of the guarantee in `docs/guarantees.md`; 0 for a process that failed without a fault.
     pub(super) guarantee: u8,
-    /// The session whose history shows it.
+    /// The session whose history shows the violation.
     pub(super) session: Option<SessionId>,
     pub(super) what: String,
 }
@@ -36,23 +36,23 @@ pub(super) const GUARANTEES: [(u8, &str); 8] = [
 ];
 
 /// All violations.
-pub(super) fn check(facts: &Facts) -> Vec<Broken> {
-    let mut broken: Vec<Broken> =
-        facts.wrong.iter().map(|what| Broken { guarantee: 0, session: None, what: what.clone() }).collect();
-    delivery::every_alert_is_over(facts, &mut broken);
-    journal::one_owner_writes(facts, &mut broken);
-    calls::a_resume_repeats_what_was_in_flight(facts, &mut broken);
-    calls::what_changes_something_is_sent_once(facts, &mut broken);
-    journal::provider_data_comes_back(facts, &mut broken);
-    journal::bounds_survive(facts, &mut broken);
-    timeline::one_order(facts, &mut broken);
-    delivery::poison_ends(facts, &mut broken);
-    broken.sort_by_key(|broken| (broken.guarantee, broken.session));
-    broken
+pub(super) fn check(facts: &Facts) -> Vec<Violation> {
+    let mut violations: Vec<Violation> =
+        facts.wrong.iter().map(|what| Violation { guarantee: 0, session: None, what: what.clone() }).collect();
+    delivery::every_alert_has_ended(facts, &mut violations);
+    journal::one_owner_writes(facts, &mut violations);
+    calls::a_resume_repeats_only_calls_in_flight(facts, &mut violations);
+    calls::changing_calls_are_sent_once(facts, &mut violations);
+    journal::provider_data_comes_back(facts, &mut violations);
+    journal::bounds_survive(facts, &mut violations);
+    timeline::one_order(facts, &mut violations);
+    delivery::poison_ends(facts, &mut violations);
+    violations.sort_by_key(|violation| (violation.guarantee, violation.session));
+    violations
 }
 
-fn add(broken: &mut Vec<Broken>, guarantee: u8, session: SessionId, what: impl Into<String>) {
-    broken.push(Broken { guarantee, session: Some(session), what: what.into() });
+fn add(violations: &mut Vec<Violation>, guarantee: u8, session: SessionId, what: impl Into<String>) {
+    violations.push(Violation { guarantee, session: Some(session), what: what.into() });
 }
 
 /// Takeovers whose event has a number between these two, both excluded.

@@ -1,5 +1,5 @@
 //! The input of the checker, read after the run: tables, streams, counters of the scripted services, and the events
-//! that watchers saw. Plain values, so that a test can write a broken history.
+//! that watchers saw. These are plain values, so that a test can write a history that breaks a guarantee.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 use uuid::Uuid;
 
-use super::faults::Happened;
+use super::faults::InjectedFault;
 use super::load::Ledger;
 use super::script::CHANGING;
 use super::system::System;
@@ -116,7 +116,7 @@ pub(super) struct Limits {
     pub(super) attempts: u32,
     pub(super) iterations: u32,
     pub(super) session_timeout: Duration,
-    /// The time by which a session may end late: no worker can end it while the database is unavailable.
+    /// The allowed delay after the deadline: no worker can end a session while the database is unavailable.
     pub(super) grace: Duration,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct Facts {
     /// The number of requests of each execution for each iteration.
     pub(super) model_calls: BTreeMap<(Uuid, i32), u32>,
     pub(super) tool_calls: BTreeMap<ToolSent, u32>,
-    pub(super) faults: Vec<Happened>,
+    pub(super) faults: Vec<InjectedFault>,
     /// Times at which workers died without an injected fault: of poison, or at the deadly gate.
     pub(super) deaths: Vec<DateTime<Utc>>,
     /// Failures of the processes themselves.

@@ -1,11 +1,10 @@
 //! Injects the planned faults, and measures the time until the affected part works again.
 //!
-//! A recovery is the time from the end of a fault (the kill, the restart, the mended link) to the first proof of work.
+//! A recovery is the time from the end of a fault (kill, restart, repaired link) to the first proof of work.
 //! Worker: each session that it owned has a new owner, has written or has ended; without one, a process is ready.
 //! Database: any session has written. LLM service and the link to it: a model's answer is written.
-//! Broker and streams: a claim. Other links of a worker, and its tools: one of its own sessions has written.
+//! Broker and streams: a claim. Other links of a worker, and its tools: one of its sessions has written.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -16,72 +15,73 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::link::Mode;
-use super::load::Book;
-use super::observer::{Observer, Seen, Snapshot};
+use super::load::TestBed;
+use super::observer::{SessionProgress, Snapshot};
 use super::plan::{Fault, Planned, Server, Stream};
-use super::system::System;
-use super::tell;
+use super::print_progress;
 
 const RECOVERY_WITHIN: Duration = Duration::from_secs(60);
 
 /// A fault that was injected.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Happened {
+pub(super) struct InjectedFault {
     pub(super) fault: Fault,
     pub(super) from: DateTime<Utc>,
     pub(super) until: DateTime<Utc>,
-    /// `None` without a proof within a minute or before the end of the run.
+    /// `None` if the target has not recovered within a minute or before the end of the run.
     pub(super) recovery: Option<Duration>,
 }
 
-/// The system and the parts that faults act on.
-#[derive(Clone)]
-pub(super) struct Stand {
-    pub(super) system: Arc<System>,
-    pub(super) observer: Arc<Observer>,
-    pub(super) book: Arc<Book>,
+/// The progress of a run, between its faults and its load.
+pub(super) struct Progress {
+    /// The number of ended faults.
+    pub(super) ended: watch::Sender<usize>,
+    /// Cancelled when all work has ended.
+    pub(super) idle: CancellationToken,
 }
 
-/// Runs the whole plan; returns when each fault has ended and recovered, or at `idle`, when all work has ended.
-/// `over` counts the ended faults.
+/// Runs the whole plan; returns when each fault has ended and its target has recovered, or all work has ended.
 pub(super) async fn run(
-    stand: &Stand,
+    bed: &TestBed,
     planned: Vec<Planned>,
     began: Instant,
-    (over, idle): (watch::Sender<usize>, CancellationToken),
-) -> Vec<Happened> {
+    progress: Progress,
+) -> Vec<InjectedFault> {
     let all = planned.len();
     let numbered = planned.into_iter().enumerate().map(|(number, planned)| {
-        let (over, idle) = (&over, &idle);
+        let Progress { ended, idle } = &progress;
         async move {
             tokio::time::sleep_until(began + planned.at).await; // the plan
             let (at, fault) = (began.elapsed().as_secs_f64(), planned.fault);
-            tell(&format!("{at:>6.1} s  fault {:>3}/{all}  {fault}", number + 1));
-            let (happened, measured) = inject(stand, planned).await;
-            over.send_modify(|count| *count += 1);
+            print_progress(&format!("{at:>6.1} s  fault {:>3}/{all}  {fault}", number + 1));
+            let (injected, measured) = inject(bed, planned).await;
+            ended.send_modify(|count| *count += 1);
             let recovery = idle.run_until_cancelled(tokio::time::timeout(RECOVERY_WITHIN, measured)).await;
-            Happened { recovery: recovery.and_then(Result::ok), ..happened }
+            InjectedFault { recovery: recovery.and_then(Result::ok), ..injected }
         }
     });
     // One task suffices, because it only waits.
-    let mut happened = join_all(numbered).await;
-    happened.sort_by_key(|one| one.from);
-    happened
+    let mut injected = join_all(numbered).await;
+    injected.sort_by_key(|one| one.from);
+    injected
 }
 
 /// Injects a fault and waits for the recovery.
-async fn inject(stand: &Stand, Planned { lasts, fault, .. }: Planned) -> (Happened, impl Future<Output = Duration>) {
-    let system = &stand.system;
-    let before = stand.observer.latest();
-    let name = hit(fault).map(|worker| system.workers[worker].standing().name).unwrap_or_default();
+async fn inject(
+    bed: &TestBed,
+    Planned { lasts, fault, .. }: Planned,
+) -> (InjectedFault, impl Future<Output = Duration>) {
+    let system = &bed.system;
+    let before = bed.observer.latest();
+    let name = affected_worker(fault).map(|worker| system.workers[worker].state().name).unwrap_or_default();
     let from = Utc::now();
     match fault {
         Fault::KillWorker(worker) => system.workers[worker].kill(lasts).await,
         Fault::TerminateWorker(worker) => system.workers[worker].terminate(lasts).await,
         Fault::StopWorker(worker) => {
-            system.workers[worker].stop().await;
+            system.workers[worker].pause().await;
             tokio::time::sleep(lasts).await; // the fault itself
-            system.workers[worker].cont().await;
+            system.workers[worker].resume().await;
         }
         Fault::KillToolServer(worker) => system.workers[worker].kill_tool_server().await,
         Fault::Kill(Server::Broker) => system.kill_broker(lasts).await,
@@ -90,8 +90,8 @@ async fn inject(stand: &Stand, Planned { lasts, fault, .. }: Planned) -> (Happen
         Fault::Freeze(Server::LlmService) => system.freeze_llm_service(lasts).await,
         Fault::Freeze(Server::Broker | Server::Database) => system.freeze_broker(lasts).await,
         Fault::KillBackend => system.kill_backend().await,
-        Fault::Purge(stream) => purge(stand, stream).await,
-        Fault::LoseStreams => stand.book.lose(system, system.lose_streams(lasts)).await,
+        Fault::Purge(stream) => purge(bed, stream).await,
+        Fault::LoseStreams => bed.shared_ledger.lose(system, system.lose_streams(lasts)).await,
         Fault::Link(worker, server, mode) => {
             let link = system.workers[worker].link(server);
             link.set(mode);
@@ -106,14 +106,14 @@ async fn inject(stand: &Stand, Planned { lasts, fault, .. }: Planned) -> (Happen
     }
     let (until, ended) = (Utc::now(), Instant::now());
     let measured = async move {
-        recovered(stand, fault, &name, before).await;
+        recovered(bed, fault, &name, before).await;
         ended.elapsed()
     };
-    (Happened { fault, from, until, recovery: None }, measured)
+    (InjectedFault { fault, from, until, recovery: None }, measured)
 }
 
 /// The worker that a fault affects.
-fn hit(fault: Fault) -> Option<usize> {
+fn affected_worker(fault: Fault) -> Option<usize> {
     match fault {
         Fault::KillWorker(worker)
         | Fault::StopWorker(worker)
@@ -129,17 +129,17 @@ fn hit(fault: Fault) -> Option<usize> {
     }
 }
 
-async fn purge(stand: &Stand, stream: Stream) {
-    let purged = Box::pin(empty(&stand.system.nats_url, stream));
+async fn purge(bed: &TestBed, stream: Stream) {
+    let purged = Box::pin(empty(&bed.system.nats_url, stream));
     match stream {
-        // Until a worker's first statement only the stream keeps an alert.
-        Stream::Alerts => stand.book.lose(&stand.system, purged).await,
+        // Until the first statement of a worker only the stream has an alert.
+        Stream::Alerts => bed.shared_ledger.lose(&bed.system, purged).await,
         Stream::Timeline | Stream::Control => purged.await,
     }
 }
 
 async fn empty(nats_url: &str, stream: Stream) {
-    // A stopped broker keeps its messages: the plan does not combine the two, but a restart may take long.
+    // A paused broker keeps its messages. The plan does not combine the two faults, but a restart may take long.
     let Ok(client) = async_nats::connect(nats_url).await else { return };
     if let Ok(found) = async_nats::jetstream::new(client).get_stream(stream.name()).await {
         found.purge().await.ok();
@@ -147,15 +147,15 @@ async fn empty(nats_url: &str, stream: Stream) {
 }
 
 /// Returns when the affected part is proven to work.
-async fn recovered(stand: &Stand, fault: Fault, name: &str, before: Snapshot) {
-    let observer = &stand.observer;
+async fn recovered(bed: &TestBed, fault: Fault, name: &str, before: Snapshot) {
+    let observer = &bed.observer;
     match fault {
         Fault::KillWorker(_) | Fault::TerminateWorker(_) | Fault::StopWorker(_) => {
-            let owned: Vec<(Uuid, Seen)> =
+            let owned: Vec<(Uuid, SessionProgress)> =
                 before.iter().filter(|(_, seen)| is_of(seen, name)).map(|(id, seen)| (*id, seen.clone())).collect();
             if owned.is_empty() {
                 if !matches!(fault, Fault::StopWorker(_)) {
-                    stand.system.workers[hit(fault).unwrap_or_default()].succeeded(name).await;
+                    bed.system.workers[affected_worker(fault).unwrap_or_default()].succeeded(name).await;
                 }
                 return;
             }
@@ -173,19 +173,19 @@ async fn recovered(stand: &Stand, fault: Fault, name: &str, before: Snapshot) {
             let then = observer.latest();
             observer.until(|now| now.iter().any(|(id, seen)| claimed(then.get(id), seen))).await;
         }
-        Fault::Link(worker, Server::LlmService, _) => works(stand, worker, answered).await,
-        Fault::Link(worker, ..) | Fault::KillToolServer(worker) => works(stand, worker, wrote).await,
+        Fault::Link(worker, Server::LlmService, _) => works(bed, worker, answered).await,
+        Fault::Link(worker, ..) | Fault::KillToolServer(worker) => works(bed, worker, wrote).await,
         // The checker examines the watchers.
         Fault::WatchLink(_) => {}
     }
 }
 
-/// Returns when a session of this worker has written, or when the worker has no session and takes work.
-async fn works(stand: &Stand, worker: usize, did: impl Fn(Option<&Seen>, &Seen) -> bool) {
-    let (observer, worker) = (&stand.observer, &stand.system.workers[worker]);
+/// Waits until a session of this worker has written, or until the worker has no session and is ready.
+async fn works(bed: &TestBed, worker: usize, did: impl Fn(Option<&SessionProgress>, &SessionProgress) -> bool) {
+    let (observer, worker) = (&bed.observer, &bed.system.workers[worker]);
     let then = observer.latest();
     loop {
-        let name = worker.standing().name;
+        let name = worker.state().name;
         let (mut idle, mut done) = (true, false);
         observer
             .look(|now| {
@@ -199,22 +199,22 @@ async fn works(stand: &Stand, worker: usize, did: impl Fn(Option<&Seen>, &Seen) 
     }
 }
 
-fn is_of(seen: &Seen, name: &str) -> bool {
+fn is_of(seen: &SessionProgress, name: &str) -> bool {
     seen.running && seen.owned && seen.worker_name == name
 }
 
-fn goes_on(old: &Seen, now: &Seen) -> bool {
+fn goes_on(old: &SessionProgress, now: &SessionProgress) -> bool {
     !now.running || (now.owned && now.lease_epoch > old.lease_epoch) || now.event_seq > old.event_seq
 }
 
-fn wrote(old: Option<&Seen>, now: &Seen) -> bool {
+fn wrote(old: Option<&SessionProgress>, now: &SessionProgress) -> bool {
     old.is_none_or(|old| now.event_seq > old.event_seq)
 }
 
-fn answered(old: Option<&Seen>, now: &Seen) -> bool {
+fn answered(old: Option<&SessionProgress>, now: &SessionProgress) -> bool {
     now.answers > old.map_or(0, |old| old.answers)
 }
 
-fn claimed(old: Option<&Seen>, now: &Seen) -> bool {
+fn claimed(old: Option<&SessionProgress>, now: &SessionProgress) -> bool {
     now.running && old.is_none_or(|old| now.lease_epoch > old.lease_epoch)
 }

@@ -8,7 +8,7 @@ use tarsy::investigation::ids::SessionId;
 use super::facts::Facts;
 use super::watchers::time;
 
-/// Time that is shown before its alert and after its end.
+/// The history also shows this time before the alert and after the end.
 const AROUND: Duration = Duration::seconds(5);
 const CONTENT_CHARS: usize = 60;
 

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// How the proxy treats passing bytes.
+/// What the proxy does with the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Bytes pass unchanged.
@@ -23,8 +23,8 @@ pub(super) enum Mode {
     Slow { latency: Duration, bytes_per_ms: u32 },
     /// No byte passes now; all pass later.
     Stalled,
-    /// Bytes are dropped silently. An affected connection stays half-open for ever, also when the link is
-    /// mended: only its ends can detect this.
+    /// Bytes are dropped silently. An affected connection stays half-open for ever, also after the link is repaired;
+    /// only its ends can detect this.
     HalfOpen,
 }
 

@@ -28,6 +28,14 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 const FIRST_STATEMENT_WITHIN: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// The system, and the parts that load and faults share.
+#[derive(Clone)]
+pub(super) struct TestBed {
+    pub(super) system: Arc<System>,
+    pub(super) observer: Arc<Observer>,
+    pub(super) shared_ledger: Arc<SharedLedger>,
+}
+
 /// The purpose of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -35,19 +43,19 @@ pub(super) enum Kind {
     Change,
     React,
     Team,
-    /// Several of one fingerprint, one of them forced, one resolved.
+    /// Several alerts of one fingerprint, one of them forced, one resolved.
     Storm,
     /// A cancel request follows.
     Cancel,
     Question,
     Undecodable,
-    /// Its model needs more iterations than are allowed.
+    /// The model needs more iterations than are allowed.
     Long,
-    /// Its model never answers: the deadline ends it.
+    /// The model does not answer, so the deadline ends the investigation.
     Stuck,
-    /// Kills the worker that prepares it.
+    /// The alert kills the worker that prepares it.
     Poison,
-    /// Kills the worker that investigates it, at one point.
+    /// The alert kills the worker that investigates it, always at the same point.
     Deadly,
 }
 
@@ -86,12 +94,12 @@ pub(super) struct Ledger {
 
 /// The ledger, and a lock that prevents publishing while a stream is emptied.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct SharedLedger {
     gate: RwLock<()>,
     pub(super) ledger: Mutex<Ledger>,
 }
 
-impl Book {
+impl SharedLedger {
     /// Empties a stream when a worker has seen each alert on it, or notes the others. Publishing pauses
     /// meanwhile. Without a database the stream is not emptied.
     pub(super) async fn lose(&self, system: &System, empty: impl Future<Output = ()>) {
@@ -123,7 +131,7 @@ impl Book {
     }
 }
 
-/// Alerts by name.
+/// Header names with their values.
 type Headers = Vec<(&'static str, String)>;
 
 /// An alert before it is published.
@@ -135,13 +143,8 @@ struct Draft {
 }
 
 /// Publishes until `until`; sends each session with a watcher to `watched`.
-pub(super) async fn run(
-    (system, observer): (Arc<System>, Arc<Observer>),
-    book: Arc<Book>,
-    seed: u64,
-    until: Instant,
-    watched: mpsc::UnboundedSender<SessionId>,
-) {
+pub(super) async fn run(bed: TestBed, seed: u64, until: Instant, watched: mpsc::UnboundedSender<SessionId>) {
+    let TestBed { system, observer, shared_ledger } = bed;
     let mut rng = Rng::with_seed(seed ^ 0x10ad);
     let jetstream = async_nats::jetstream::new(async_nats::connect(&system.nats_url).await.unwrap());
     let mut deck = Vec::new();
@@ -151,7 +154,7 @@ pub(super) async fn run(
         if deck.is_empty() {
             deck.extend(DECK.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)));
             rng.shuffle(&mut deck);
-            // The slowest kinds come first, and never shortly before the end.
+            // The slowest kinds are drawn first, and never shortly before the end.
             let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
             deck.sort_by_key(long);
             if number > 0 && Instant::now() + SESSION_TIMEOUT > until {
@@ -166,9 +169,10 @@ pub(super) async fn run(
                 watched.send(session).ok();
             }
             let cancel = (kind == Kind::Cancel).then(|| Duration::from_millis(rng.u64(300..3000)));
-            let (system, book, jetstream) = (Arc::clone(&system), Arc::clone(&book), jetstream.clone());
+            let (system, shared_ledger, jetstream) =
+                (Arc::clone(&system), Arc::clone(&shared_ledger), jetstream.clone());
             publishing.spawn(async move {
-                publish(&jetstream, &book, session, draft).await;
+                publish(&jetstream, &shared_ledger, session, draft).await;
                 if let Some(after) = cancel {
                     tokio::time::sleep(after).await; // a user cancels after a while
                     request_cancel(&system, session).await;
@@ -183,20 +187,20 @@ pub(super) async fn run(
 }
 
 /// Publishes until the stream acknowledges it; the same alert may be stored twice.
-async fn publish(jetstream: &Context, book: &Book, session: SessionId, draft: Draft) {
+async fn publish(jetstream: &Context, shared_ledger: &SharedLedger, session: SessionId, draft: Draft) {
     let mut headers = HeaderMap::new();
     headers.insert("Tarsy-Session-Id", session.to_string());
     for (name, value) in &draft.headers {
         headers.insert(*name, value.as_str());
     }
     loop {
-        // Under one lock with its note, so that the stream is not emptied in between.
-        let _open = book.gate.read().await;
+        // The publish and its record share one lock, so that the stream is not emptied in between.
+        let _open = shared_ledger.gate.read().await;
         let published =
             jetstream.publish_with_headers(draft.subject.clone(), headers.clone(), draft.body.clone().into());
         let acknowledged = tokio::time::timeout(ACKNOWLEDGED_WITHIN, async { published.await.ok()?.await.ok() }).await;
         if let Ok(Some(_)) = acknowledged {
-            book.ledger.lock().unwrap().sent.insert(session, Sent { kind: draft.kind, at: Utc::now() });
+            shared_ledger.ledger.lock().unwrap().sent.insert(session, Sent { kind: draft.kind, at: Utc::now() });
             return;
         }
         tokio::time::sleep(BETWEEN_LOOKS).await; // pacing of tries

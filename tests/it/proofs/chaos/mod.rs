@@ -2,9 +2,8 @@
 //! while alerts of every kind arrive. At the end a checker compares each guarantee of `docs/guarantees.md` with the
 //! result. `./dev chaos` runs it for people; the suite runs a minute of it.
 //!
-//! `TARSY_CHAOS_MINUTES` sets the time of faults, `TARSY_CHAOS_SEED` selects them, `TARSY_CHAOS_REPORT` names a file
-//! for
-//! the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.
+//! `TARSY_CHAOS_MINUTES` sets the time of faults and `TARSY_CHAOS_SEED` selects them. `TARSY_CHAOS_REPORT` names a file
+//! for the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.
 
 mod checker;
 mod facts;
@@ -30,8 +29,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::facts::{Facts, Limits, Tables};
-use self::faults::{Happened, Stand};
-use self::load::Book;
+use self::faults::{InjectedFault, Progress};
+use self::load::{SharedLedger, TestBed};
 use self::observer::Observer;
 use self::plan::{Fault, Stream};
 use self::system::{ATTEMPTS, MAX_ITERATIONS, SESSION_TIMEOUT, System, WORKERS};
@@ -48,7 +47,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(180);
 const GRACE: chrono::Duration = chrono::Duration::seconds(45);
 
 /// Prints progress: to standard error when a report is requested, otherwise into the test's output.
-fn tell(line: &str) {
+fn print_progress(line: &str) {
     use std::io::Write as _;
     if std::env::var_os(REPORT).is_some() {
         writeln!(std::io::stderr(), "{line}").ok();
@@ -61,31 +60,33 @@ fn tell(line: &str) {
 async fn every_guarantee_holds_under_faults_of_every_kind() {
     let minutes = from_env("TARSY_CHAOS_MINUTES", MINUTES);
     let seed = from_env("TARSY_CHAOS_SEED", fastrand::u64(0..1_000_000));
-    tell(&format!("chaos for {minutes} minutes; to repeat it: ./dev chaos --minutes {minutes} --seed {seed}"));
+    print_progress(&format!(
+        "chaos for {minutes} minutes; to repeat it: ./dev chaos --minutes {minutes} --seed {seed}"
+    ));
     let (system, gates) = System::start().await;
     let system = Arc::new(system);
     let observer = Arc::new(Observer::start(system.database.url()));
-    let stand = Stand { system: Arc::clone(&system), observer: Arc::clone(&observer), book: Arc::default() };
-    let (facts, settled) = run(stand, gates, seed, Duration::from_secs_f64(minutes * 60.0)).await;
+    let bed = TestBed { system: Arc::clone(&system), observer: Arc::clone(&observer), shared_ledger: Arc::default() };
+    let (facts, settled) = run(bed, gates, seed, Duration::from_secs_f64(minutes * 60.0)).await;
 
-    let broken = checker::check(&facts);
+    let violations = checker::check(&facts);
     let run = report::Run { seed, minutes, workers: WORKERS, settled };
-    let page = report::page(&run, &facts, &broken);
+    let page = report::page(&run, &facts, &violations);
     match std::env::var_os(REPORT) {
         Some(path) => std::fs::write(path, page).unwrap(),
         None => println!("{page}"),
     }
     assert!(
-        broken.is_empty(),
-        "seed {seed}: {} times a guarantee is broken: the report has the histories",
-        broken.len()
+        violations.is_empty(),
+        "seed {seed}: {} violations of a guarantee: the report has the histories",
+        violations.len()
     );
-    assert!(facts.faults.len() >= 15, "hardly any faults");
+    assert!(facts.faults.len() >= 15, "there were too few faults");
 }
 
 /// Runs load and faults, waits until all sessions have ended, and reads the facts.
-async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
-    let Stand { system, observer, book } = stand.clone();
+async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
+    let TestBed { system, shared_ledger, .. } = bed.clone();
     let end = CancellationToken::new();
     let everything = Arc::new(Mutex::new(watchers::Everything::new()));
     let reader = tokio::spawn(watchers::read_everything(system.nats_url.clone(), Arc::clone(&everything), end.clone()));
@@ -93,13 +94,7 @@ async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
     let (watched, sessions) = mpsc::unbounded_channel();
     let following = tokio::spawn(watchers::follow(Arc::clone(&system), sessions));
     let began = Instant::now();
-    let publishing = tokio::spawn(load::run(
-        (Arc::clone(&system), Arc::clone(&observer)),
-        Arc::clone(&book),
-        seed,
-        began + run,
-        watched,
-    ));
+    let publishing = tokio::spawn(load::run(bed.clone(), seed, began + run, watched));
     let planned = plan::faults(seed, run, WORKERS);
     let (all, (over, mut overs), idle) = (planned.len(), watch::channel(0), CancellationToken::new());
     let settling = async {
@@ -107,14 +102,14 @@ async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
         overs.wait_for(|count| *count == all).await.expect("the faults");
         let last = Instant::now();
         system.mend();
-        let wrong = settle(&system, &book).await;
-        tell(&format!("{:>6.1} s  all is settled", began.elapsed().as_secs_f64()));
+        let wrong = settle(&system, &shared_ledger).await;
+        print_progress(&format!("{:>6.1} s  every alert is settled", began.elapsed().as_secs_f64()));
         idle.cancel();
         (wrong, last.elapsed())
     };
     let (faults, (mut wrong, settled)) =
-        tokio::join!(faults::run(&stand, planned, began, (over, idle.clone())), settling);
-    let watched = following.await.expect("those who watch");
+        tokio::join!(faults::run(&bed, planned, began, Progress { ended: over, idle: idle.clone() }), settling);
+    let watched = following.await.expect("the watchers");
     for worker in &system.workers {
         worker.end().await;
     }
@@ -128,19 +123,19 @@ async fn run(stand: Stand, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
     wrong.extend(of_workers);
     let shown = std::mem::take(&mut *everything.lock().unwrap());
     let read = Read { faults, deaths, wrong, watched, shown };
-    (facts(&system, &book, read).await, settled)
+    (facts(&system, &shared_ledger, read).await, settled)
 }
 
 /// Facts that were gathered during the run.
 struct Read {
-    faults: Vec<Happened>,
+    faults: Vec<InjectedFault>,
     deaths: Vec<DateTime<Utc>>,
     wrong: Vec<String>,
     watched: Vec<facts::Watched>,
     shown: watchers::Everything,
 }
 
-async fn facts(system: &System, book: &Book, read: Read) -> Facts {
+async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Facts {
     let Tables { alerts, sessions, entries, events } = Tables::read(system).await;
     let Read { faults, deaths, wrong, mut watched, shown } = read;
     let length = |events: &Vec<facts::Event>| u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -150,7 +145,7 @@ async fn facts(system: &System, book: &Book, read: Read) -> Facts {
     let emptied = faults.iter().filter(|one| empties(one.fault)).map(|one| (one.from, one.until)).collect();
     let session_timeout = chrono::Duration::from_std(SESSION_TIMEOUT).unwrap();
     let limits = Limits { attempts: ATTEMPTS, iterations: MAX_ITERATIONS, session_timeout, grace: GRACE };
-    let ledger = std::mem::take(&mut *book.ledger.lock().unwrap());
+    let ledger = std::mem::take(&mut *shared_ledger.ledger.lock().unwrap());
     Facts {
         limits,
         ledger,
@@ -171,7 +166,7 @@ async fn facts(system: &System, book: &Book, read: Read) -> Facts {
     }
 }
 
-/// The deadly alert kills the worker that investigates it, at each request to its model.
+/// Kills the worker that investigates a deadly alert, at each request to the model.
 async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: CancellationToken) {
     let mut killing = JoinSet::new();
     loop {
@@ -193,13 +188,13 @@ async fn kill_at_gates(system: Arc<System>, mut gates: Gatekeeper, end: Cancella
     }
 }
 
-/// Returns when every known alert is settled and every worker takes work; otherwise returns the missing ones.
-async fn settle(system: &System, book: &Book) -> Vec<String> {
+/// Waits until every known alert is settled and every worker is ready. Returns what is missing at the time limit.
+async fn settle(system: &System, shared_ledger: &SharedLedger) -> Vec<String> {
     let mut wrong = Vec::new();
     let known = "(SELECT count(*)::text FROM alerts)";
     let left = "(SELECT count(*)::text FROM alerts WHERE settled_at IS NULL)";
     let sent = {
-        let ledger = book.ledger.lock().unwrap();
+        let ledger = shared_ledger.ledger.lock().unwrap();
         ledger.sent.len() - ledger.lost_with_the_stream.len()
     };
     let limit = Instant::now() + SETTLED_WITHIN;
@@ -216,7 +211,7 @@ async fn settle(system: &System, book: &Book) -> Vec<String> {
     }
     for worker in &system.workers {
         let limit = Duration::from_secs(60);
-        eventually_within(limit, "every worker takes work again", async || worker.takes_work().await).await;
+        eventually_within(limit, "every worker is ready again", async || worker.takes_work().await).await;
     }
     wrong
 }

@@ -1,4 +1,4 @@
-//! Polls the sessions: their owners and their progress. Recoveries are measured from it.
+//! Polls the owners and the progress of the sessions, from which the recoveries are measured.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
-const LOOK: &str = "
+const QUERY: &str = "
   SELECT s.session_id, s.worker_name, s.lease_epoch, s.event_seq, s.lease_owner IS NOT NULL AS owned,
          s.status = 'running' AS running, s.status = 'completed' AND s.parent_id IS NULL AS may_be_asked,
          coalesce((SELECT sum(e.iteration) FROM agent_executions e WHERE e.session_id = s.session_id), 0)::bigint AS answers
@@ -20,7 +20,7 @@ const LOOK: &str = "
 
 /// One session at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, QueryableByName)]
-pub(super) struct Seen {
+pub(super) struct SessionProgress {
     #[diesel(sql_type = SqlUuid)]
     session_id: Uuid,
     #[diesel(sql_type = Text)]
@@ -40,9 +40,9 @@ pub(super) struct Seen {
 }
 
 /// All sessions that are running or have just ended.
-pub(super) type Snapshot = Arc<BTreeMap<Uuid, Seen>>;
+pub(super) type Snapshot = Arc<BTreeMap<Uuid, SessionProgress>>;
 
-/// Polls until it is dropped.
+/// Polls until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Observer {
     latest: watch::Receiver<Snapshot>,
@@ -60,7 +60,8 @@ impl Observer {
             let mut connection = None;
             while !end.load(Ordering::SeqCst) {
                 connection = connection.or_else(|| PgConnection::establish(&url).ok());
-                match connection.as_mut().map(|connection| diesel::sql_query(LOOK).load::<Seen>(connection)) {
+                match connection.as_mut().map(|connection| diesel::sql_query(QUERY).load::<SessionProgress>(connection))
+                {
                     Some(Ok(rows)) => {
                         sender.send_replace(Arc::new(rows.into_iter().map(|row| (row.session_id, row)).collect()));
                     }
@@ -79,7 +80,7 @@ impl Observer {
     }
 
     /// Returns when a snapshot taken from now on satisfies the condition.
-    pub(super) async fn until(&self, holds: impl Fn(&BTreeMap<Uuid, Seen>) -> bool) {
+    pub(super) async fn until(&self, holds: impl Fn(&BTreeMap<Uuid, SessionProgress>) -> bool) {
         let mut held = false;
         while !held {
             self.look(|now| held = holds(now)).await;
@@ -87,12 +88,12 @@ impl Observer {
     }
 
     /// Returns a snapshot that is taken from now on.
-    pub(super) async fn look(&self, shown: impl FnOnce(&BTreeMap<Uuid, Seen>)) {
+    pub(super) async fn look(&self, shown: impl FnOnce(&BTreeMap<Uuid, SessionProgress>)) {
         let mut latest = self.latest.clone();
         latest.mark_unchanged();
         // The current snapshot may have begun before.
         for _ in 0..2 {
-            latest.changed().await.expect("the observer lives");
+            latest.changed().await.expect("the observer is running");
         }
         shown(&latest.borrow());
     }

@@ -1,4 +1,4 @@
-//! The plan of faults: the seed alone decides it, before any process starts.
+//! The plan of faults: it depends on the seed alone and is made before any process starts.
 
 use std::fmt;
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn draw(rng: &mut Rng, workers: usize) -> (Fault, Duration) {
     }
 }
 
-/// A database is never frozen: its backends would continue.
+/// A database is never paused, because its backends would continue.
 fn frozen(server: Server) -> Server {
     match server {
         Server::Database | Server::Broker => Server::Broker,

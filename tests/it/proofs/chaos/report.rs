@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::checker::{Broken, GUARANTEES, repeated};
+use super::checker::{GUARANTEES, Violation, repeated};
 use super::facts::Facts;
-use super::faults::Happened;
+use super::faults::InjectedFault;
 use super::history;
 use crate::support::figures::Figures;
 
@@ -23,7 +23,7 @@ pub(super) struct Run {
 }
 
 /// The report as text; ends with the command that repeats the run.
-pub(super) fn page(run: &Run, facts: &Facts, broken: &[Broken]) -> String {
+pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String {
     let mut page = String::new();
     let Run { seed, minutes, workers, settled } = run;
     writeln!(page, "\nchaos: {minutes} minutes, seed {seed}, {workers} workers").unwrap();
@@ -32,14 +32,14 @@ pub(super) fn page(run: &Run, facts: &Facts, broken: &[Broken]) -> String {
     calls(&mut page, facts);
     page.push_str("\n  guarantees (README.md)\n");
     for (number, what) in GUARANTEES {
-        let count = broken.iter().filter(|broken| broken.guarantee == number).count();
+        let count = violations.iter().filter(|violation| violation.guarantee == number).count();
         let verdict = if count == 0 { "holds".to_owned() } else { format!("BROKEN {count}x") };
         writeln!(page, "    {number}  {verdict:<10}  {what}").unwrap();
     }
-    for (shown, broken) in broken.iter().enumerate() {
-        let of = broken.session.map_or_else(String::new, |session| format!(" {session}"));
-        writeln!(page, "\n  BROKEN {}{of}: {}", broken.guarantee, broken.what).unwrap();
-        if let (true, Some(session)) = (shown < HISTORIES, broken.session) {
+    for (shown, violation) in violations.iter().enumerate() {
+        let of = violation.session.map_or_else(String::new, |session| format!(" {session}"));
+        writeln!(page, "\n  BROKEN {}{of}: {}", violation.guarantee, violation.what).unwrap();
+        if let (true, Some(session)) = (shown < HISTORIES, violation.session) {
             page.push_str(&history::of(facts, session));
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn page(run: &Run, facts: &Facts, broken: &[Broken]) -> String {
     page
 }
 
-fn faults(page: &mut String, faults: &[Happened]) {
+fn faults(page: &mut String, faults: &[InjectedFault]) {
     let mut kinds: BTreeMap<&str, (usize, Vec<Duration>)> = BTreeMap::new();
     for one in faults {
         let (count, recoveries) = kinds.entry(one.fault.kind()).or_default();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SESSION_TIMEOUT, SLOTS};
 use crate::support::process::TARSY;
 
-/// A tool that changes something; each call of it may be sent once.
+/// A tool that changes something; each call of it may be sent at most once.
 pub(super) const CHANGING: &str = "restart";
-/// The gate at which an alert of the kind kills the worker that investigates it.
+/// The gate at which a deadly alert kills the worker that investigates it.
 pub(super) const DEADLY_GATE: &str = "deadly";
 
 /// The words by which an alert selects its recording.

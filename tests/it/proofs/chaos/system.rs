@@ -23,7 +23,7 @@ pub(super) const LEASE: Duration = Duration::from_secs(3);
 pub(super) const ATTEMPTS: u32 = 4;
 pub(super) const MAX_ITERATIONS: u32 = 8;
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(40);
-/// Tries to start a server again: its port may be taken for a moment.
+/// Tries to start a server again, whose port may be taken for a moment.
 const TRIES: u32 = 20;
 
 /// All processes and proxies. The database is dropped before its server.
@@ -109,9 +109,9 @@ impl System {
 
     pub(super) async fn freeze_llm_service(&self, lasts: Duration) {
         let llm = self.llm.lock().await;
-        llm.stop();
+        llm.pause();
         tokio::time::sleep(lasts).await; // the fault itself
-        llm.cont();
+        llm.resume();
     }
 
     pub(super) async fn kill_broker(&self, down: Duration) {
@@ -155,7 +155,7 @@ impl System {
              WHERE e.execution_id = '{execution}' AND s.status = 'running' AND s.lease_owner IS NOT NULL), '')"
         );
         let owner = self.ask(&sql).unwrap_or_default();
-        let Some(worker) = self.workers.iter().find(|worker| worker.standing().name == owner) else { return false };
+        let Some(worker) = self.workers.iter().find(|worker| worker.state().name == owner) else { return false };
         worker.kill(Duration::from_millis(300)).await;
         self.ledger.lock().unwrap().deaths.push(Utc::now());
         true

@@ -1,5 +1,5 @@
-//! The watchers: one reads the whole stream all the time, some follow a session from before its beginning
-//! through a bad link, and some start late.
+//! The watchers: one reads the whole stream during the run, some follow a session from before its start through a link
+//! with faults, and some start after its end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,13 +26,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(5);
 /// Time for a watcher to receive the rest when all sessions have ended.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout of the watchers that start late.
+/// The number of sessions that late watchers follow.
 const LATE: usize = 20;
 
 /// All events that were on the stream, by session.
 pub(super) type Everything = BTreeMap<SessionId, Vec<Shown>>;
 
-/// Reads the timeline stream until `end`, also across losses of the stream.
+/// Reads the timeline stream until `end`, also when the stream is lost and created again.
 pub(super) async fn read_everything(nats_url: String, seen: Arc<Mutex<Everything>>, end: CancellationToken) {
     let mut place = Place::default();
     let reading = async {
@@ -131,7 +131,8 @@ pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedRec
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
     while let Some(session) = sessions.recv().await {
-        following.spawn(one("a watcher from the beginning", nats.clone(), Arc::clone(&store), (session, 0)));
+        let watched = Watched { by: "a watcher from the beginning", session, after: 0, seen: Vec::new() };
+        following.spawn(follow_session(nats.clone(), Arc::clone(&store), watched));
     }
     collected(following).await
 }
@@ -146,24 +147,25 @@ pub(super) async fn follow_late(system: &System, over: &BTreeMap<SessionId, u32>
     let step = (over.len() / LATE).max(1);
     for (session, events) in over.iter().step_by(step) {
         for (by, after) in [("a late watcher", 0), ("a watcher from the middle", events / 2)] {
-            following.spawn(one(by, nats.clone(), Arc::clone(&store), (*session, after)));
+            let watched = Watched { by, session: *session, after, seen: Vec::new() };
+            following.spawn(follow_session(nats.clone(), Arc::clone(&store), watched));
         }
     }
     collected(following).await
 }
 
-async fn one(by: &'static str, nats: Nats, store: Arc<Store>, (session, after): (SessionId, u32)) -> Watched {
-    let mut follower = Follower::start(&nats, session, after, Some(store));
-    let mut seen = Vec::new();
+/// Adds the events of the session, up to its end.
+async fn follow_session(nats: Nats, store: Arc<Store>, mut watched: Watched) -> Watched {
+    let mut follower = Follower::start(&nats, watched.session, watched.after, Some(store));
     while let Some(item) = follower.next().await {
         if let TimelineUpdate::Event(event) = item {
-            seen.push(event);
+            watched.seen.push(event);
         }
     }
-    Watched { by, session, after, seen }
+    watched
 }
 
-/// Omits watchers that do not end; the checker finds them by their missing events.
+/// Waits for the watchers. Omits those that do not end, which the checker finds by their missing events.
 async fn collected(mut following: JoinSet<Watched>) -> Vec<Watched> {
     let mut all = Vec::new();
     let limit = tokio::time::Instant::now() + TIMEOUT;
@@ -171,12 +173,12 @@ async fn collected(mut following: JoinSet<Watched>) -> Vec<Watched> {
         all.push(watched.expect("a watcher"));
     }
     if !following.is_empty() {
-        println!("{} watchers did not come to an end", following.len());
+        println!("{} watchers have not received the end", following.len());
     }
     all
 }
 
-/// The watcher's events for the histories.
+/// A time as the histories show it.
 pub(super) fn time(at: DateTime<Utc>) -> String {
     at.format("%H:%M:%S%.3f").to_string()
 }

@@ -17,18 +17,20 @@ use crate::support::process::{Tarsy, children_of};
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 /// Pause after a death without a command.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Longer than the configured drain plus the delay of a lost link.
+/// The configured drain timeout and the delay of a lost link take less together.
 const DRAINED_WITHIN: Duration = Duration::from_secs(60);
 
-/// A command to the keeper of a worker, which answers when it is done.
+/// A command to the supervisor of a worker, which replies when it is done.
 #[derive(Debug)]
-enum Order {
+enum Command {
     /// `kill -9`, and a new process after the pause.
     Kill(Duration),
     /// SIGTERM, and a new process a pause after it has drained.
     Terminate(Duration),
-    Stop,
-    Continue,
+    /// SIGSTOP.
+    Pause,
+    /// SIGCONT.
+    Resume,
     KillToolServer,
     /// SIGTERM without a new process.
     End,
@@ -36,12 +38,12 @@ enum Order {
 
 /// The state of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct WorkerState {
     /// Name of the current process, or of the last one.
     pub(super) name: String,
     /// Address of its metrics; `None` while it is not ready.
     pub(super) address: Option<String>,
-    pub(super) stopped: bool,
+    pub(super) paused: bool,
 }
 
 /// The outcome of all worker processes.
@@ -56,21 +58,21 @@ pub(super) struct Ledger {
 /// One worker of the fleet.
 #[derive(Debug)]
 pub(super) struct Worker {
-    orders: mpsc::Sender<(Order, oneshot::Sender<()>)>,
-    standing: watch::Receiver<Standing>,
+    commands: mpsc::Sender<(Command, oneshot::Sender<()>)>,
+    state: watch::Receiver<WorkerState>,
     broker: Link,
     database: Link,
     llm: Link,
-    _keeper: JoinHandle<()>,
+    _supervisor: JoinHandle<()>,
 }
 
-/// The parameters of its processes.
+/// The parameters of a worker's processes.
 pub(super) struct Spec {
     /// Number of the worker, from 1.
     pub(super) number: usize,
     pub(super) config: String,
     pub(super) ledger: Arc<Mutex<Ledger>>,
-    /// `postgres://…` of the database, with the port left out.
+    /// The URL of the database for a port.
     pub(super) database_url: Box<dyn Fn(u16) -> String + Send + Sync>,
 }
 
@@ -82,10 +84,10 @@ impl Worker {
             ("TARSY_LLM_ADDR", format!("127.0.0.1:{}", llm.port())),
             ("TARSY_CONFIG", spec.config.clone()),
         ];
-        let (orders, taken) = mpsc::channel(4);
-        let (standing, seen) = watch::channel(Standing::default());
-        let keeper = Keeper { spec, env, orders: taken, standing, generation: 0 };
-        Self { orders, standing: seen, broker, database, llm, _keeper: tokio::spawn(keeper.run()) }
+        let (commands, received) = mpsc::channel(4);
+        let (state, seen) = watch::channel(WorkerState::default());
+        let supervisor = Supervisor { spec, env, commands: received, state, generation: 0 };
+        Self { commands, state: seen, broker, database, llm, _supervisor: tokio::spawn(supervisor.run()) }
     }
 
     pub(super) fn link(&self, server: Server) -> &Link {
@@ -96,14 +98,14 @@ impl Worker {
         }
     }
 
-    pub(super) fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    pub(super) fn state(&self) -> WorkerState {
+        self.state.borrow().clone()
     }
 
     /// Returns when a process with another name is ready.
     pub(super) async fn succeeded(&self, name: &str) {
-        let mut standing = self.standing.clone();
-        standing.wait_for(|now| now.address.is_some() && now.name != name).await.expect("the keeper lives");
+        let mut state = self.state.clone();
+        state.wait_for(|now| now.address.is_some() && now.name != name).await.expect("the supervisor is running");
     }
 
     /// Returns when its process is ready.
@@ -113,48 +115,48 @@ impl Worker {
 
     /// Whether its probe reports ready.
     pub(super) async fn takes_work(&self) -> bool {
-        let Some(address) = self.standing().address else { return false };
-        // The process may have ended or be stopped.
+        let Some(address) = self.state().address else { return false };
+        // The process may have ended or be paused.
         let asked = tokio::time::timeout(ANSWERED_WITHIN, http::asked(&address, "/readyz")).await;
         asked.is_ok_and(|answer| answer.is_some_and(|answer| answer.status == 200))
     }
 
     pub(super) async fn kill(&self, pause: Duration) {
-        self.order(Order::Kill(pause)).await;
+        self.command(Command::Kill(pause)).await;
     }
 
     pub(super) async fn terminate(&self, pause: Duration) {
-        self.order(Order::Terminate(pause)).await;
+        self.command(Command::Terminate(pause)).await;
     }
 
-    pub(super) async fn stop(&self) {
-        self.order(Order::Stop).await;
+    pub(super) async fn pause(&self) {
+        self.command(Command::Pause).await;
     }
 
-    pub(super) async fn cont(&self) {
-        self.order(Order::Continue).await;
+    pub(super) async fn resume(&self) {
+        self.command(Command::Resume).await;
     }
 
     pub(super) async fn kill_tool_server(&self) {
-        self.order(Order::KillToolServer).await;
+        self.command(Command::KillToolServer).await;
     }
 
     pub(super) async fn end(&self) {
-        self.order(Order::End).await;
+        self.command(Command::End).await;
     }
 
-    async fn order(&self, order: Order) {
+    async fn command(&self, command: Command) {
         let (done, is_done) = oneshot::channel();
-        self.orders.send((order, done)).await.expect("the keeper lives");
-        is_done.await.expect("the keeper lives");
+        self.commands.send((command, done)).await.expect("the supervisor is running");
+        is_done.await.expect("the supervisor is running");
     }
 }
 
-struct Keeper {
+struct Supervisor {
     spec: Spec,
     env: [(&'static str, String); 4],
-    orders: mpsc::Receiver<(Order, oneshot::Sender<()>)>,
-    standing: watch::Sender<Standing>,
+    commands: mpsc::Receiver<(Command, oneshot::Sender<()>)>,
+    state: watch::Sender<WorkerState>,
     generation: u32,
 }
 
@@ -164,24 +166,30 @@ enum Next {
     Nothing,
 }
 
-/// An event of a process.
-enum Turn {
-    /// `None` when it will not become ready.
-    Ready(Option<String>),
-    Ended {
-        well: bool,
-    },
+/// The part of a process's life.
+#[derive(Clone, Copy)]
+enum Phase {
+    Starting,
+    Running,
 }
 
-async fn turn_of(process: &mut Tarsy, starting: bool) -> Turn {
-    if starting {
-        Turn::Ready(process.ready_or_ended().await)
-    } else {
-        Turn::Ended { well: process.ended().await.success() }
+/// An event of a process.
+enum ProcessEvent {
+    /// The address of its metrics; `None` if the process ended before it was ready.
+    Ready(Option<String>),
+    Succeeded,
+    Failed,
+}
+
+async fn next_event(process: &mut Tarsy, phase: Phase) -> ProcessEvent {
+    match phase {
+        Phase::Starting => ProcessEvent::Ready(process.ready_or_ended().await),
+        Phase::Running if process.ended().await.success() => ProcessEvent::Succeeded,
+        Phase::Running => ProcessEvent::Failed,
     }
 }
 
-impl Keeper {
+impl Supervisor {
     async fn run(mut self) {
         loop {
             let process = self.launch();
@@ -197,72 +205,71 @@ impl Keeper {
         let name = format!("w{}-{}", self.spec.number, self.generation);
         let env: Vec<(&str, &str)> = self.env.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let process = aborting_worker(&name, &env);
-        self.standing.send_replace(Standing { name, ..Standing::default() });
+        self.state.send_replace(WorkerState { name, ..WorkerState::default() });
         process
     }
 
-    /// Manages one process to its end.
+    /// Executes the commands for one process until it ends.
     async fn keep(&mut self, mut process: Tarsy) -> Next {
-        let mut starting = true;
+        let mut phase = Phase::Starting;
         let next = loop {
-            let (order, done) = tokio::select! {
-                order = self.orders.recv() => match order {
-                    Some(order) => order,
+            let (command, done) = tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(command) => command,
                     None => break Next::Nothing,
                 },
-                turn = turn_of(&mut process, starting) => match turn {
-                    Turn::Ready(address) => {
-                        starting = false;
-                        self.standing.send_modify(|standing| standing.address = address);
+                event = next_event(&mut process, phase) => match event {
+                    ProcessEvent::Ready(address) => {
+                        phase = Phase::Running;
+                        self.state.send_modify(|state| state.address = address);
                         continue;
                     }
-                    Turn::Ended { well } => {
-                        if !well {
-                            self.spec.ledger.lock().unwrap().deaths.push(Utc::now());
-                        }
+                    ProcessEvent::Succeeded => break Next::After(PAUSE),
+                    ProcessEvent::Failed => {
+                        self.spec.ledger.lock().unwrap().deaths.push(Utc::now());
                         break Next::After(PAUSE);
                     }
                 },
             };
-            let next = self.obey(order, &mut process).await;
+            let next = self.execute(command, &mut process).await;
             done.send(()).ok();
             if let Some(next) = next {
                 break next;
             }
         };
-        self.standing.send_modify(|standing| (standing.address, standing.stopped) = (None, false));
-        self.look_into(process).await;
+        self.state.send_modify(|state| (state.address, state.paused) = (None, false));
+        self.check_log(process).await;
         next
     }
 
     /// `Some` when the process has ended.
-    async fn obey(&mut self, order: Order, process: &mut Tarsy) -> Option<Next> {
-        match order {
-            Order::Kill(pause) => {
+    async fn execute(&mut self, command: Command, process: &mut Tarsy) -> Option<Next> {
+        match command {
+            Command::Kill(pause) => {
                 process.kill().await;
                 Some(Next::After(pause))
             }
-            Order::Terminate(pause) => {
+            Command::Terminate(pause) => {
                 self.drain(process).await;
                 Some(Next::After(pause))
             }
-            Order::End => {
+            Command::End => {
                 self.drain(process).await;
                 Some(Next::Nothing)
             }
-            Order::Stop | Order::Continue => {
-                let stop = matches!(order, Order::Stop);
-                if stop {
-                    process.stop();
-                } else {
-                    process.cont();
-                }
-                self.standing.send_modify(|standing| standing.stopped = stop);
+            Command::Pause => {
+                process.pause();
+                self.state.send_modify(|state| state.paused = true);
                 None
             }
-            Order::KillToolServer => {
+            Command::Resume => {
+                process.resume();
+                self.state.send_modify(|state| state.paused = false);
+                None
+            }
+            Command::KillToolServer => {
                 for server in children_of(process.pid(), "evidence-server") {
-                    // It may have ended by itself.
+                    // The server may have ended by itself.
                     kill_process(server, Signal::KILL).ok();
                 }
                 None
@@ -271,22 +278,22 @@ impl Keeper {
     }
 
     async fn drain(&self, process: &mut Tarsy) {
-        self.standing.send_modify(|standing| standing.address = None);
+        self.state.send_modify(|state| state.address = None);
         process.terminate();
         if tokio::time::timeout(DRAINED_WITHIN, process.ended()).await.is_err() {
-            let wrong = format!("{} does not end within {DRAINED_WITHIN:?} of a SIGTERM", self.standing.borrow().name);
+            let wrong = format!("{} does not end within {DRAINED_WITHIN:?} of a SIGTERM", self.state.borrow().name);
             self.spec.ledger.lock().unwrap().wrong.push(wrong);
             process.kill().await;
         }
     }
 
-    /// A panic is not an injected fault.
-    async fn look_into(&self, process: Tarsy) {
+    /// Records a panic in the log as a failure, because it is no injected fault.
+    async fn check_log(&self, process: Tarsy) {
         let log = process.log();
-        let name = self.standing.borrow().name.clone();
+        let name = self.state.borrow().name.clone();
         if let Some(at) = log.find("panicked at") {
-            let said: String = log[at..].lines().take(3).collect::<Vec<_>>().join(" ");
-            self.spec.ledger.lock().unwrap().wrong.push(format!("{name} {said}"));
+            let message: String = log[at..].lines().take(3).collect::<Vec<_>>().join(" ");
+            self.spec.ledger.lock().unwrap().wrong.push(format!("{name} {message}"));
         }
         if let Some(directory) = std::env::var_os("TARSY_CHAOS_LOGS") {
             std::fs::write(std::path::Path::new(&directory).join(format!("{name}.log")), log).ok();

@@ -1,5 +1,5 @@
-//! Thousands of different alerts with critical ones in between. The suite queues all of them and investigates until
-//! the critical ones have ended; `TARSY_LOAD_BURST_TO_END=1` investigates every one, with quick answers.
+//! Thousands of different alerts with critical ones in between. The suite queues all of them and ends with the critical
+//! ones; with `TARSY_LOAD_BURST_TO_END=1` all are investigated, with quick answers.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const BURST: usize = 5000;
 const CRITICAL: usize = 10;
 const BETWEEN_CRITICAL: Duration = Duration::from_millis(400);
 const CLAIMED_WITHIN: Duration = Duration::from_secs(1);
-/// Long enough that a critical alert would have to wait if no slot were kept for it.
+/// Without a reserved slot, a critical alert would have to wait for such an answer.
 const SLOW: Duration = Duration::from_secs(4);
 const QUICK: Duration = Duration::ZERO;
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
@@ -50,13 +50,13 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
         critical.push(publish(&jetstream, alert).await);
         tokio::time::sleep(BETWEEN_CRITICAL).await; // critical alerts come one by one, while all slots are busy
     }
-    let claims = claims_of(&system, &critical).await;
+    let claims = times_to_claim(&system, &critical).await;
     let all = count + 7 + CRITICAL;
     if to_end {
         let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         let timeout = Duration::from_secs(3600);
         let whole = i64::try_from(all).unwrap();
-        eventually_within(timeout, "all are over", async || system.database.number(sql) == whole).await;
+        eventually_within(timeout, "every session is settled", async || system.database.number(sql) == whole).await;
     }
     let took = began.elapsed();
     stop.cancel();
@@ -67,7 +67,7 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
          critical ones claimed after: {claims}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
         over as f64 / took.as_secs_f64(),
     );
-    // An overloaded machine may delay one of them; without a reserved slot half of them wait for seconds.
+    // An overloaded machine may delay one critical alert; without a reserved slot half of them wait for seconds.
     assert!(claims.quantile(0.9) <= CLAIMED_WITHIN && claims.worst() < SLOW / 2, "a critical alert waited");
     if let (Some(before), Some(most)) = (before, most) {
         assert!(most < MAX_MEMORY_KIB, "{most} KiB");
@@ -81,8 +81,8 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     }
 }
 
-/// From the stream's acknowledgement to the first event of the session.
-async fn claims_of(system: &TestSystem, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
+/// The times from the stream's ack to the first event of the session.
+async fn times_to_claim(system: &TestSystem, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
     let mut claims = Figures::default();
     for (session, published) in critical {
         let started = format!(
@@ -101,7 +101,7 @@ async fn claims_of(system: &TestSystem, critical: &[(SessionId, DateTime<Utc>)])
     claims
 }
 
-/// The most memory that the process had in use until `stop`.
+/// The peak of the process's memory until `stop`.
 async fn watch_memory(pid: u32, stop: CancellationToken) -> Option<u64> {
     let mut most = memory_kib(pid)?;
     let mut ticks = tokio::time::interval(Duration::from_millis(100));

@@ -1,6 +1,5 @@
-//! Many investigations in parallel: restarts, outages, storms and bursts, with figures. The suite runs short versions;
-//! an
-//! environment variable named at each test makes it long.
+//! Many investigations in parallel, during restarts, outages and bursts of alerts, with figures. The suite runs short
+//! versions; each file names the environment variable that makes its tests long.
 
 mod burst;
 mod outages;
@@ -22,7 +21,7 @@ use uuid::Uuid;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
-/// A word in the alerts of these tests, by which the recording is selected.
+/// This word in an alert selects the recording of these tests.
 const MARK: &str = "PacedDrill";
 /// Concurrent publishes.
 const PUBLISHED_AT_ONCE: usize = 256;
@@ -48,7 +47,7 @@ fn paced(answers: usize, call: Duration) -> String {
 #[derive(Clone, Copy)]
 struct Alert<'a> {
     subject: &'static str,
-    /// The fingerprint; without it the alert differs from every other one.
+    /// The fingerprint; without it the alert has a fingerprint of its own.
     fingerprint: Option<&'a str>,
     text: &'static str,
 }

@@ -1,5 +1,5 @@
 //! Outages of the broker, the database and the LLM service during investigations.
-//! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service long ones.
+//! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service last a minute.
 
 use std::time::{Duration, Instant};
 
@@ -16,63 +16,63 @@ use crate::support::wait::eventually;
 const SESSIONS: usize = 6;
 const ANSWERS: usize = 8;
 const CALL: Duration = Duration::from_millis(400);
-/// Longer than every outage here except the longest of the LLM service.
+/// Every outage of this file is shorter, except for the longest of the LLM service.
 const LEASE: Duration = Duration::from_secs(30);
 const OUTAGE_SECS: u64 = 6;
 
-/// Two workers with sessions that each have one answer.
-async fn at_work(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
+/// A system with two workers, whose sessions have each passed two checkpoints.
+async fn busy_system(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
     let transcript = Some(paced(ANSWERS, CALL));
     let system = TestSystem::start_with(Setup { lease: LEASE, transcript, ..setup }).await;
     let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
     publish_many(&system, SESSIONS).await;
-    works_on(&system, 0).await;
+    progressed(&system, 0).await;
     (system, workers)
 }
 
 /// Returns when every session has written two more checkpoints than `before`.
-async fn works_on(system: &TestSystem, before: i64) {
+async fn progressed(system: &TestSystem, before: i64) {
     let least = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
     let sql = format!("SELECT coalesce(({least}{SESSIONS}), 0)");
-    eventually("every session works", async || system.database.number(&sql) >= before + 2).await;
+    eventually("every session makes progress", async || system.database.number(&sql) >= before + 2).await;
 }
 
 fn most_checkpoints(system: &TestSystem) -> i64 {
     system.database.number("SELECT max(checkpoint)::bigint FROM agent_executions")
 }
 
-/// How often sessions changed their owner.
+/// The number of takeovers, by their reason.
 #[derive(Debug, PartialEq, Eq)]
-struct Changes {
-    /// After their lease had expired while the database was unavailable.
+struct Takeovers {
+    /// Takeovers of released sessions.
     released: usize,
-    /// Only these count an attempt.
+    /// Takeovers after an expired lease, which count an attempt.
     expired: usize,
 }
 
-const NONE: Changes = Changes { released: 0, expired: 0 };
+const NONE: Takeovers = Takeovers { released: 0, expired: 0 };
 
 /// Asserts that all sessions have ended with whole timelines.
-async fn assert_all_ended_whole(system: &TestSystem, count: usize) -> Changes {
+async fn assert_all_ended_whole(system: &TestSystem, count: usize) -> Takeovers {
     ended(system, count).await;
     system.queue_is_empty().await;
     let timelines = system.assert_all_whole().await;
     assert_all_completed(system, count);
     let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
     let (expired, released): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "lease_expired");
-    Changes { released: released.len(), expired: expired.len() }
+    Takeovers { released: released.len(), expired: expired.len() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_killed_during_a_run_delays_nothing_and_costs_no_attempt() {
-    let (mut system, workers) = at_work(Setup::default()).await;
+    let (mut system, workers) = busy_system(Setup::default()).await;
     system.nats.kill();
     for worker in &workers {
         worker.logged("nats is unavailable").await;
     }
-    // Runs do not wait for the broker.
+    // Runs continue without the broker.
     let before = most_checkpoints(&system);
-    works_on(&system, before).await;
+    progressed(&system, before).await;
     system.nats.restart().await;
     publish_many(&system, 2).await;
     assert_eq!(assert_all_ended_whole(&system, SESSIONS + 2).await, NONE);
@@ -80,14 +80,14 @@ async fn a_broker_killed_during_a_run_delays_nothing_and_costs_no_attempt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn investigations_survive_the_loss_of_all_streams() {
-    let (mut system, workers) = at_work(Setup::default()).await;
+    let (mut system, workers) = busy_system(Setup::default()).await;
     system.nats.kill();
     for worker in &workers {
         worker.logged("nats is unavailable").await;
     }
     system.nats.restart_empty().await;
     system.migrate().await;
-    // The new stream assigns the sequences of the lost alerts to others.
+    // The new stream assigns the sequences of the lost alerts to other alerts.
     publish_many(&system, SESSIONS).await;
     assert_eq!(assert_all_ended_whole(&system, 2 * SESSIONS).await, NONE);
 }
@@ -124,7 +124,7 @@ async fn sessions_released_before_all_streams_were_lost_are_requeued() {
     system.nats.restart_empty().await;
     system.migrate().await;
     let _successor = system.worker("w2").await;
-    assert_eq!(assert_all_ended_whole(&system, SESSIONS).await, Changes { released: SESSIONS, expired: 0 });
+    assert_eq!(assert_all_ended_whole(&system, SESSIONS).await, Takeovers { released: SESSIONS, expired: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -146,8 +146,8 @@ async fn a_sweep_ends_an_investigation_past_its_deadline_without_workers_and_mes
     assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionTimedOut, &"deadline".into()));
     metric_is(&metrics, "tarsy_sweeps_total", "found=\"overdue\"", 1.0).await;
     let settled = "SELECT count(*) FROM alert_sessions WHERE status = 'timed_out' AND settled_at IS NOT NULL";
-    eventually("it is settled", async || system.database.number(settled) == 1).await;
-    assert_eq!(system.model_calls(), paid, "nobody goes on with it");
+    eventually("the session is settled", async || system.database.number(settled) == 1).await;
+    assert_eq!(system.model_calls(), paid, "no worker continues the investigation");
     system.queue_is_empty().await;
 }
 
@@ -155,7 +155,7 @@ async fn a_sweep_ends_an_investigation_past_its_deadline_without_workers_and_mes
 async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     let mut postgres = PostgresServer::start().await;
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    let (system, workers) = at_work(Setup { database, ..Setup::default() }).await;
+    let (system, workers) = busy_system(Setup { database, ..Setup::default() }).await;
     postgres.crash();
     let crashed = Instant::now();
     for worker in &workers {
@@ -166,9 +166,9 @@ async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     postgres.restart().await;
     let unavailable = crashed.elapsed();
     publish_many(&system, 2).await;
-    let changes = assert_all_ended_whole(&system, SESSIONS + 2).await;
-    println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {changes:?}, all completed");
-    assert_eq!(changes.expired, 0, "what nobody could renew is nobody's death");
+    let takeovers = assert_all_ended_whole(&system, SESSIONS + 2).await;
+    println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {takeovers:?}, all completed");
+    assert_eq!(takeovers.expired, 0, "a lease that could not be renewed counts as no death");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,7 +179,7 @@ async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
     let mut system = TestSystem::start_with(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;
     let workers = [system.worker("w1").await.0, system.worker("w2").await.0];
     publish_many(&system, SESSIONS).await;
-    // Every session waits for the first chunk of an answer: a stream that breaks later is a failed call.
+    // Every session waits for the first chunk of an answer, because a stream that breaks later is a failed call.
     let mut waiting = Vec::new();
     for _ in 0..SESSIONS {
         waiting.push(system.gates.next().await);
@@ -197,8 +197,8 @@ async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
     let address = system.llm_addr().to_owned();
     system.start_llm_service(&address).await;
-    let changes = assert_all_ended_whole(&system, SESSIONS).await;
-    println!("{SESSIONS} sessions without a model for {outage:.1?}: {changes:?}, all completed");
-    assert_eq!(changes.expired, 0);
-    assert!(changes.released <= 3 * SESSIONS, "sessions were claimed again and again while the model was unavailable");
+    let takeovers = assert_all_ended_whole(&system, SESSIONS).await;
+    println!("{SESSIONS} sessions without a model for {outage:.1?}: {takeovers:?}, all completed");
+    assert_eq!(takeovers.expired, 0);
+    assert!(takeovers.released <= 3 * SESSIONS, "sessions were claimed too often while the model was unavailable");
 }

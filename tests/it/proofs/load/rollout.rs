@@ -13,7 +13,7 @@ const SESSIONS: usize = 50;
 const WORKERS: usize = 3;
 const ANSWERS: usize = 9;
 const CALL: Duration = Duration::from_millis(1500);
-/// For a release and the next claim.
+/// Time for a release and the next claim.
 const MARGIN: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,7 +29,7 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
     publish_many(&system, SESSIONS).await;
     let calling = "SELECT count(*) FROM agent_executions WHERE status = 'running' AND checkpoint > 1";
     let all = i64::try_from(SESSIONS).unwrap();
-    eventually("every session works", async || system.database.number(calling) == all).await;
+    eventually("every session makes progress", async || system.database.number(calling) == all).await;
 
     let rolling = Instant::now();
     let (mut replacements, mut exits) = (Vec::new(), Figures::default());
@@ -53,7 +53,7 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
         assert!(resumed.clone().all(|event| event.metadata["reason"] == "released"));
         handed_over += usize::from(resumed.clone().next().is_some());
         for resumed in resumed {
-            let (stall, gap) = around(events, resumed);
+            let (stall, gap) = stall_and_gap(events, resumed);
             stalls.add(stall);
             gaps.add(gap);
         }
@@ -65,13 +65,13 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
          from the last step to the next one:       {gaps}",
     );
     assert!(handed_over >= SESSIONS * 4 / 5, "the rollout took longer than the investigations");
-    // A step takes as long as a call anyway; the rest is the delay.
+    // A step takes as long as a call in any case; the rest is the delay.
     assert!(gaps.worst() <= CALL + CALL + MARGIN, "delayed by more than the drain of one call");
     assert!(stalls.worst() <= CALL + MARGIN);
 }
 
 /// The time without progress before a session was resumed, and the time until its next step.
-fn around(events: &[TimelineEvent], resumed: &TimelineEvent) -> (Duration, Duration) {
+fn stall_and_gap(events: &[TimelineEvent], resumed: &TimelineEvent) -> (Duration, Duration) {
     let step = |event: &&TimelineEvent| event.execution_id.is_some();
     let before = events.iter().filter(|event| event.session_seq < resumed.session_seq).rfind(step).unwrap();
     let after = events.iter().filter(|event| event.session_seq > resumed.session_seq).find(step).unwrap();

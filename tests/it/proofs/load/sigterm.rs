@@ -1,4 +1,4 @@
-//! Repeated SIGTERM during investigations. `TARSY_LOAD_ROUNDS=300` makes it long.
+//! Repeated SIGTERM during investigations; `TARSY_LOAD_ROUNDS=300` makes the test long.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ const ROUNDS: usize = 12;
 const OPEN: usize = 6;
 const ANSWERS: usize = 6;
 const CALL: Duration = Duration::from_millis(150);
-/// So long that an expired lease cannot be mistaken for a release.
+/// No lease expires during the test, so every takeover follows a release.
 const LEASE: Duration = Duration::from_secs(30);
 const RESUMED_WITHIN: Duration = Duration::from_secs(1);
 /// The limit for a resumption on an overloaded machine.
 const WORST_WITHIN: Duration = Duration::from_secs(5);
 
 /// A release in the log of a terminated worker.
-struct Released {
+struct Release {
     worker: String,
     session: SessionId,
     at: DateTime<Utc>,
     /// When the worker's process exited.
-    gone: DateTime<Utc>,
+    exited_at: DateTime<Utc>,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,13 +50,14 @@ async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within
         let leaving = std::mem::replace(&mut older, std::mem::replace(&mut newer, next));
         leaving.logged("SIGTERM").await;
         let left = format!("SELECT count(*) FROM alert_sessions WHERE status = 'running' AND worker_name = '{name}'");
-        eventually(&format!("the sessions of {name} go on"), async || system.database.number(&left) == 0).await;
+        eventually(&format!("the sessions of {name} continue elsewhere"), async || system.database.number(&left) == 0)
+            .await;
         let counted = system.database.number("SELECT coalesce(max(attempts), 0)::bigint FROM alert_sessions");
         assert!(counted <= 1, "{counted} attempts were counted");
         exits.spawn(exit(name, leaving));
     }
     ended(&system, published.len()).await;
-    let released: Vec<Released> = exits.join_all().await.into_iter().flatten().collect();
+    let released: Vec<Release> = exits.join_all().await.into_iter().flatten().collect();
     system.queue_is_empty().await;
     let timelines = system.assert_all_whole().await;
     assert_all_completed(&system, published.len());
@@ -71,47 +72,48 @@ async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within
         published.len(),
         released.len(),
     );
-    assert!(released.len() >= rounds, "there was hardly any load");
+    assert!(released.len() >= rounds, "a worker had no session to release");
     assert!(from_release.quantile(0.9) <= RESUMED_WITHIN && from_exit.quantile(0.9) <= RESUMED_WITHIN);
     assert!(from_release.worst() <= WORST_WITHIN && from_exit.worst() <= WORST_WITHIN);
-    assert!(starts.worst() < LEASE / 3, "an alert was stranded with a worker that had gone");
+    assert!(starts.worst() < LEASE / 3, "an alert waited for a worker that had exited");
 }
 
-/// Publishes further alerts.
+/// Publishes alerts until [`OPEN`] sessions are open again.
 async fn top_up(system: &TestSystem, published: &mut Published) {
     let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     let open = published.len() - usize::try_from(over).unwrap();
     published.extend(publish_many(system, OPEN.saturating_sub(open)).await);
 }
 
-async fn exit(worker: String, mut leaving: Tarsy) -> Vec<Released> {
+async fn exit(worker: String, mut leaving: Tarsy) -> Vec<Release> {
     assert_eq!(leaving.finished().await.0, 0, "{}", leaving.log());
-    let gone = Utc::now();
+    let exited_at = Utc::now();
     let log = leaving.log();
     let lines = log.lines().filter(|line| line.contains("session released: draining"));
     let released = lines.map(|line| {
         let at = line.split_whitespace().next().unwrap().parse().unwrap();
         let id = line.split("session_id=").nth(1).unwrap().split_whitespace().next().unwrap();
-        Released { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, gone }
+        Release { worker: worker.clone(), session: SessionId::parse(id).unwrap(), at, exited_at }
     });
     released.collect()
 }
 
 /// How long a session had no owner, since the log line of its release and since the exit of its worker.
-fn resumptions(timelines: &Timelines, released: &[Released]) -> (Figures, Figures) {
+fn resumptions(timelines: &Timelines, released: &[Release]) -> (Figures, Figures) {
     let (mut from_release, mut from_exit) = (Figures::default(), Figures::default());
-    for back in released {
-        let events = &timelines[&back.session];
+    for release in released {
+        let events = &timelines[&release.session];
         let resumed = events.iter().find(|event| {
-            event.event_type == EventType::SessionResumed && event.metadata["previous_worker"] == back.worker.as_str()
+            event.event_type == EventType::SessionResumed
+                && event.metadata["previous_worker"] == release.worker.as_str()
         });
-        let resumed = resumed.unwrap_or_else(|| panic!("{} of {} was not resumed", back.session, back.worker));
+        let resumed = resumed.unwrap_or_else(|| panic!("{} of {} was not resumed", release.session, release.worker));
         assert_eq!(resumed.metadata["reason"], "released");
-        from_release.add(between(back.at, resumed.created_at));
-        from_exit.add(between(back.gone, resumed.created_at));
+        from_release.add(between(release.at, resumed.created_at));
+        from_exit.add(between(release.exited_at, resumed.created_at));
     }
     let all = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed).count();
-    assert_eq!(all, released.len(), "sessions change hands by releases only");
+    assert_eq!(all, released.len(), "every takeover follows a release");
     (from_release, from_exit)
 }
 

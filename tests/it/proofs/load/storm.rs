@@ -1,4 +1,4 @@
-//! Many alerts of one fingerprint at once. `TARSY_LOAD_STORM` is their number, `TARSY_LOAD_RACES` that of the rounds.
+//! Many alerts of one fingerprint at once. `TARSY_LOAD_STORM` is their number, `TARSY_LOAD_RACES` the number of rounds.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const STORM: usize = 1000;
 const RACES: usize = 30;
 const IN_A_RACE: usize = 12;
 const ANSWERS: usize = 2;
-/// A call that is held for longer has failed: an iteration's time is two minutes.
+/// A call that is held for longer fails, because an iteration may take two minutes.
 const WHILE_HELD: Duration = Duration::from_secs(100);
 /// The gate at which every investigation is held open.
 const HELD: &str = "answer-0-start";
@@ -38,8 +38,8 @@ fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> Sess
     let sessions: Vec<&SessionId> = alerts.iter().filter(opened).collect();
     let [session] = sessions.as_slice() else { panic!("{} investigations: {sessions:?}", sessions.len()) };
     for alert in alerts.iter().filter(|alert| alert != session) {
-        let told: Vec<_> = timelines[alert].iter().map(|event| (&event.event_type, event.session_seq)).collect();
-        assert_eq!(told, [(&EventType::Joined, 1)], "{alert}");
+        let events: Vec<_> = timelines[alert].iter().map(|event| (&event.event_type, event.session_seq)).collect();
+        assert_eq!(events, [(&EventType::Joined, 1)], "{alert}");
         assert_eq!(timelines[alert][0].metadata["joined_session_id"], session.to_string());
     }
     let joined = timelines[session].iter().filter(|event| event.event_type == EventType::AlertJoined);
@@ -49,7 +49,7 @@ fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> Sess
     assert_eq!(named.len(), join_events(others.len()));
     named.sort_unstable();
     named.dedup();
-    assert_eq!(named.len(), join_events(others.len()), "an alert is named once");
+    assert_eq!(named.len(), join_events(others.len()), "the session has one event for an alert");
     **session
 }
 
@@ -67,7 +67,7 @@ async fn a_storm_of_one_fingerprint_is_one_session_and_each_alert_has_an_event()
     let held = system.gates.next().await;
     let others = i64::try_from(count - 1).unwrap();
     let joined = "SELECT count(*) FROM alerts WHERE place = 'joined' AND settled_at IS NOT NULL";
-    eventually_within(WHILE_HELD, "all have joined", async || system.database.number(joined) == others).await;
+    eventually_within(WHILE_HELD, "all alerts have joined", async || system.database.number(joined) == others).await;
     let all = began.elapsed();
     system.gates.open_all();
     held.open().await;
@@ -78,7 +78,7 @@ async fn a_storm_of_one_fingerprint_is_one_session_and_each_alert_has_an_event()
     assert_all_completed(&system, 1);
     let rate = count as f64 / all.as_secs_f64();
     println!(
-        "a storm of {count} alerts: published in {published:.1?}, all joined and told after {all:.1?} ({rate:.0}/s), \
+        "a storm of {count} alerts: published in {published:.1?}, all joined after {all:.1?} ({rate:.0}/s), \
          over after {:.1?}",
         began.elapsed()
     );
@@ -101,7 +101,7 @@ async fn two_workers_racing_for_one_fingerprint_open_one_investigation_in_every_
             "SELECT count(*) FROM alerts WHERE fingerprint LIKE '%:{fingerprint}' AND place = 'joined' AND settled_at IS NOT NULL"
         );
         let others = i64::try_from(IN_A_RACE - 1).unwrap();
-        eventually("the others have joined", async || system.database.number(&joined) == others).await;
+        eventually("all other alerts have joined", async || system.database.number(&joined) == others).await;
         times.add(began.elapsed());
         held.open().await;
         storms.push(alerts.into_iter().map(|(alert, _)| alert).collect::<Vec<_>>());

@@ -28,12 +28,12 @@ pub(super) enum Action {
     Next(usize),
     /// The worker ends a session that was cancelled, is past its deadline or was given up.
     End(usize),
-    /// A publisher of this worker reads the end of a subject and the row after it.
+    /// A publisher of this worker reads the last event of a subject and the next row of the table.
     Look {
         worker: usize,
         subject: Id,
     },
-    /// The row that it read arrives at the subject.
+    /// The message with that row arrives at the subject.
     Publish(usize),
     /// The sweeper settles an ended alert or session.
     Settle {
@@ -51,14 +51,14 @@ pub(super) enum Action {
     Poisoned(usize),
     /// The lease of a dead owner expires.
     Expire(Id),
-    /// The broker has waited long enough for a job's answer.
+    /// The broker has waited `ack_wait` for the answer of a job.
     Redeliver(u8),
     LatePublishArrives,
     LateCommitArrives,
     LateAckArrives,
     /// This action and the following ones are faults, bounded by [`Faults`].
     Crash(usize),
-    /// The sweeper queues an alert again and dies before the store knows.
+    /// The sweeper queues an alert again and dies before it records this in the store.
     RequeueUnnoted(Id),
     Stall(Id),
     Release(usize),
@@ -186,7 +186,7 @@ impl Protocol {
             Action::TakeOverdue { worker, session } => self.take(state, worker, None, session),
             Action::Requeue(alert) => state.row_mut(alert).sequence = state.queue(alert),
             Action::Expire(session) => state.row_mut(session).leased = false,
-            Action::Redeliver(sequence) => state.set_delivered(sequence, false),
+            Action::Redeliver(sequence) => state.mark_queued(sequence),
             Action::Poisoned(worker) => state.workers[worker].step = Step::Idle,
             Action::LatePublishArrives => {
                 if let Some(message) = state.late_publish.take() {
@@ -236,7 +236,7 @@ fn inject_fault(state: &mut State, action: Action) {
         }
         Action::RedeliverHeld(sequence) => {
             left.redeliveries -= 1;
-            state.set_delivered(sequence, false);
+            state.mark_queued(sequence);
         }
         Action::LoseAck(worker) => {
             left.lost_acks -= 1;

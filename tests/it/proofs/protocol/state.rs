@@ -22,14 +22,14 @@ pub(super) enum Event {
     AlertJoined(Id),
     Joined,
     Ended,
-    /// A number that was drawn and that no row has.
+    /// A number that was taken from the counter, but that no row has.
     Missing,
 }
 
 /// The column `alerts.disposition`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Disposition {
-    /// There is no row.
+    /// The alert has no row.
     Unknown,
     Undecided,
     Opened,
@@ -59,7 +59,7 @@ pub(super) struct Row {
     pub(super) leased: bool,
     /// `lease_owner` is null: the last owner released the session.
     pub(super) released: bool,
-    /// Owners at the present checkpoint that did not release the session, the present one included.
+    /// Owners at the current checkpoint that have not released the session, including the current one.
     pub(super) attempts: u8,
     pub(super) checkpoint: u8,
     pub(super) stop: Option<Stop>,
@@ -90,7 +90,7 @@ impl Row {
         joined_too_late: false,
     };
 
-    /// No event will follow.
+    /// No further event follows.
     pub(super) fn over(&self) -> bool {
         match self.disposition {
             Disposition::Unknown | Disposition::Undecided => false,
@@ -108,7 +108,7 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Job {
     pub(super) alert: Id,
-    /// The broker has delivered it to a worker and waits for the answer.
+    /// The broker has delivered the job to a worker and waits for the answer.
     pub(super) delivered: bool,
 }
 
@@ -127,12 +127,12 @@ impl Subject {
         self.messages.last().map_or(0, |message| message.0)
     }
 
-    /// The last sequence that a publisher has to expect.
+    /// The sequence that the next publish has to expect as the last one.
     pub(super) fn last_sequence(&self) -> u8 {
         if self.messages.is_empty() { 0 } else { self.stored }
     }
 
-    /// `false` is error 10071: another sequence was expected.
+    /// Returns `false` for error 10071: the message expects another sequence.
     pub(super) fn publish(&mut self, message: Message) -> bool {
         let accepted = message.expected == self.last_sequence();
         if accepted {
@@ -164,17 +164,17 @@ pub(super) struct Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Step {
     Idle,
-    /// The worker has received a message and done nothing about it yet.
+    /// The worker has received a message and not acted on it yet.
     Received {
         sequence: u8,
         alert: Id,
     },
-    /// The delivery is counted, the body is being decoded.
+    /// The delivery is counted, and the worker decodes the body.
     Preparing {
         sequence: u8,
         alert: Id,
     },
-    /// The worker has read the open session of the fingerprint and will act on it: only when a rule is switched off.
+    /// The worker has read the open session of the fingerprint and acts on it next; only when a rule is switched off.
     Looked {
         sequence: u8,
         alert: Id,
@@ -188,7 +188,7 @@ pub(super) enum Step {
         checkpoint: u8,
         ending: bool,
     },
-    /// The session is released; the message is next.
+    /// The session is released; the worker returns the message next.
     Releasing {
         sequence: u8,
     },
@@ -197,7 +197,7 @@ pub(super) enum Step {
         sequence: Option<u8>,
         alert: Id,
     },
-    /// Everything is settled; the acknowledgement is next.
+    /// Everything is settled; the worker acknowledges the message next.
     Acknowledging {
         sequence: u8,
     },
@@ -218,8 +218,8 @@ impl Step {
     }
 }
 
-/// One process, which does one thing at a time. It waits while its message is in flight: a publish that other messages
-/// overtake is a late one.
+/// One process, which does one thing at a time. It waits while its message is in flight; a message that arrives after
+/// later ones is a late publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Worker {
     pub(super) step: Step,
@@ -235,7 +235,7 @@ impl Worker {
 pub(super) struct Faults {
     /// A worker is killed.
     pub(super) crashes: u8,
-    /// A lease expires although its owner lives.
+    /// A lease expires although its owner is alive.
     pub(super) stalls: u8,
     /// A worker receives SIGTERM.
     pub(super) releases: u8,
@@ -249,7 +249,7 @@ pub(super) struct Faults {
     pub(super) late_publishes: u8,
     /// A checkpoint arrives at any later time, and its worker sends it again.
     pub(super) late_commits: u8,
-    /// The timeline stream loses everything.
+    /// The timeline stream loses all messages.
     pub(super) timeline_losses: u8,
     /// The stream of alerts is lost and created again: its sequences start again.
     pub(super) job_losses: u8,
@@ -319,10 +319,16 @@ impl State {
         sequence
     }
 
-    /// Marks a job as delivered, or as free again after a NAK or a time-out. An answer names a sequence, not an alert.
-    pub(super) fn set_delivered(&mut self, sequence: u8, delivered: bool) {
+    pub(super) fn mark_delivered(&mut self, sequence: u8) {
         if let Some(job) = &mut self.jobs[usize::from(sequence)] {
-            job.delivered = delivered;
+            job.delivered = true;
+        }
+    }
+
+    /// Marks a job as queued again, after a NAK or a time-out. An answer names a sequence, not an alert.
+    pub(super) fn mark_queued(&mut self, sequence: u8) {
+        if let Some(job) = &mut self.jobs[usize::from(sequence)] {
+            job.delivered = false;
         }
     }
 
@@ -341,7 +347,7 @@ impl State {
         (0..).zip(&self.rows).find(|(id, row)| *id != alert && row.open).map(|(id, _)| id)
     }
 
-    /// Whether a worker runs the session under its present epoch.
+    /// Whether a worker runs the session under its current epoch.
     pub(super) fn owner_lives(&self, id: Id) -> bool {
         self.workers.iter().any(|worker| {
             matches!(worker.step, Step::Running { session, epoch, .. } if session == id && epoch == self.row(id).epoch)

@@ -1,4 +1,4 @@
-//! Searches all reachable states twice. The checker of stateright checks the invariants. A walk of our own checks them
+//! Searches all reachable states twice. The checker of stateright checks the invariants. A second search checks them
 //! again, returns the shortest trace to each broken one, and checks what stateright cannot: that a good end stays
 //! reachable.
 

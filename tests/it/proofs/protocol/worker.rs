@@ -27,7 +27,15 @@ impl Protocol {
             Step::Received { .. } | Step::Preparing { .. } | Step::Looked { .. } | Step::Releasing { .. } => {
                 actions.push(Action::Next(worker));
             }
-            Step::Running { session, ending, .. } => self.of_owner(state, worker, (session, ending), actions),
+            Step::Running { session, ending, .. } => {
+                if !ending {
+                    self.of_writer(state, worker, actions);
+                }
+                if ending || state.row(session).stop.is_some() {
+                    actions.push(Action::End(worker));
+                }
+                self.of_owner(state, worker, session, actions);
+            }
             Step::Settling { alert, .. } => self.of_settler(state, worker, alert, actions),
             Step::Acknowledging { .. } => {
                 actions.push(Action::Next(worker));
@@ -64,16 +72,14 @@ impl Protocol {
         }
     }
 
-    fn of_owner(&self, state: &State, worker: usize, (session, ending): (Id, bool), actions: &mut Vec<Action>) {
-        if !ending {
-            actions.push(Action::Next(worker));
-            if state.left.late_commits > 0 && state.late_commit.is_none() {
-                actions.push(Action::DelayCommit(worker));
-            }
+    fn of_writer(&self, state: &State, worker: usize, actions: &mut Vec<Action>) {
+        actions.push(Action::Next(worker));
+        if state.left.late_commits > 0 && state.late_commit.is_none() {
+            actions.push(Action::DelayCommit(worker));
         }
-        if ending || state.row(session).stop.is_some() {
-            actions.push(Action::End(worker));
-        }
+    }
+
+    fn of_owner(&self, state: &State, worker: usize, session: Id, actions: &mut Vec<Action>) {
         if state.left.releases > 0 {
             actions.push(Action::Release(worker));
         }
@@ -134,7 +140,7 @@ impl Protocol {
 
     pub(super) fn deliver(&self, state: &mut State, worker: usize, sequence: u8) {
         let Some(job) = state.job(sequence) else { return };
-        state.set_delivered(sequence, true);
+        state.mark_delivered(sequence);
         if let Step::Running { sequence: latest, .. } = &mut state.workers[worker].step {
             *latest = Some(sequence);
             state.row_mut(job.alert).sequence = sequence;
@@ -152,8 +158,8 @@ impl Protocol {
             Step::Running { sequence, session, epoch, checkpoint, .. } => {
                 let next = Checkpoint { session, epoch, from: checkpoint };
                 let written = self.checkpoint(state.row_mut(session), next);
-                after_write(state, written, (sequence, session))
-                    .unwrap_or_else(|| going_on(state, sequence, session, epoch))
+                after_write(state, written, sequence, session)
+                    .unwrap_or_else(|| continue_session(state, sequence, session, epoch))
             }
             Step::Releasing { sequence } => nak(state, sequence),
             Step::Settling { sequence, alert } => self.settle(state, sequence, alert),
@@ -200,7 +206,7 @@ impl Protocol {
 
     fn decide(&self, state: &mut State, sequence: u8, alert: Id, seen: Option<Option<Id>>) -> Step {
         match self.open(state, alert, seen) {
-            Decided::Opened => going_on(state, Some(sequence), alert, 1),
+            Decided::Opened => continue_session(state, Some(sequence), alert, 1),
             Decided::Joined if self.keeps(Rule::JoinedIsDecided) => Step::Settling { sequence: Some(sequence), alert },
             Decided::Joined => Step::Acknowledging { sequence },
             Decided::TargetCancelling => nak(state, sequence),
@@ -211,7 +217,7 @@ impl Protocol {
     pub(super) fn end(&self, state: &mut State, worker: usize) {
         if let Step::Running { sequence, session, epoch, .. } = state.workers[worker].step {
             let written = self.end_now(state.row_mut(session), epoch);
-            state.workers[worker].step = after_write(state, written, (sequence, session)).unwrap_or(Step::Idle);
+            state.workers[worker].step = after_write(state, written, sequence, session).unwrap_or(Step::Idle);
         }
     }
 
@@ -219,7 +225,7 @@ impl Protocol {
         if let Step::Running { sequence, session, epoch, .. } = state.workers[worker].step {
             let written = self.release(state.row_mut(session), epoch);
             let returning = sequence.map_or(Step::Idle, |sequence| Step::Releasing { sequence });
-            state.workers[worker].step = after_write(state, written, (sequence, session)).unwrap_or(returning);
+            state.workers[worker].step = after_write(state, written, sequence, session).unwrap_or(returning);
         }
     }
 
@@ -241,8 +247,8 @@ impl Protocol {
     }
 }
 
-/// `None` when the session goes on, or was released.
-fn after_write(state: &State, written: Written, (sequence, alert): (Option<u8>, Id)) -> Option<Step> {
+/// `None` when the session continues, or was released.
+fn after_write(state: &State, written: Written, sequence: Option<u8>, alert: Id) -> Option<Step> {
     match written {
         // The broker gets no answer.
         Written::LeaseLost => Some(Step::Idle),
@@ -251,12 +257,12 @@ fn after_write(state: &State, written: Written, (sequence, alert): (Option<u8>, 
     }
 }
 
-/// Goes on from the last committed checkpoint.
-fn going_on(state: &State, sequence: Option<u8>, session: Id, epoch: u8) -> Step {
+/// Continues after the last committed checkpoint.
+fn continue_session(state: &State, sequence: Option<u8>, session: Id, epoch: u8) -> Step {
     Step::Running { sequence, session, epoch, checkpoint: state.row(session).checkpoint, ending: false }
 }
 
 fn nak(state: &mut State, sequence: u8) -> Step {
-    state.set_delivered(sequence, false);
+    state.mark_queued(sequence);
     Step::Idle
 }

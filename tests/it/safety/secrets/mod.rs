@@ -1,6 +1,6 @@
-//! Secrets enter the system by every port, and none is left in anything that it stores or writes.
+//! Secrets enter the system through every port; none is in what it stores, sends or logs.
 
-mod guard;
+mod environment;
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
+use crate::support::grpc_recorder::GrpcRecorder;
 use crate::support::http;
 use crate::support::process::{TARSY, Tarsy};
 use crate::support::seeds::{Seed, seeds};
 use crate::support::system::{Setup, TestSystem};
-use crate::support::tap::Tap;
 use crate::support::wait::eventually;
 
 /// A value that the configuration names as a secret, and that no pattern matches.
@@ -31,7 +31,7 @@ fn known_seeds() -> Vec<Seed> {
         forms.iter().all(|form| seed.shown_in(&mask.apply(form)).is_none())
     };
     let alone: Vec<Seed> = seeds().into_iter().filter(is_known).collect();
-    // They also have to be recognised one after the other.
+    // The seeds also have to be recognised when they stand one after the other.
     let samples = json!({"samples": texts(&alone)}).to_string();
     let together = [markdown(&alone), samples.clone(), json!({"event": samples}).to_string(), format!("{samples:?}")];
     let together = together.map(|text| mask.apply(&text).into_owned());
@@ -105,7 +105,7 @@ fn config(system: &TestSystem) -> String {
     .to_string()
 }
 
-/// All that the system wrote and sent, by its origin.
+/// Everything that the system has stored, sent and logged, by its origin.
 struct Traces(Vec<(&'static str, String)>);
 
 impl Traces {
@@ -183,10 +183,10 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
     std::fs::create_dir(system.file("leaking")).unwrap();
     evidence(&system.file("leaking"), &seeds);
     std::fs::write(system.file("tarsy.yaml"), config(&system)).unwrap();
-    let tap = Tap::before(system.llm_addr()).await;
+    let recorder = GrpcRecorder::before(system.llm_addr()).await;
     let environment = system.env(system.database.url());
     let mut environment = environment.each().to_vec();
-    environment.extend([("TARSY_LLM_ADDR", tap.address()), ("LEAK", KNOWN), ("OPERATOR_PASSWORD", KNOWN)]);
+    environment.extend([("TARSY_LLM_ADDR", recorder.address()), ("LEAK", KNOWN), ("OPERATOR_PASSWORD", KNOWN)]);
     let mut worker = Tarsy::spawn("worker", &["worker", "--log-level", "trace"], &environment);
     let metrics = worker.ready().await;
 
@@ -237,14 +237,14 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
         ("dead letters' list", listed.1),
         ("log of the worker", worker.log()),
         ("log of the llm-service", system.llm.log()),
-        ("prompts", tap.sent()),
+        ("prompts", recorder.sent()),
         ("metrics", http::get(&metrics, "/metrics").await.body),
     ]);
     for (place, holds) in
         [("dump", "KubeLeak"), ("prompts", "KubeLeak"), ("live text", "Then it ended"), ("timeline", "[masked]")]
     {
         let (_, text) = traces.0.iter().find(|(name, _)| *name == place).unwrap();
-        assert!(text.contains(holds), "{place} lacks {holds}");
+        assert!(text.contains(holds), "{place} does not contain {holds}");
     }
     let all: Vec<&Seed> = seeds.iter().collect();
     assert_eq!(traces.of(&all), BTreeSet::new());

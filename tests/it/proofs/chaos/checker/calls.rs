@@ -6,7 +6,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
-use super::{Broken, add, resumes};
+use super::{Violation, add, resumes};
 use crate::proofs::chaos::facts::{Entry, Event, Facts, ToolSent};
 use crate::proofs::chaos::plan::Fault;
 
@@ -77,7 +77,7 @@ fn is_call(call: &Value, sent: &ToolSent) -> bool {
     call["tool"].as_str() == Some(&format!("chaos.{}", sent.tool)) && step == Some(sent.step)
 }
 
-pub(super) fn a_resume_repeats_what_was_in_flight(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn a_resume_repeats_only_calls_in_flight(facts: &Facts, violations: &mut Vec<Violation>) {
     for ((execution, iteration), count) in &facts.model_calls {
         let Some(session) = facts.entries.get(execution).and_then(|entries| Some(entries.first()?.session_id)) else {
             continue;
@@ -92,7 +92,7 @@ pub(super) fn a_resume_repeats_what_was_in_flight(facts: &Facts, broken: &mut Ve
         if *count > most {
             let what =
                 format!("execution {execution} asked {count} times for iteration {iteration}, at most {most} are due");
-            add(broken, 3, SessionId(session), what);
+            add(violations, 3, SessionId(session), what);
         }
     }
     for (sent, count) in facts.tool_calls.iter().filter(|(sent, count)| !sent.changes_something() && **count > 1) {
@@ -101,7 +101,7 @@ pub(super) fn a_resume_repeats_what_was_in_flight(facts: &Facts, broken: &mut Ve
         if *count > most {
             let ToolSent { execution, tool, step } = sent;
             let what = format!("execution {execution} sent {tool} (step {step}) {count} times, at most {most} are due");
-            add(broken, 3, call.session, what);
+            add(violations, 3, call.session, what);
         }
     }
 }
@@ -130,25 +130,35 @@ fn seq(event: &Event) -> u32 {
     event.event.session_seq
 }
 
-pub(super) fn what_changes_something_is_sent_once(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<Violation>) {
     for (sent, count) in facts.tool_calls.iter().filter(|(sent, _)| sent.changes_something()) {
         let ToolSent { execution, step, .. } = sent;
         let Some(call) = journalled(facts, sent) else {
             let session = facts.entries.get(execution).and_then(|entries| entries.first());
             let session = session.map(|entry| SessionId(entry.session_id));
             let what = format!("execution {execution} sent a call (step {step}) that no journal has");
-            broken.push(Broken { guarantee: 4, session, what });
+            violations.push(Violation { guarantee: 4, session, what });
             continue;
         };
         if *count > 1 {
-            add(broken, 4, call.session, format!("call {} of execution {execution} was sent {count} times", call.id));
+            add(
+                violations,
+                4,
+                call.session,
+                format!("call {} of execution {execution} was sent {count} times", call.id),
+            );
         }
         if !call.started {
             let what = format!("call {} of execution {execution} was sent without being written down", call.id);
-            add(broken, 4, call.session, what);
+            add(violations, 4, call.session, what);
         }
         if call.lost && !call.answered {
-            add(broken, 4, call.session, format!("call {} of execution {execution} is lost without a word", call.id));
+            add(
+                violations,
+                4,
+                call.session,
+                format!("call {} of execution {execution} is lost without a word", call.id),
+            );
         }
     }
 }

@@ -4,29 +4,31 @@ use chrono::{DateTime, Utc};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 
-use super::{Broken, add};
+use super::{Violation, add};
 use crate::proofs::chaos::facts::{Alert, Event, Facts, Session};
 use crate::proofs::chaos::load::Kind;
 use crate::proofs::chaos::plan::Fault;
 
 const EXHAUSTED: &str = "attempts_exhausted";
 
-pub(super) fn every_alert_is_over(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn every_alert_has_ended(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, sent) in &facts.ledger.sent {
         match facts.alerts.get(id) {
             Some(_) => {}
             None if facts.ledger.lost_with_the_stream.contains(id) => {}
-            None => add(broken, 1, *id, format!("the stream acknowledged it at {}, no worker knows of it", sent.at)),
+            None => {
+                add(violations, 1, *id, format!("the stream acknowledged it at {}, no worker knows of it", sent.at))
+            }
         }
     }
     for (id, alert) in &facts.alerts {
         if let Err(what) = over(facts, *id, alert) {
-            add(broken, 1, *id, what);
+            add(violations, 1, *id, what);
         }
     }
     for (id, session) in &facts.sessions {
         if let Err(what) = ended(*id, Some(session)) {
-            add(broken, 1, *id, what);
+            add(violations, 1, *id, what);
         }
     }
 }
@@ -61,17 +63,22 @@ fn ended(id: SessionId, session: Option<&Session>) -> Result<(), String> {
     }
 }
 
-pub(super) fn poison_ends(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn poison_ends(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, alert) in &facts.alerts {
         let kind = facts.ledger.sent.get(id).map(|sent| sent.kind);
         let exhausted = alert.dead_reason.as_deref() == Some(EXHAUSTED);
         if kind == Some(Kind::Poison) && !exhausted {
-            add(broken, 8, *id, format!("it kills who reads it, and became: {} {:?}", alert.place, alert.dead_reason));
+            add(
+                violations,
+                8,
+                *id,
+                format!("it kills who reads it, and became: {} {:?}", alert.place, alert.dead_reason),
+            );
         }
         if exhausted && kind != Some(Kind::Poison) {
             let deaths = deaths_between(facts, alert.received_at, alert.settled_at.unwrap_or_default());
             if deaths < facts.limits.attempts {
-                add(broken, 8, *id, format!("given up as poison, while {deaths} workers died"));
+                add(violations, 8, *id, format!("given up as poison, while {deaths} workers died"));
             }
         }
     }
@@ -83,12 +90,12 @@ pub(super) fn poison_ends(facts: &Facts, broken: &mut Vec<Broken>) {
             if exhausted != letter || !(exhausted || session.status == "timed_out") {
                 let Session { status, stop_reason, dead_letter, .. } = session;
                 let what = format!("it kills who investigates it: {status} {stop_reason:?}, letter {dead_letter:?}");
-                add(broken, 8, *id, what);
+                add(violations, 8, *id, what);
             }
         }
         let deaths = deaths_at_the_end(facts.events_of(*id));
         if exhausted && deaths < facts.limits.attempts {
-            add(broken, 8, *id, format!("given up after {deaths} deaths at its last checkpoint"));
+            add(violations, 8, *id, format!("given up after {deaths} deaths at its last checkpoint"));
         }
     }
 }

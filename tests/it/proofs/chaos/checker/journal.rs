@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
-use super::{Broken, add};
+use super::{Violation, add};
 use crate::proofs::chaos::facts::{Entry, Facts};
 use crate::proofs::chaos::load::Kind;
 
@@ -14,7 +14,7 @@ use crate::proofs::chaos::load::Kind;
 const CLOCKS: chrono::Duration = chrono::Duration::seconds(2);
 const TOTALS: [&str; 4] = ["input_tokens", "cached_tokens", "output_tokens", "thinking_tokens"];
 
-pub(super) fn one_owner_writes(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, session) in &facts.sessions {
         let events = facts.events_of(*id);
         let mut newest = 0;
@@ -22,18 +22,23 @@ pub(super) fn one_owner_writes(facts: &Facts, broken: &mut Vec<Broken>) {
         for event in events {
             let (seq, epoch) = (event.event.session_seq, event.epoch);
             if epoch < newest {
-                add(broken, 2, *id, format!("event {seq} is of epoch {epoch}, after one of epoch {newest}"));
+                add(violations, 2, *id, format!("event {seq} is of epoch {epoch}, after one of epoch {newest}"));
             }
             newest = newest.max(epoch);
             if matches!(event.event.event_type, EventType::SessionStarted | EventType::SessionResumed) {
                 claimed.insert(epoch);
             }
             if event.event.execution_id.is_some() && !claimed.contains(&epoch) {
-                add(broken, 2, *id, format!("event {seq} is of epoch {epoch}, which nobody has claimed"));
+                add(violations, 2, *id, format!("event {seq} is of epoch {epoch}, which nobody has claimed"));
             }
         }
         if newest > session.lease_epoch {
-            add(broken, 2, *id, format!("an event of epoch {newest}, while the session has {}", session.lease_epoch));
+            add(
+                violations,
+                2,
+                *id,
+                format!("an event of epoch {newest}, while the session has {}", session.lease_epoch),
+            );
         }
     }
     for (id, shown) in &facts.shown {
@@ -42,13 +47,13 @@ pub(super) fn one_owner_writes(facts: &Facts, broken: &mut Vec<Broken>) {
             let seq = shown.event.session_seq;
             let stored = events.iter().find(|event| event.event.session_seq == seq);
             if stored.map(|stored| &stored.event) != Some(&shown.event) {
-                add(broken, 2, *id, format!("event {seq} was published at {} and is not the table's", shown.at));
+                add(violations, 2, *id, format!("event {seq} was published at {} and is not the table's", shown.at));
             }
         }
     }
 }
 
-pub(super) fn provider_data_comes_back(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn provider_data_comes_back(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, session) in facts.entries.iter().filter_map(|(id, entries)| Some((id, entries.first()?.session_id))) {
         let session = tarsy::investigation::ids::SessionId(session);
         let entries = &facts.entries[id];
@@ -58,12 +63,12 @@ pub(super) fn provider_data_comes_back(facts: &Facts, broken: &mut Vec<Broken>) 
             let stored = answer.provider_data.as_deref();
             if stored != Some(sent_state(*id, index).as_slice()) && !(without && stored.is_none()) {
                 let what = format!("answer {index} of execution {id} has other provider data than was sent");
-                add(broken, 5, session, what);
+                add(violations, 5, session, what);
             }
         }
         for refused in entries.iter().filter(|entry| entry.kind == "failed" && entry.body["code"] == "provider_state") {
             let what = format!("entry {} of execution {id}: {}", refused.entry_no, refused.body);
-            add(broken, 5, session, what);
+            add(violations, 5, session, what);
         }
     }
 }
@@ -76,24 +81,24 @@ pub(super) fn sent_state(execution: Uuid, index: usize) -> Vec<u8> {
     [&[0x00, 0xff, 0xfe][..], hash.finalize().as_slice()].concat()
 }
 
-pub(super) fn bounds_survive(facts: &Facts, broken: &mut Vec<Broken>) {
+pub(super) fn bounds_survive(facts: &Facts, violations: &mut Vec<Violation>) {
     let limits = facts.limits;
     for (id, session) in &facts.sessions {
         let given = session.deadline_at - session.created_at;
         if (given - limits.session_timeout).abs() > CLOCKS {
             let what = format!("its deadline is {} s after its beginning", given.num_seconds());
-            add(broken, 6, *id, what);
+            add(violations, 6, *id, what);
         }
         let late = session.finished_at.unwrap_or_default() - session.deadline_at;
         if late > limits.grace {
-            add(broken, 6, *id, format!("it ended {} s behind its deadline", late.num_seconds()));
+            add(violations, 6, *id, format!("it ended {} s behind its deadline", late.num_seconds()));
         }
         // The conclusion is one more iteration.
         let most = i32::try_from(limits.iterations).unwrap_or(i32::MAX) + 1;
         for (execution, entries) in facts.journals_of(*id) {
             let reached = entries.iter().map(|entry| entry.iteration).max().unwrap_or_default();
             if reached > most {
-                add(broken, 6, *id, format!("execution {execution} came to iteration {reached}"));
+                add(violations, 6, *id, format!("execution {execution} came to iteration {reached}"));
             }
         }
         let Some(end) = facts.events_of(*id).last().filter(|event| event.event.event_type.is_end()) else { continue };
@@ -103,7 +108,7 @@ pub(super) fn bounds_survive(facts: &Facts, broken: &mut Vec<Broken>) {
             let sum: u64 = answers.map(|answer: &Entry| answer.body["usage"][total].as_u64().unwrap_or(0)).sum();
             if end.event.metadata[total].as_u64().is_some_and(|told| told != sum) {
                 let what = format!("its end tells {total} {}, the journals have {sum}", end.event.metadata[total]);
-                add(broken, 6, *id, what);
+                add(violations, 6, *id, what);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One complete history, and each way to break it: every guarantee is checked.
+//! Tests of the checker: a complete history breaks no guarantee, and each change of it breaks the expected one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::check;
 use super::journal::sent_state;
 use crate::proofs::chaos::facts::{Alert, Entry, Event, Facts, Limits, Session, Shown, ToolSent, Watched};
-use crate::proofs::chaos::faults::Happened;
+use crate::proofs::chaos::faults::InjectedFault;
 use crate::proofs::chaos::load::{Kind, Ledger, Sent};
 use crate::proofs::chaos::plan::Fault;
 
@@ -187,37 +187,37 @@ fn entries(facts: &mut Facts) -> &mut Vec<Entry> {
 }
 
 #[test]
-fn a_whole_history_breaks_no_guarantee() {
+fn a_complete_history_breaks_no_guarantee() {
     assert_eq!(check(&whole()), []);
 }
 
 #[test]
 fn an_alert_that_does_not_end_is_found() {
-    assert!(broken(|f| drop(f.alerts.remove(&ALERT))).contains(&1), "nobody knows of it");
+    assert!(broken(|f| drop(f.alerts.remove(&ALERT))).contains(&1), "the alert has no row");
     assert!(broken(|f| f.alerts.get_mut(&ALERT).unwrap().settled_at = None).contains(&1));
-    assert!(broken(|f| f.letters.clear()).contains(&1), "no dead letter");
+    assert!(broken(|f| f.letters.clear()).contains(&1), "the dead letter is missing");
     assert!(broken(|f| session(f).status = "running".to_owned()).contains(&1));
     let refused = |f: &mut Facts| {
         f.alerts.get_mut(&POISON).unwrap().dead_reason = Some("undecodable".to_owned());
         f.letters.insert(("undecodable".to_owned(), POISON));
     };
-    assert!(broken(refused).contains(&1), "given up for a reason that it has not");
+    assert!(broken(refused).contains(&1), "the alert was given up for a wrong reason");
     let joined = |f: &mut Facts| {
         let alert = f.alerts.get_mut(&POISON).unwrap();
         (alert.place, alert.joined_session_id) = ("joined".to_owned(), Some(POISON.0));
     };
-    assert!(broken(joined).contains(&1), "it joined nothing");
-    let went_with_the_stream = |f: &mut Facts| {
+    assert!(broken(joined).contains(&1), "the alert joined no session");
+    let lost_with_the_stream = |f: &mut Facts| {
         f.ledger.sent.insert(SessionId(RUN), Sent { kind: Kind::Native, at: at(0) });
         f.ledger.lost_with_the_stream.insert(SessionId(RUN));
     };
-    assert_eq!(broken(went_with_the_stream), BTreeSet::new());
+    assert_eq!(broken(lost_with_the_stream), BTreeSet::new());
 }
 
 #[test]
-fn a_write_of_an_owner_that_was_superseded_is_found() {
+fn a_write_of_a_superseded_owner_is_found() {
     assert!(broken(|f| events(f)[6].epoch = 1).contains(&2), "a row of the first epoch behind the second");
-    assert!(broken(|f| events(f)[6].epoch = 3).contains(&2), "an epoch that nobody has claimed");
+    assert!(broken(|f| events(f)[6].epoch = 3).contains(&2), "an epoch that no claim has begun");
     let shown = |f: &mut Facts| f.shown.get_mut(&ALERT).unwrap()[6].event.content = "of another owner".to_owned();
     assert_eq!(broken(shown), BTreeSet::from([2]), "published, and not in the table");
 }
@@ -228,23 +228,23 @@ fn a_call_that_is_repeated_without_a_takeover_is_found() {
     assert_eq!(broken(|f| *f.model_calls.get_mut(&(RUN, 2)).unwrap() = 3), BTreeSet::from([3]));
     let look = ToolSent { execution: RUN, tool: "look".to_owned(), step: 1 };
     assert_eq!(broken(|f| *f.tool_calls.get_mut(&look).unwrap() = 2), BTreeSet::from([3]));
-    let beside_a_death = |f: &mut Facts| {
+    let after_a_kill = |f: &mut Facts| {
         *f.tool_calls.get_mut(&look).unwrap() = 2;
         let fault = Fault::KillToolServer(0);
-        f.faults.push(Happened { fault, from: at(3), until: at(3), recovery: None });
+        f.faults.push(InjectedFault { fault, from: at(3), until: at(3), recovery: None });
     };
-    assert_eq!(broken(beside_a_death), BTreeSet::new());
+    assert_eq!(broken(after_a_kill), BTreeSet::new());
 }
 
 #[test]
-fn a_side_effect_that_is_sent_twice_or_not_written_down_is_found() {
+fn a_side_effect_that_is_sent_twice_or_not_journaled_is_found() {
     let restart = ToolSent { execution: RUN, tool: "restart".to_owned(), step: 2 };
     assert_eq!(broken(|f| *f.tool_calls.get_mut(&restart).unwrap() = 2), BTreeSet::from([4]));
     assert_eq!(broken(|f| entries(f).retain(|entry| entry.kind != "started")), BTreeSet::from([4]));
     let unknown = ToolSent { step: 3, ..restart };
-    assert_eq!(broken(|f| f.tool_calls.extend([(unknown, 1)])), BTreeSet::from([4]), "no journal has it");
-    let silent = |f: &mut Facts| (entries(f)[4].kind, entries(f)[4].iteration) = ("lost".to_owned(), 1);
-    assert_eq!(broken(silent), BTreeSet::from([4]), "lost, and the model is not told");
+    assert_eq!(broken(|f| f.tool_calls.extend([(unknown, 1)])), BTreeSet::from([4]), "no journal has the call");
+    let no_result = |f: &mut Facts| (entries(f)[4].kind, entries(f)[4].iteration) = ("lost".to_owned(), 1);
+    assert_eq!(broken(no_result), BTreeSet::from([4]), "a lost call has no result for the model");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_changed_byte_of_provider_data_is_found() {
 }
 
 #[test]
-fn a_deadline_that_moves_a_limit_that_is_passed_and_a_total_that_forgets_are_found() {
+fn a_moved_deadline_an_exceeded_limit_and_a_wrong_total_are_found() {
     assert_eq!(broken(|f| session(f).deadline_at = at(46)), BTreeSet::from([6]));
     assert_eq!(broken(|f| session(f).finished_at = Some(at(51))), BTreeSet::from([6]));
     assert_eq!(broken(|f| entries(f)[6].iteration = 10), BTreeSet::from([6]));
@@ -266,9 +266,9 @@ fn a_deadline_that_moves_a_limit_that_is_passed_and_a_total_that_forgets_are_fou
 #[test]
 fn a_gap_a_repetition_and_a_second_end_are_found() {
     assert!(broken(|f| drop(events(f).remove(3))).contains(&7), "a gap in the table");
-    assert!(broken(|f| drop(events(f).pop())).contains(&7), "no end");
+    assert!(broken(|f| drop(events(f).pop())).contains(&7), "the end is missing");
     assert_eq!(broken(|f| drop(f.on_stream.get_mut(&ALERT).unwrap().remove(2))), BTreeSet::from([7]));
-    assert_eq!(broken(|f| drop(f.on_stream.remove(&ALERT))), BTreeSet::from([7]), "nothing on the stream");
+    assert_eq!(broken(|f| drop(f.on_stream.remove(&ALERT))), BTreeSet::from([7]), "the stream has no event");
     assert_eq!(broken(|f| drop(f.shown.get_mut(&ALERT).unwrap().remove(2))), BTreeSet::from([7]));
     assert_eq!(broken(|f| f.watched[0].seen.swap(0, 1)), BTreeSet::from([7]));
     assert_eq!(broken(|f| drop(f.watched[0].seen.pop())), BTreeSet::from([7]), "a watcher that misses the end");
@@ -277,28 +277,28 @@ fn a_gap_a_repetition_and_a_second_end_are_found() {
         let later = |shown: &Shown| Shown { at: shown.at + Duration::seconds(10), ..shown.clone() };
         shown.extend(shown.iter().map(later).collect::<Vec<_>>());
     };
-    assert_eq!(broken(again), BTreeSet::from([7]), "all of it once more");
+    assert_eq!(broken(again), BTreeSet::from([7]), "all events are published twice");
     let emptied = |f: &mut Facts| {
         again(f);
         f.emptied.push((at(8), at(9)));
     };
-    assert_eq!(broken(emptied), BTreeSet::new(), "as it has to be after a loss");
+    assert_eq!(broken(emptied), BTreeSet::new(), "a lost stream is filled again");
 }
 
 #[test]
-fn poison_that_does_not_end_and_an_alert_that_is_given_up_for_it_are_found() {
-    let lives = |f: &mut Facts| {
+fn poison_that_does_not_end_and_a_wrongly_given_up_alert_are_found() {
+    let investigated = |f: &mut Facts| {
         let alert = f.alerts.get_mut(&POISON).unwrap();
         (alert.place, alert.dead_reason) = ("ended".to_owned(), None);
     };
-    assert_eq!(broken(lives), BTreeSet::from([8]));
+    assert_eq!(broken(investigated), BTreeSet::from([8]));
     assert_eq!(broken(|f| f.ledger.sent.get_mut(&POISON).unwrap().kind = Kind::Native), BTreeSet::from([8]));
     assert_eq!(broken(|f| session(f).stop_reason = Some("attempts_exhausted".to_owned())), BTreeSet::from([8]));
     let deadly = |f: &mut Facts| f.ledger.sent.get_mut(&ALERT).unwrap().kind = Kind::Deadly;
-    assert_eq!(broken(deadly), BTreeSet::from([8]), "it was investigated to its end");
+    assert_eq!(broken(deadly), BTreeSet::from([8]), "a deadly alert was investigated to its end");
 }
 
 #[test]
-fn a_process_that_went_wrong_is_told() {
+fn a_failed_process_is_found() {
     assert_eq!(broken(|f| f.wrong.push("w1-1 panicked at …".to_owned())), BTreeSet::from([0]));
 }

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Ends with the value, and so do its connections.
+/// Dropping the relay ends it and its connections.
 pub(crate) struct Relay {
     port: u16,
     wanted: Arc<Mutex<Option<Uuid>>>,
@@ -27,13 +27,13 @@ impl Relay {
         Self { port, wanted, _tasks: tasks }
     }
 
-    /// The same database through the relay.
+    /// The URL of the database through the relay.
     pub(crate) fn url(&self, database_url: &str) -> String {
         database_url.replacen(address(database_url), &format!("127.0.0.1:{}", self.port), 1)
     }
 
-    /// The reply to the next statement that carries this id is lost with its connection.
-    pub(crate) fn swallow_reply_to(&self, id: Uuid) {
+    /// Closes the connection in place of the reply to the next statement with this id.
+    pub(crate) fn lose_reply_to(&self, id: Uuid) {
         *self.wanted.lock().unwrap() = Some(id);
     }
 }

@@ -1,17 +1,17 @@
-//! A relay that records everything that clients of a gRPC service send.
+//! A relay in front of a gRPC service that records the requests of its clients.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A relay in front of a service that keeps the sent bytes.
-pub(crate) struct Tap {
+/// A relay in front of a service, with the bytes that its clients have sent.
+pub(crate) struct GrpcRecorder {
     address: String,
     connections: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-impl Tap {
+impl GrpcRecorder {
     /// Relays to `service`.
     pub(crate) async fn before(service: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

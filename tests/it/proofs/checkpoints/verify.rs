@@ -1,4 +1,4 @@
-//! What has to hold afterwards: in the rows, and between the rows and what the writers were told.
+//! The rules that the rows have to obey, and the comparison of the rows with the replies that the writers received.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use tarsy::engine::ports::StoreError;
 use tarsy::investigation::ids::SessionId;
 use uuid::Uuid;
 
-use super::Told;
+use super::WriteRecord;
 use crate::support::postgres::TestDatabase;
 
 #[derive(QueryableByName)]
@@ -23,8 +23,8 @@ struct Stored {
     event_seq: i32,
 }
 
-/// Compares what the writers were told with what is there, and prints the figures.
-pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told]) {
+/// Compares the replies to the writers with the stored rows, and prints the figures.
+pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[WriteRecord]) {
     let rows: Vec<Stored> = diesel::sql_query(
         "SELECT a.content AS id, a.execution_id, a.checkpoint, r.event_seq
          FROM entries a JOIN entries r USING (session_id, execution_id, checkpoint)
@@ -46,23 +46,26 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
     let mut figures: BTreeMap<String, u32> = BTreeMap::new();
     let mut acknowledged: HashMap<(Uuid, u32), Uuid> = HashMap::new();
     let mut inherited = 0;
-    for told in ledger {
-        let place = stored.get(&told.id);
-        let is_stored = place.is_some_and(|place| (place.0, place.1) == (told.execution, told.number));
-        let word = match &told.answer {
+    for record in ledger {
+        let place = stored.get(&record.id);
+        let is_stored = place.is_some_and(|place| (place.0, place.1) == (record.execution, record.number));
+        let reply = match &record.answer {
             Ok(numbers) => {
-                assert!(is_stored, "acknowledged but not stored: {told:?}");
+                assert!(is_stored, "acknowledged but not stored: {record:?}");
                 assert_eq!(
                     *numbers,
                     [None, place.map(|place| place.2)],
-                    "another number than the stored one: {told:?}"
+                    "another number than the stored one: {record:?}"
                 );
-                let before = acknowledged.insert((told.execution, told.number), told.id);
-                assert_eq!(before, None, "acknowledged twice: {told:?}");
+                let before = acknowledged.insert((record.execution, record.number), record.id);
+                assert_eq!(before, None, "acknowledged twice: {record:?}");
                 "done"
             }
             Err(StoreError::LeaseLost { .. }) => {
-                assert!(!is_stored || told.fault.leaves_the_outcome_open(), "stored, yet told it is lost: {told:?}");
+                assert!(
+                    !is_stored || record.fault.leaves_the_outcome_open(),
+                    "stored, but the reply was that the lease is lost: {record:?}"
+                );
                 inherited += u32::from(is_stored);
                 "lost"
             }
@@ -73,21 +76,21 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Told
                 | StoreError::Ended
                 | StoreError::Unavailable(_),
             ) => {
-                panic!("{told:?}")
+                panic!("{record:?}")
             }
         };
-        *figures.entry(format!("{:?}/{word}", told.fault)).or_default() += 1;
+        *figures.entry(format!("{:?}/{reply}", record.fault)).or_default() += 1;
     }
-    let epochs = ledger.iter().map(|told| told.epoch).max().unwrap_or_default();
+    let epochs = ledger.iter().map(|record| record.epoch).max().unwrap_or_default();
     println!(
         "{} checkpoints stored, {epochs} epochs, {inherited} inherited by the next owner, {figures:?}",
         stored.len()
     );
-    assert_eq!(stored.len(), acknowledged.len() + inherited as usize, "stored, yet nobody wrote it");
-    assert!(epochs > 5, "hardly anybody took over");
+    assert_eq!(stored.len(), acknowledged.len() + inherited as usize, "a stored checkpoint belongs to no write");
+    assert!(epochs > 5, "there were too few takeovers");
 }
 
-/// Every rule that the rows themselves have to obey.
+/// Asserts every rule that the rows have to obey.
 pub(super) fn rows(database: &TestDatabase, session: SessionId, released: u32) {
     println!("released {released} times");
     for (rule, sql) in RULES {
@@ -147,7 +150,7 @@ const RULES: [(&str, &str); 10] = [
                GROUP BY metadata ->> 'checkpoint') t",
     ),
     (
-        "each result has the number of the event that tells it",
+        "each result has the number of its event",
         "SELECT count(*) = (SELECT sum(checkpoint) FROM agent_executions WHERE session_id = $session)
          FROM entries n JOIN timeline_events t ON t.session_id = n.session_id AND t.session_seq = n.event_seq
               AND t.execution_id = n.execution_id AND t.event_type = 'tool_result'

@@ -1,6 +1,6 @@
-//! The proof drill: eight agents of one session write while owners take it from each other, replies are lost, backends
-//! die, statements stall inside the server, sessions are released and sweepers run. In every case the
-//! store has each checkpoint once, in order, and no write of an owner after its successor has begun.
+//! Eight agents of one session write checkpoints while workers take the session from each other, replies are lost,
+//! backends die, statements stall inside the server, sessions are released and sweepers run. In every case the store
+//! has each checkpoint once, in order, and no write of an owner after its successor has begun.
 //!
 //! Short by default; `TARSY_PROOF_CHECKPOINTS=20000` makes it long.
 
@@ -31,12 +31,12 @@ use crate::support::postgres::TestDatabase;
 const AGENTS: u32 = 8;
 const OWNERS: usize = 3;
 const DEFAULT_CHECKPOINTS: u64 = 1500;
-/// Number of tries of a superseded owner.
-const ZOMBIE_TRIES: u32 = 4;
+/// Refused writes after which an agent of a superseded owner stops.
+const MAX_REFUSED: u32 = 4;
 
-/// The reply that a writer got for one checkpoint.
+/// One write of a checkpoint with the reply that the writer received.
 #[derive(Clone, Debug)]
-struct Told {
+struct WriteRecord {
     id: Uuid,
     execution: Uuid,
     number: u32,
@@ -45,18 +45,18 @@ struct Told {
     answer: Result<Vec<Option<u32>>, StoreError>,
 }
 
-/// State that all tasks of the drill share.
-struct Drill {
+/// State that all tasks of the test share.
+struct Shared {
     database: TestDatabase,
     store: Store,
     goal: u64,
     acknowledged: watch::Sender<u64>,
-    ledger: Mutex<Vec<Told>>,
-    /// Epochs without an owner: each release begins one.
+    ledger: Mutex<Vec<WriteRecord>>,
+    /// The number of releases; each begins an epoch without an owner.
     released: AtomicU32,
 }
 
-impl Drill {
+impl Shared {
     fn is_over(&self) -> bool {
         *self.acknowledged.borrow() >= self.goal
     }
@@ -74,46 +74,46 @@ async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
     // A lease of zero length: every claim succeeds, and no checkpoint extends it.
     database.execute("UPDATE alert_sessions SET lease_expires_at = clock_timestamp(), lease_period = '0'");
     let (acknowledged, _) = watch::channel(0);
-    let drill =
-        Arc::new(Drill { database, store, goal, acknowledged, ledger: Mutex::default(), released: AtomicU32::new(0) });
+    let shared =
+        Arc::new(Shared { database, store, goal, acknowledged, ledger: Mutex::default(), released: AtomicU32::new(0) });
     let began = Instant::now();
 
     let mut owners = JoinSet::new();
-    owners.spawn(own(Arc::clone(&drill), first, executions.clone()));
+    owners.spawn(own(Arc::clone(&shared), first, executions.clone()));
     for _ in 0..OWNERS {
-        owners.spawn(steal_again_and_again(Arc::clone(&drill), session, executions.clone()));
+        owners.spawn(steal_repeatedly(Arc::clone(&shared), session, executions.clone()));
     }
-    owners.spawn(sweep_again_and_again(Arc::clone(&drill), session));
+    owners.spawn(sweep_repeatedly(Arc::clone(&shared), session));
     while let Some(owner) = owners.join_next().await {
-        owner.expect("an owner of the drill");
+        owner.expect("an owner");
     }
-    let last = steal(&drill, session).await.expect("nobody else is left");
-    drill.store.finish(last, completed()).await.expect("the end");
+    let last = steal(&shared, session).await.expect("no other task is left");
+    shared.store.finish(last, completed()).await.expect("the end");
 
-    let ledger = drill.ledger.lock().await;
-    println!("{} checkpoints acknowledged in {:.1} s", *drill.acknowledged.borrow(), began.elapsed().as_secs_f64());
-    verify::ledger(&drill.database, session, &ledger);
-    verify::rows(&drill.database, session, drill.released.load(Ordering::SeqCst));
+    let ledger = shared.ledger.lock().await;
+    println!("{} checkpoints acknowledged in {:.1} s", *shared.acknowledged.borrow(), began.elapsed().as_secs_f64());
+    verify::ledger(&shared.database, session, &ledger);
+    verify::rows(&shared.database, session, shared.released.load(Ordering::SeqCst));
 }
 
-/// Claims the session after some more checkpoints, and runs its agents; the previous owner
-/// continues as if it still had the lease.
-async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions: Vec<ExecutionId>) {
-    let mut acknowledged = drill.acknowledged.subscribe();
+/// Repeatedly claims the session after some more checkpoints and runs its agents; the previous owner continues as if
+/// it still had the lease.
+async fn steal_repeatedly(shared: Arc<Shared>, session: SessionId, executions: Vec<ExecutionId>) {
+    let mut acknowledged = shared.acknowledged.subscribe();
     let mut runs = JoinSet::new();
-    while !drill.is_over() {
+    while !shared.is_over() {
         let next = *acknowledged.borrow() + fastrand::u64(30..200);
-        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
-        if drill.is_over() {
+        acknowledged.wait_for(|count| *count >= next.min(shared.goal)).await.expect("the test continues");
+        if shared.is_over() {
             break;
         }
-        while let Some(lease) = steal(&drill, session).await {
-            runs.spawn(own(Arc::clone(&drill), lease, executions.clone()));
+        while let Some(lease) = steal(&shared, session).await {
+            runs.spawn(own(Arc::clone(&shared), lease, executions.clone()));
             if fastrand::u32(0..4) > 0 {
                 break;
             }
-            // It has to be claimed again, otherwise all writing stops.
-            release(&drill, lease).await;
+            // Without another claim all writing would stop.
+            release(&shared, lease).await;
         }
     }
     while let Some(run) = runs.join_next().await {
@@ -122,25 +122,25 @@ async fn steal_again_and_again(drill: Arc<Drill>, session: SessionId, executions
 }
 
 /// Releases the session while its agents still write.
-async fn release(drill: &Drill, lease: Lease) {
-    match drill.store.release(lease).await {
+async fn release(shared: &Shared, lease: Lease) {
+    match shared.store.release(lease).await {
         Ok(()) => {
-            drill.released.fetch_add(1, Ordering::SeqCst);
+            shared.released.fetch_add(1, Ordering::SeqCst);
         }
         Err(StoreError::LeaseLost { .. }) => {}
         Err(other) => panic!("{other:?}"),
     }
 }
 
-/// In every state a sweep finds the session without an owner, or its row is locked.
-async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
-    let mut acknowledged = drill.acknowledged.subscribe();
+/// Sweeps repeatedly: each sweep finds the session without an owner, or skips its locked row.
+async fn sweep_repeatedly(shared: Arc<Shared>, session: SessionId) {
+    let mut acknowledged = shared.acknowledged.subscribe();
     let sweep = Sweep { interval: Duration::ZERO, min_age: Duration::ZERO, limit: 10 };
     let mut found = 0;
-    while !drill.is_over() {
+    while !shared.is_over() {
         let next = *acknowledged.borrow() + 5;
-        acknowledged.wait_for(|count| *count >= next.min(drill.goal)).await.expect("the drill goes on");
-        match drill.store.sweep(sweep).await.expect("a sweep").as_slice() {
+        acknowledged.wait_for(|count| *count >= next.min(shared.goal)).await.expect("the test continues");
+        match shared.store.sweep(sweep).await.expect("a sweep").as_slice() {
             [] => {}
             [Swept::Idle(alert)] => {
                 assert_eq!(alert.body.as_deref(), Some(session.to_string().as_bytes()));
@@ -153,46 +153,47 @@ async fn sweep_again_and_again(drill: Arc<Drill>, session: SessionId) {
     assert!(found > 0, "no sweep found the session");
 }
 
-/// `None` when another thief was faster.
-async fn steal(drill: &Drill, session: SessionId) -> Option<Lease> {
+/// Claims the session; `None` when another task was faster.
+async fn steal(shared: &Shared, session: SessionId) -> Option<Lease> {
     let request = ClaimRequest { lease: Duration::ZERO, ..claim_request("thief") };
-    match drill.store.claim(session, request).await.expect("an answer to the claim") {
+    match shared.store.claim(session, request).await.expect("an answer to the claim") {
         Claim::Taken(claimed) => Some(claimed.lease),
         Claim::Busy(_) => None,
         other @ (Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => panic!("{other:?}"),
     }
 }
 
-/// Runs all agents of a session under one lease until it is lost or the drill is over.
-async fn own(drill: Arc<Drill>, lease: Lease, executions: Vec<ExecutionId>) {
-    let record = drill.store.load(lease.session_id).await.expect("the session");
+/// Runs all agents of a session under one lease until it is lost or the test is over.
+async fn own(shared: Arc<Shared>, lease: Lease, executions: Vec<ExecutionId>) {
+    let record = shared.store.load(lease.session_id).await.expect("the session");
     let mut agents = JoinSet::new();
     for execution in executions {
         let committed = record.stages[0].executions.iter().find(|e| e.execution_id == execution).expect("it has begun");
-        agents.spawn(run_agent(Arc::clone(&drill), lease, execution, committed.checkpoint));
+        agents.spawn(run_agent(Arc::clone(&shared), lease, execution, committed.checkpoint));
     }
     while let Some(agent) = agents.join_next().await {
         agent.expect("an agent");
     }
 }
 
-async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, committed: u32) {
-    let relay = Relay::start(drill.database.url()).await;
+async fn run_agent(shared: Arc<Shared>, lease: Lease, execution: ExecutionId, committed: u32) {
+    let relay = Relay::start(shared.database.url()).await;
     let name = Uuid::new_v4().to_string();
     let options = ConnectOptions {
         application_name: name.clone(),
         pool_size: 2,
-        ..ConnectOptions::new(relay.url(drill.database.url()))
+        ..ConnectOptions::new(relay.url(shared.database.url()))
     };
     let store = Store::new(&options).expect("a pool");
     let (mut number, mut refused) = (committed + 1, 0);
-    while refused < ZOMBIE_TRIES && !drill.is_over() {
+    while refused < MAX_REFUSED && !shared.is_over() {
         let fault = Fault::random();
-        let answer = write(&drill, &store, (lease, execution, number), (fault, &relay, &name)).await;
+        let injection = Injection { fault, relay: &relay, application: &name };
+        let answer = write(&shared, &store, NextCheckpoint { lease, execution, number }, injection).await;
         match answer {
             Ok(()) => {
                 number += 1;
-                drill.acknowledged.send_modify(|count| *count += 1);
+                shared.acknowledged.send_modify(|count| *count += 1);
             }
             Err(StoreError::LeaseLost { .. }) => refused += 1,
             Err(
@@ -208,13 +209,29 @@ async fn run_agent(drill: Arc<Drill>, lease: Lease, execution: ExecutionId, comm
     }
 }
 
+/// The checkpoint that an agent writes next.
+struct NextCheckpoint {
+    lease: Lease,
+    execution: ExecutionId,
+    number: u32,
+}
+
+/// A fault and the parts that it acts on.
+struct Injection<'a> {
+    fault: Fault,
+    relay: &'a Relay,
+    application: &'a str,
+}
+
 /// Writes one checkpoint under one fault, and records the reply.
 async fn write(
-    drill: &Drill,
+    shared: &Shared,
     store: &Store,
-    (lease, execution, number): (Lease, ExecutionId, u32),
-    (fault, relay, name): (Fault, &Relay, &str),
+    next: NextCheckpoint,
+    injection: Injection<'_>,
 ) -> Result<(), StoreError> {
+    let NextCheckpoint { lease, execution, number } = next;
+    let Injection { fault, relay, application } = injection;
     let mut written = with_result(checkpoint(execution, number));
     let id = written.id;
     let answer = match fault {
@@ -224,32 +241,32 @@ async fn write(
             store.append(lease, written).await
         }
         Fault::ReplyLost => {
-            relay.swallow_reply_to(id);
+            relay.lose_reply_to(id);
             store.append(lease, written).await
         }
         Fault::BackendKilled => {
-            let (answer, ()) = tokio::join!(store.append(lease, written), terminate(&drill.database, name));
+            let (answer, ()) = tokio::join!(store.append(lease, written), terminate(&shared.database, application));
             answer
         }
         Fault::SentTwice => {
-            // Long enough for the second write to begin before the first one ends.
+            // The first write lasts until the second one has begun.
             stall(&mut written, 10..30);
-            let (one, two) = tokio::join!(store.append(lease, written.clone()), drill.store.append(lease, written));
+            let (one, two) = tokio::join!(store.append(lease, written.clone()), shared.store.append(lease, written));
             match (one, two) {
                 (Err(conflict @ StoreError::Conflict(_)), _) | (_, Err(conflict @ StoreError::Conflict(_))) => {
                     Err(conflict)
                 }
-                // One of them may come after a takeover; then the success of the other one counts.
+                // One write may come after a takeover; then the success of the other one counts.
                 (one, two) => one.or(two),
             }
         }
     };
-    let told = Told { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
-    drill.ledger.lock().await.push(told);
+    let record = WriteRecord { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
+    shared.ledger.lock().await.push(record);
     answer.map(|_numbers| ())
 }
 
-/// Its second entry is a tool's result, from which its second event is made.
+/// Makes the second entry a tool result, whose event is the second event.
 fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
     let call_id = format!("c{}", checkpoint.number);
     let metadata = json!({"checkpoint": checkpoint.id, "call_id": call_id});
@@ -264,7 +281,7 @@ fn result(call_id: String, content: &str) -> Entry {
     Entry::ToolResult(ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false })
 }
 
-/// The trigger of [`STALLS`] sleeps on it.
+/// Makes the trigger of [`STALLS`] sleep at this checkpoint.
 fn stall(checkpoint: &mut Checkpoint, millis: Range<u32>) {
     checkpoint.entries.pop();
     let content = format!("stall 0.{:03}", fastrand::u32(millis));

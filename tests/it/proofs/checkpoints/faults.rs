@@ -1,4 +1,4 @@
-//! What goes wrong in the drill, and how.
+//! The faults of single checkpoints.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ pub(super) const STALLS: &str = "
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     Plain,
-    /// The statement takes its time while it holds its locks.
+    /// The statement sleeps while it holds its locks.
     Stalled,
     /// The statement takes effect; its reply is lost.
     ReplyLost,
-    /// Its backend ends at about the time that it runs.
+    /// The backend is terminated at about the time that the statement runs.
     BackendKilled,
-    /// It comes on two connections at once.
+    /// The statement is sent on two connections at once.
     SentTwice,
 }
 
@@ -38,7 +38,7 @@ impl Fault {
         }
     }
 
-    /// Whether the writer may be left without an answer, so that a takeover can come between it and its next try.
+    /// Whether the writer may get no answer, so that a takeover can come before its next try.
     pub(super) fn leaves_the_outcome_open(self) -> bool {
         match self {
             Self::Plain | Self::Stalled => false,
@@ -49,7 +49,7 @@ impl Fault {
 
 /// Ends the backends of one application, up to 3 ms from now.
 pub(super) async fn terminate(database: &TestDatabase, application: &str) {
-    // Chance, not waiting: the fault hits anywhere in a write.
+    // A random delay, so that the fault happens anywhere within a write.
     tokio::time::sleep(Duration::from_micros(fastrand::u64(0..3000))).await;
     let (mut connection, application) = (database.connection(), application.to_owned());
     tokio::task::spawn_blocking(move || {
@@ -59,5 +59,5 @@ pub(super) async fn terminate(database: &TestDatabase, application: &str) {
             .expect("to terminate");
     })
     .await
-    .expect("the killer");
+    .expect("the termination");
 }

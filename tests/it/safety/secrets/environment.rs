@@ -7,21 +7,22 @@ use std::process::{Command, Stdio};
 use crate::support::process::TARSY;
 use crate::support::wait::eventually;
 
-/// A user without rights, for tests that run as root.
-const OTHER: u32 = 65_534;
+/// An unprivileged user, for tests that run as root.
+const UNPRIVILEGED: u32 = 65_534;
 
 /// A command of a user who is not root, because root can read everything.
 fn as_user(program: &str) -> Command {
     let mut command = Command::new(program);
     if rustix::process::geteuid().is_root() {
-        command.uid(OTHER).gid(OTHER);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     command
 }
 
-struct Ended(std::process::Child);
+/// A process that is killed when the value is dropped.
+struct KilledOnDrop(std::process::Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -45,10 +46,10 @@ async fn a_process_of_the_same_user_cannot_read_the_environment_of_a_role() {
         let mut command = as_user(program.to_str().unwrap());
         command.args(role).env_clear().env("MY_API_KEY", "s3cret").current_dir(folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = Ended(command.spawn().unwrap());
+        let child = KilledOnDrop(command.spawn().unwrap());
         let environment = format!("/proc/{}/environ", child.0.id());
         // If a process cannot be dumped, its files in /proc belong to root: proc(5).
-        eventually("the role guards itself", async || {
+        eventually("the role protects its environment", async || {
             std::fs::metadata(&environment).is_ok_and(|file| file.uid() == 0)
         })
         .await;
@@ -56,7 +57,7 @@ async fn a_process_of_the_same_user_cannot_read_the_environment_of_a_role() {
         assert!(!read.status.success() && read.stdout.is_empty(), "{role:?} {read:?}");
     }
     let mut plain = as_user("/bin/sleep");
-    let plain = Ended(plain.arg("60").env_clear().env("MY_API_KEY", "s3cret").spawn().unwrap());
+    let plain = KilledOnDrop(plain.arg("60").env_clear().env("MY_API_KEY", "s3cret").spawn().unwrap());
     let read = as_user("/bin/cat").arg(format!("/proc/{}/environ", plain.0.id())).output().unwrap();
     assert!(
         read.status.success(),

@@ -1,5 +1,5 @@
-//! A proxy in front of Postgres that recognises a worker's writes. It holds one back before the server has it, or
-//! holds the server's answer back after it is committed.
+//! A proxy in front of Postgres that recognises the writes of a worker. It holds one write before the server receives
+//! it, or the server's answer after the commit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,6 +21,9 @@ pub(crate) const WRITES: [(&str, &str); 5] = [
 ];
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
+/// The first messages of a connection have a length and no type.
+const STARTUP_HEADER_BYTES: usize = 4;
+const TYPED_HEADER_BYTES: usize = 5;
 
 /// On which side of a commit the connection is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Passes it on.
+    /// Sends the held message.
     pub(crate) fn release(self) {
         self.release.cancel();
     }
@@ -93,7 +96,7 @@ impl PostgresProxy {
 
     /// Returns when the planned write is held.
     pub(crate) async fn held(&mut self) -> Held {
-        tokio::time::timeout(TIMEOUT, self.held.recv()).await.expect("no such write").unwrap()
+        tokio::time::timeout(TIMEOUT, self.held.recv()).await.expect("the planned write has not come").unwrap()
     }
 
     /// Drops every connection; a held message is never delivered.
@@ -130,9 +133,11 @@ type Answers = Arc<Mutex<Option<(&'static str, CancellationToken, mpsc::Sender<H
 async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared: Shared, answers: Answers) {
     let mut started = false;
     let mut writes: Vec<(Vec<u8>, &'static str)> = Vec::new();
-    while let Some(message) = read_message(&mut client, !started).await {
+    loop {
+        let header = if started { TYPED_HEADER_BYTES } else { STARTUP_HEADER_BYTES };
+        let Some(message) = read_message(&mut client, header).await else { return };
         if !started && matches!(code(&message), SSL_REQUEST | GSS_REQUEST) {
-            // Passed on; a server without TLS refuses.
+            // The proxy sends the request on; a server without TLS refuses it.
         } else {
             started = true;
         }
@@ -177,7 +182,7 @@ async fn hold(shared: &Shared, answers: &Answers, statement: &'static str) {
 async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answers: Answers) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = server.read(&mut buffer).await {
-        // Answers to earlier statements have passed by now: the client waits for each answer before it continues.
+        // The client has received the answers to earlier statements, because it waits for each of them.
         let held = answers.lock().unwrap().take();
         if let Some((statement, release, sender)) = held {
             sender.send(Held { statement, release: release.clone() }).await.ok();
@@ -189,12 +194,11 @@ async fn responses(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, answer
     }
 }
 
-/// One message with its header; the first messages of a connection have no type.
-async fn read_message(client: &mut OwnedReadHalf, untyped: bool) -> Option<Vec<u8>> {
-    let mut message = vec![0; if untyped { 4 } else { 5 }];
+/// One message with its header, which ends with the length.
+async fn read_message(client: &mut OwnedReadHalf, header: usize) -> Option<Vec<u8>> {
+    let mut message = vec![0; header];
     client.read_exact(&mut message).await.ok()?;
-    let length = u32::from_be_bytes(message[message.len() - 4..].try_into().unwrap()) as usize;
-    let header = message.len();
+    let length = u32::from_be_bytes(message[header - 4..].try_into().unwrap()) as usize;
     message.resize(header + length - 4, 0);
     client.read_exact(&mut message[header..]).await.ok()?;
     Some(message)
