@@ -6,6 +6,7 @@
 pub mod ports;
 pub mod world;
 pub mod backoff;
+pub(crate) mod mutex;
 pub mod delivery;
 pub mod plan;
 pub mod run;

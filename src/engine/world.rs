@@ -19,7 +19,7 @@ pub trait World: Debug + Send + Sync + 'static {
     type Presence: Presence + Debug;
 }
 
-/// The adapters of a [`World`]. Clones share them. There is no delivery among them: each message brings its own.
+/// The adapters of a [`World`]. There is no delivery among them: each message brings its own.
 #[derive(Debug)]
 pub struct Ports<W: World> {
     pub model: Arc<W::Model>,
@@ -31,20 +31,4 @@ pub struct Ports<W: World> {
     pub queue: Arc<W::Queue>,
     pub cancel_requests: Arc<W::CancelRequests>,
     pub presence: Arc<W::Presence>,
-}
-
-impl<W: World> Clone for Ports<W> {
-    fn clone(&self) -> Self {
-        Self {
-            model: Arc::clone(&self.model),
-            tools: Arc::clone(&self.tools),
-            journal: Arc::clone(&self.journal),
-            feed: Arc::clone(&self.feed),
-            sessions: Arc::clone(&self.sessions),
-            intake: Arc::clone(&self.intake),
-            queue: Arc::clone(&self.queue),
-            cancel_requests: Arc::clone(&self.cancel_requests),
-            presence: Arc::clone(&self.presence),
-        }
-    }
 }

@@ -19,15 +19,11 @@ pub(super) enum Endpoint {
 
 impl Endpoint {
     pub(super) fn of_path(path: &str) -> Option<Self> {
-        match path {
-            "/alertmanager" => Some(Self::Alertmanager),
-            "/grafana" => Some(Self::Grafana),
-            "/alert" => Some(Self::Alert),
-            _ => None,
-        }
+        let all = [Self::Alertmanager, Self::Grafana, Self::Alert];
+        all.into_iter().find(|endpoint| path.strip_prefix('/') == Some(endpoint.as_str()))
     }
 
-    /// The value of the metric label `path`.
+    /// The path without its slash, which is the value of the metric label `path`.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Alertmanager => "alertmanager",
@@ -38,8 +34,7 @@ impl Endpoint {
 
     fn suffix(self) -> &'static str {
         match self {
-            Self::Alertmanager => "alertmanager",
-            Self::Grafana => "grafana",
+            Self::Alertmanager | Self::Grafana => self.as_str(),
             Self::Alert => "http",
         }
     }

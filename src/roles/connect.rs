@@ -40,10 +40,7 @@ pub const LOCAL_NATS: &str = "nats://127.0.0.1:4222";
 pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<Option<String>, Faults> {
     let name = format!("{variable}_FILE");
     let Some(file) = env(&name).filter(|file| !file.is_empty()) else { return Ok(given) };
-    let fault = |problem: String| {
-        let fault = Fault { key: name.clone(), line: 0, problem };
-        Faults { file: "environment".to_owned(), faults: vec![fault] }
-    };
+    let fault = |problem: String| environment_fault(&name, problem);
     if env(variable).is_some() {
         return Err(fault(format!("is set, and {variable} as well; accepted: only one of them")));
     }
@@ -52,6 +49,12 @@ pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<
     }
     let text = std::fs::read_to_string(&file).map_err(|error| fault(format!("{file}: {error}")))?;
     Ok(Some(text.trim().to_owned()).filter(|address| !address.is_empty()))
+}
+
+/// A fault of an environment variable.
+pub(super) fn environment_fault(variable: &str, problem: String) -> Faults {
+    let fault = Fault { key: variable.to_owned(), line: 0, problem };
+    Faults { file: "environment".to_owned(), faults: vec![fault] }
 }
 
 const DATABASE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
@@ -112,23 +115,18 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
                 return Ok(());
             }
             Err(error @ (Error::BadUrl(_) | Error::Refused { .. })) => bail!(BadAddress(one_line(&error))),
-            Err(error) if is_final(&error) => bail!(error),
+            // Retrying cannot help.
+            Err(
+                error @ (Error::SchemaBehind(_)
+                | Error::SchemaTooNew(_)
+                | Error::NoMigrations
+                | Error::NotAllowed(_)
+                | Error::SettingsLost),
+            ) => bail!(error),
             Err(error) => tracing::warn!(error = one_line(&error), "database unavailable: retrying"),
         }
         tokio::time::sleep(DATABASE_RETRY_INTERVAL).await; // pacing of retries
     }
-}
-
-/// Whether retrying cannot help.
-fn is_final(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::SchemaBehind(_)
-            | Error::SchemaTooNew(_)
-            | Error::NoMigrations
-            | Error::NotAllowed(_)
-            | Error::SettingsLost
-    )
 }
 
 /// Joins the lines of a message, because libpq wraps its messages.

@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::connect::Addresses;
+use super::connect::{Addresses, environment_fault};
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
-use crate::config::{Config, Fault, Faults, Receive, process_env};
+use crate::config::{Config, Receive, process_env};
 use crate::investigation::ids::SessionId;
 use crate::listener::Limits;
 use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published, Queue, Settings, Token, serve};
@@ -67,9 +67,8 @@ pub fn token() -> anyhow::Result<Option<Token>> {
     Token::new(text.trim_end()).map(Some).ok_or_else(|| invalid(name, problem.to_owned()))
 }
 
-fn invalid(key: &str, problem: String) -> anyhow::Error {
-    let fault = Fault { key: key.to_owned(), line: 0, problem };
-    Faults { file: "environment".to_owned(), faults: vec![fault] }.into()
+fn invalid(variable: &str, problem: String) -> anyhow::Error {
+    environment_fault(variable, problem).into()
 }
 
 /// Receives until `shutdown` is cancelled, then finishes the open requests.

@@ -53,7 +53,7 @@ where
 {
     let targets: Targets =
         levels.trim().parse().map_err(|source| Error::Levels { levels: levels.to_owned(), source })?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(masked::Masked::new(writer, format));
+    let lines = tracing_subscriber::fmt::layer().with_writer(masked::Masked { inner: writer, format });
     let layer = match format {
         Format::Text { ansi } => {
             let field = format::debug_fn(|writer, field, value| match field.name() {

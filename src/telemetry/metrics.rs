@@ -8,7 +8,7 @@ use metrics::{Label, Unit};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use tokio_util::sync::CancellationToken;
 
-use super::names::{Kind, Metric, Role, all};
+use super::names::{Kind, Metric, PROVIDERS, Role, all};
 use super::process;
 
 /// How often the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
@@ -102,22 +102,19 @@ fn register(role: Role, providers: &[String]) {
 
 /// The labels of every series of a metric.
 fn series(metric: &Metric, providers: &[String]) -> Vec<Vec<Label>> {
-    let Some(label) = &metric.label else {
-        return vec![Vec::new()];
-    };
-    let values = |values: &'static [&'static str]| -> Vec<String> {
-        if values.is_empty() { providers.to_vec() } else { values.iter().map(|value| (*value).to_owned()).collect() }
-    };
-    let one = |key: &'static str, value: String| Label::new(key, value);
-    let first = values(label.values).into_iter();
-    let Some((key, second)) = label.and else {
-        return first.map(|value| vec![one(label.key, value)]).collect();
-    };
-    let pairs = |value: String| {
-        let other = values(second).into_iter();
-        other.map(move |other| vec![one(label.key, value.clone()), one(key, other)]).collect::<Vec<_>>()
-    };
-    first.flat_map(pairs).collect()
+    let mut series = vec![Vec::new()];
+    for label in metric.labels.iter().flatten() {
+        let values: Vec<String> = match label.values {
+            PROVIDERS => providers.to_vec(),
+            values => values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let with_label = |labels: &Vec<Label>| {
+            let label = |value: &String| Label::new(label.key, value.clone());
+            values.iter().map(|value| [labels.as_slice(), &[label(value)]].concat()).collect::<Vec<_>>()
+        };
+        series = series.iter().flat_map(with_label).collect();
+    }
+    series
 }
 
 #[cfg(test)]

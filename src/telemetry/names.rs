@@ -10,8 +10,7 @@ use crate::engine::ports::PRUNED_TABLES;
 pub struct Metric {
     pub name: &'static str,
     pub kind: Kind,
-    /// `None` for a metric without labels.
-    pub label: Option<Label>,
+    pub labels: [Option<Label>; 2],
     pub help: &'static str,
 }
 
@@ -25,14 +24,12 @@ pub enum Kind {
     Seconds(&'static [f64]),
 }
 
-/// One or two labels of a metric.
-#[derive(Debug)]
+/// A label of a metric.
+#[derive(Clone, Copy, Debug)]
 pub struct Label {
     pub key: &'static str,
     /// All values; [`PROVIDERS`] stands for the names of the configured providers.
     pub values: &'static [&'static str],
-    /// Key and values of the second label.
-    pub and: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// The values are the names of the LLM providers in the configuration.
@@ -71,29 +68,29 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 impl Metric {
     /// The keys of the labels, in order.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
-        let second = self.label.as_ref().and_then(|label| label.and).map(|(key, _)| key);
-        self.label.as_ref().map(|label| label.key).into_iter().chain(second)
+        self.labels.iter().flatten().map(|label| label.key)
     }
 
     const fn by(mut self, key: &'static str, values: &'static [&'static str]) -> Self {
-        self.label = match self.label {
-            None => Some(Label { key, values, and: None }),
-            Some(first) => Some(Label { key: first.key, values: first.values, and: Some((key, values)) }),
+        let label = Some(Label { key, values });
+        self.labels = match self.labels {
+            [None, _] => [label, None],
+            [first, _] => [first, label],
         };
         self
     }
 }
 
 const fn counter(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, label: None, help }
+    Metric { name, kind: Kind::Counter, labels: [None; 2], help }
 }
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, label: None, help }
+    Metric { name, kind: Kind::Gauge, labels: [None; 2], help }
 }
 
 const fn seconds(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Seconds(buckets), label: None, help }
+    Metric { name, kind: Kind::Seconds(buckets), labels: [None; 2], help }
 }
 
 const CALL_BUCKETS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 90.0, 120.0, 180.0, 300.0];

@@ -9,22 +9,13 @@ use rustix::param::{clock_ticks_per_second, page_size};
 
 use super::names::{Kind, Metric, all};
 
-/// One reading of `/proc`.
-#[derive(Debug, PartialEq)]
-struct ProcessStats {
-    cpu_seconds: f64,
-    start_seconds: f64,
-    resident_bytes: f64,
-    open_fds: f64,
-    max_fds: Option<f64>,
-}
-
 /// The current values in the text format of Prometheus; empty where `/proc` cannot be read.
 pub(super) fn render() -> String {
-    read().map(|stats| show(&stats)).unwrap_or_default()
+    read().map(show).unwrap_or_default()
 }
 
-fn read() -> Option<ProcessStats> {
+/// One reading of `/proc`: each metric with its value, if the system has one.
+fn read() -> Option<[(&'static str, Option<f64>); 5]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let system = fs::read_to_string("/proc/stat").ok()?;
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -32,13 +23,15 @@ fn read() -> Option<ProcessStats> {
     let open = fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1);
     let (cpu_seconds, start_ticks, pages) = parse_stat(&stat)?;
     let ticks = number(&clock_ticks_per_second().to_string())?;
-    Some(ProcessStats {
-        cpu_seconds: cpu_seconds / ticks,
-        start_seconds: number_after(&system, "btime ")? + start_ticks / ticks,
-        resident_bytes: pages * number(&page_size().to_string())?,
-        open_fds: number(&open.to_string())?,
-        max_fds: number_after(&limits, "Max open files"),
-    })
+    let start_seconds = number_after(&system, "btime ")? + start_ticks / ticks;
+    let resident_bytes = pages * number(&page_size().to_string())?;
+    Some([
+        ("process_cpu_seconds_total", Some(cpu_seconds / ticks)),
+        ("process_resident_memory_bytes", Some(resident_bytes)),
+        ("process_open_fds", number(&open.to_string())),
+        ("process_max_fds", number_after(&limits, "Max open files")),
+        ("process_start_time_seconds", Some(start_seconds)),
+    ])
 }
 
 /// CPU time and start time in clock ticks, and resident pages: proc(5). The second field, the name of the program, may
@@ -60,15 +53,9 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
-fn show(stats: &ProcessStats) -> String {
+fn show(stats: [(&'static str, Option<f64>); 5]) -> String {
     let mut out = String::new();
-    for (name, value) in [
-        ("process_cpu_seconds_total", Some(stats.cpu_seconds)),
-        ("process_resident_memory_bytes", Some(stats.resident_bytes)),
-        ("process_open_fds", Some(stats.open_fds)),
-        ("process_max_fds", stats.max_fds),
-        ("process_start_time_seconds", Some(stats.start_seconds)),
-    ] {
+    for (name, value) in stats {
         if let (Some(value), Some(Metric { kind, help, .. })) = (value, all().find(|metric| metric.name == name)) {
             let kind = if matches!(kind, Kind::Counter) { "counter" } else { "gauge" };
             // Writing to a String cannot fail.
@@ -98,9 +85,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn this_process_uses_memory_and_has_started_in_the_past() {
         let stats = read().unwrap();
-        assert!(stats.resident_bytes > 1_000_000.0 && stats.open_fds >= 3.0, "{stats:?}");
+        let [_, (_, resident_bytes), (_, open_fds), _, (_, start_seconds)] = stats;
+        assert!(resident_bytes.unwrap() > 1_000_000.0 && open_fds.unwrap() >= 3.0, "{stats:?}");
         let now = number(&chrono::Utc::now().timestamp().to_string()).unwrap();
-        assert!(stats.start_seconds <= now + 1.0 && stats.start_seconds > now - 3_600.0, "{stats:?}");
+        assert!((now - 3_600.0..=now + 1.0).contains(&start_seconds.unwrap()), "{stats:?}");
         assert!(render().contains("# TYPE process_cpu_seconds_total counter\n"));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct EventSigner(Key);
 
 impl EventSigner {
     pub(super) fn new(key: &EventKey) -> Self {
-        Self(Key::new(HMAC_SHA256, key.bytes()))
+        Self(Key::new(HMAC_SHA256, &key.0))
     }
 
     /// The headers of an event with these bytes.
@@ -45,8 +45,7 @@ mod tests {
 
     #[test]
     fn a_signature_is_valid_only_for_its_bytes_and_its_key() {
-        let (ours, other) =
-            (EventSigner::new(&EventKey::new(vec![7; 32])), EventSigner::new(&EventKey::new(vec![8; 32])));
+        let (ours, other) = (EventSigner::new(&EventKey(vec![7; 32])), EventSigner::new(&EventKey(vec![8; 32])));
         let headers = ours.sign(b"{}");
         assert!(ours.has_signed(b"{}", Some(&headers)));
         assert!(

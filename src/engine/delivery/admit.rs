@@ -15,8 +15,8 @@ use super::acknowledgement::jittered;
 use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
-    Claimed, DeadReason, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
-    PreparedAlert, Received, Refusal, Sessions, StoreError,
+    Claimed, DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned,
+    PrepareError, PreparedAlert, Received, Refusal, Sessions, StoreError,
 };
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
@@ -51,10 +51,14 @@ pub(super) enum Admission {
 /// Why a step of the preparation has no result.
 enum Failure {
     Prepare(PrepareError),
-    Panicked,
-    /// The worker shuts down.
-    Draining,
-    TooLong,
+    /// The step was dropped, or it panicked.
+    Broken(Admission),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Prepare(PrepareError::Unavailable(error))
+    }
 }
 
 impl<W: World> Shared<W> {
@@ -76,7 +80,7 @@ impl<W: World> Shared<W> {
             let _shared = self.runs.shared().await;
             self.try_admit(received, attempt).await
         };
-        with_heartbeat(&*job.delivery, self.settings.lease, admission).await
+        with_heartbeat(self.lease() / 3, || job.delivery.progress(), admission).await
     }
 
     /// A worker has died, perhaps because of this very alert. The attempt is refunded while the alert waits for
@@ -90,15 +94,16 @@ impl<W: World> Shared<W> {
         };
         let isolated = tokio::select! {
             () = self.shutdown.drain.cancelled() => return Ok(Admission::Retry(Duration::ZERO)),
-            isolated = tokio::time::timeout(2 * self.settings.lease, isolation) => isolated,
+            isolated = tokio::time::timeout(2 * self.lease(), isolation) => isolated,
         };
         let Ok(_isolated) = isolated else {
             tracing::debug!(session_id = %id, "message returned to the queue: no isolation in time");
-            return Ok(Admission::Retry(jittered(self.settings.lease)));
+            return Ok(Admission::Retry(jittered(self.lease())));
         };
         match self.ports.sessions.receive(received.clone()).await {
             Ok(Disposition::Undecided { attempts }) => {
-                self.try_admit(received, Attempt::counted(&*self.ports.sessions, id, attempts)).await
+                let attempt = Attempt { sessions: &*self.ports.sessions, alert: id, number: attempts };
+                self.try_admit(received, attempt).await
             }
             Ok(
                 Disposition::Opened
@@ -115,11 +120,17 @@ impl<W: World> Shared<W> {
     }
 
     async fn try_admit(&self, received: &Received, attempt: AlertAttempt<'_, W>) -> Result<Admission, StoreError> {
-        let result = match self.poison(&attempt) {
-            Some(refusal) => self.give_up(received.alert_id, refusal).await,
+        let id = received.alert_id;
+        let prepared = match self.poison(&attempt) {
+            Some(refusal) => Err(Failure::Prepare(refusal.into())),
             None => self.prepare_and_open(received).await,
         };
-        self.conclude(received.alert_id, attempt, result).await
+        let result = match prepared {
+            Ok(admission) | Err(Failure::Broken(admission)) => Ok(admission),
+            Err(Failure::Prepare(PrepareError::Refused(refusal))) => self.give_up(id, refusal).await,
+            Err(Failure::Prepare(PrepareError::Unavailable(error))) => Err(error),
+        };
+        self.conclude(id, attempt, result).await
     }
 
     /// Ends the attempt as its result demands.
@@ -133,7 +144,7 @@ impl<W: World> Shared<W> {
             Ok(Admission::Leased(..) | Admission::Placed) => attempt.decided(),
             Ok(Admission::Raced | Admission::Retry(_)) => attempt.refund().await,
             // The store will refuse the same write again: the alert is given up after some attempts.
-            Err(StoreError::Refused(why)) if attempt.number() >= MAX_REFUSALS => {
+            Err(StoreError::Refused(why)) if attempt.number >= MAX_REFUSALS => {
                 attempt.failed();
                 let detail = format!("the store refused it: {why}");
                 return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
@@ -146,8 +157,8 @@ impl<W: World> Shared<W> {
 
     /// An alert that has killed as many workers as it may is not prepared again.
     fn poison(&self, attempt: &AlertAttempt<'_, W>) -> Option<Refusal> {
-        (attempt.number() > self.settings.attempts).then(|| {
-            let deaths = attempt.number().saturating_sub(1);
+        (attempt.number > self.settings.limits.attempts).then(|| {
+            let deaths = attempt.number.saturating_sub(1);
             let detail = format!("{deaths} workers died while they read it");
             Refusal { reason: DeadReason::AttemptsExhausted, detail }
         })
@@ -159,13 +170,10 @@ impl<W: World> Shared<W> {
 
     /// Asks the store first: an alert that joins an open session, or that a session which has just completed covers,
     /// needs no plan and no tools.
-    async fn prepare_and_open(&self, received: &Received) -> Result<Admission, StoreError> {
+    async fn prepare_and_open(&self, received: &Received) -> Result<Admission, Failure> {
         let (id, received) = (received.alert_id, Arc::new(received.clone()));
         let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
-        let prepared = match self.isolate_panics(id, async move { intake.prepare(&body).await }).await {
-            Ok(prepared) => Arc::new(prepared),
-            Err(failure) => return self.not_prepared(id, failure).await,
-        };
+        let prepared = Arc::new(self.isolate_panics(id, async move { intake.prepare(&body).await }).await?);
         if prepared.thread.is_none() {
             let PreparedAlert { alert, force, .. } = &*prepared;
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
@@ -175,27 +183,11 @@ impl<W: World> Shared<W> {
             }
         }
         let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(&prepared));
-        let planned = match self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await {
-            Ok(planned) => planned,
-            Err(failure) => return self.not_prepared(id, failure).await,
-        };
+        let planned = self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await?;
         if self.waits_for_tools(id, &planned.plan.unavailable_servers).await? {
             return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
-        self.open(id, (*prepared).clone(), planned).await
-    }
-
-    async fn not_prepared(&self, id: SessionId, failure: Failure) -> Result<Admission, StoreError> {
-        match failure {
-            Failure::Prepare(PrepareError::Refused(refusal)) => self.give_up(id, refusal).await,
-            Failure::Prepare(PrepareError::Unavailable(error)) => Err(error),
-            Failure::Panicked => Ok(Admission::Panicked),
-            Failure::Draining => Ok(Admission::Retry(Duration::ZERO)),
-            Failure::TooLong => {
-                tracing::warn!(session_id = %id, "message returned to the queue: preparing the alert takes too long");
-                Ok(Admission::Retry(jittered(self.settings.lease)))
-            }
-        }
+        Ok(self.open(id, (*prepared).clone(), planned).await?)
     }
 
     /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server
@@ -205,7 +197,7 @@ impl<W: World> Shared<W> {
             return Ok(false);
         }
         let servers = unavailable.join(", ");
-        if self.ports.sessions.waited(id).await? < self.settings.tool_wait {
+        if self.ports.sessions.waited(id).await? < self.settings.limits.tool_wait {
             metrics::counter!("tarsy_tool_server_waits_total").increment(1);
             tracing::info!(session_id = %id, "alert waits for mcp servers: unavailable: {servers}");
             return Ok(true);
@@ -224,14 +216,20 @@ impl<W: World> Shared<W> {
         let step = AbortOnDropHandle::new(tokio::spawn(step));
         let done = tokio::select! {
             biased;
-            () = self.shutdown.drain.cancelled() => return Err(Failure::Draining),
-            done = tokio::time::timeout(2 * self.settings.lease, step) => done.map_err(|_| Failure::TooLong)?,
+            () = self.shutdown.drain.cancelled() => return Err(Failure::Broken(Admission::Retry(Duration::ZERO))),
+            done = tokio::time::timeout(2 * self.lease(), step) => done,
         };
-        let prepared = done.map_err(|panic| {
-            tracing::error!(session_id = %id, "preparing an alert panicked: {panic}");
-            Failure::Panicked
-        })?;
-        prepared.map_err(Failure::Prepare)
+        match done {
+            Ok(Ok(result)) => result.map_err(Failure::Prepare),
+            Ok(Err(panic)) => {
+                tracing::error!(session_id = %id, "preparing an alert panicked: {panic}");
+                Err(Failure::Broken(Admission::Panicked))
+            }
+            Err(_elapsed) => {
+                tracing::warn!(session_id = %id, "message returned to the queue: preparing the alert takes too long");
+                Err(Failure::Broken(Admission::Retry(jittered(self.lease()))))
+            }
+        }
     }
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
@@ -244,8 +242,8 @@ impl<W: World> Shared<W> {
             worker: self.settings.worker,
             worker_name: self.settings.worker_name.clone(),
             token: Uuid::new_v4(),
-            lease: self.settings.lease,
-            session_timeout: self.settings.session_timeout,
+            lease: self.lease(),
+            session_timeout: self.settings.limits.session_timeout,
             started,
             cooldown: self.settings.cooldown,
             force,

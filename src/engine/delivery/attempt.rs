@@ -13,21 +13,13 @@ const REFUND_TIMEOUT: Duration = Duration::from_secs(5);
 /// One counted attempt to prepare an alert. A worker that dies leaves it counted.
 #[must_use = "an attempt is decided, counted as failed, or refunded"]
 pub(super) struct Attempt<'a, S> {
-    sessions: &'a S,
-    alert: SessionId,
-    number: u32,
+    pub(super) sessions: &'a S,
+    pub(super) alert: SessionId,
+    /// From 1, as the store has just counted it.
+    pub(super) number: u32,
 }
 
-impl<'a, S: Sessions> Attempt<'a, S> {
-    /// The attempt that the store has just counted as this `number`, from 1.
-    pub(super) fn counted(sessions: &'a S, alert: SessionId, number: u32) -> Self {
-        Self { sessions, alert, number }
-    }
-
-    pub(super) fn number(&self) -> u32 {
-        self.number
-    }
-
+impl<S: Sessions> Attempt<'_, S> {
     /// Whether an earlier worker has died, perhaps because of this alert.
     pub(super) fn is_suspect(&self) -> bool {
         self.number > 1

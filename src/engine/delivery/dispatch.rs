@@ -29,13 +29,9 @@ const UNKNOWN_DELAY: Duration = Duration::from_secs(30);
 
 /// The delivery side of a worker: a handle to what the worker shares.
 #[derive(Debug)]
-pub struct Dispatcher<W: World>(Arc<Shared<W>>);
+pub struct Dispatcher<W: World>(pub Arc<Shared<W>>);
 
 impl<W: World> Dispatcher<W> {
-    pub fn new(shared: &Arc<Shared<W>>) -> Self {
-        Self(Arc::clone(shared))
-    }
-
     /// Brings one message to its acknowledgement, or to the settler, which acknowledges it when every event is on the
     /// stream. Runs in a task of its own: the future may be dropped, but then the message waits for its ack deadline.
     pub async fn handle(&self, job: Job<W::Delivery>) {
@@ -66,8 +62,7 @@ impl<W: World> Shared<W> {
             Disposition::UsedId if id == job.derived_id => return Ok(Some(Acknowledgement::Term(DeadReason::UsedId))),
             Disposition::UsedId => {
                 job.received.alert_id = job.derived_id;
-                let detail = format!("id {id} came before, with another body");
-                job.fault = Some(Refusal { reason: DeadReason::UsedId, detail });
+                job.fault = Some(Refusal::used_id(id));
                 return Ok(None);
             }
             Disposition::Opened => return self.take_over(job).await.map(Some),
@@ -76,13 +71,13 @@ impl<W: World> Shared<W> {
             }
             Disposition::Undecided { attempts } => attempts,
         };
-        Ok(match self.admit(job, Attempt::counted(sessions, id, number)).await? {
+        Ok(match self.admit(job, Attempt { sessions, alert: id, number }).await? {
             Admission::Leased(claimed, asked_at) => {
                 instruments::opened(job.derived_id);
                 Some(self.run(claimed, asked_at, &job.delivery).await)
             }
             Admission::Placed => Some(self.settler.take(id, &job.delivery)),
-            Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.settings.lease))),
+            Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
             Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
             Admission::Raced => None,
         })
@@ -99,7 +94,7 @@ impl<W: World> Shared<W> {
         }
         let request = ClaimRequest {
             stream_sequence: Some(job.received.stream_sequence),
-            outage_grace: self.outages.grace(self.settings.lease),
+            outage_grace: self.outages.grace(self.lease()),
             ..self.claim_request()
         };
         let shared = self.runs.shared().await;

@@ -5,15 +5,10 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use crate::engine::ports::{BrokerUnavailable, Delivery};
+use crate::engine::ports::BrokerUnavailable;
 
-/// Runs `work` and sends a heartbeat every third of the lease meanwhile. A heartbeat that fails delays nothing.
-pub(super) async fn with_heartbeat<D: Delivery, T>(delivery: &D, lease: Duration, work: impl Future<Output = T>) -> T {
-    with_heartbeat_by(lease / 3, || delivery.progress(), work).await
-}
-
-/// Runs `work` and calls `heartbeat` once a period meanwhile.
-pub(super) async fn with_heartbeat_by<T, H>(
+/// Runs `work` and calls `heartbeat` once a period meanwhile. A heartbeat that fails delays nothing.
+pub(super) async fn with_heartbeat<T, H>(
     period: Duration,
     heartbeat: impl Fn() -> H,
     work: impl Future<Output = T>,

@@ -9,12 +9,13 @@
 //! one after it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::engine::backoff::Backoff;
+use crate::engine::mutex::lock;
 use crate::engine::run::control::ReleaseReason;
 use crate::investigation::ids::SessionId;
 
@@ -59,7 +60,7 @@ struct Releases {
 impl RedeliveryBackoff {
     /// A run has ended that wrote a checkpoint.
     pub(crate) fn progressed(&self, session: SessionId) {
-        let mut history = self.history();
+        let mut history = lock(&self.history);
         history.progressed.insert(session, Instant::now());
         if let Some(releases) = history.releases.get_mut(&session) {
             (releases.count, releases.to_blame) = (0, 0);
@@ -69,7 +70,7 @@ impl RedeliveryBackoff {
     /// A session is released. `None`: the reason is no fault of a call or a write, so the row of releases ends.
     pub(crate) fn released(&self, session: SessionId, reason: &ReleaseReason) -> Option<Redelivery> {
         let now = Instant::now();
-        let mut history = self.history();
+        let mut history = lock(&self.history);
         history.releases.retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
         history.progressed.retain(|_, at| now.duration_since(*at) < MAX_AGE);
         let since = history.releases.get(&session).map_or(now, |releases| releases.last_at);
@@ -97,11 +98,7 @@ impl RedeliveryBackoff {
 
     /// The session has ended, or its lease is lost.
     pub(crate) fn forget(&self, session: SessionId) {
-        self.history().releases.remove(&session);
-    }
-
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.history).releases.remove(&session);
     }
 }
 

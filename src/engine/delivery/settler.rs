@@ -6,7 +6,7 @@
 //! the rest goes back for a minute: the stream of alerts bounds their number (`max_ack_pending`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::acknowledgement::{Acknowledgement, jittered};
-use super::heartbeat::with_heartbeat_by;
+use super::heartbeat::with_heartbeat;
 use super::settle::{Settled, settle};
 use crate::engine::backoff::Backoff;
+use crate::engine::mutex::lock;
 use crate::engine::ports::{BrokerUnavailable, Delivery};
 use crate::engine::worker::timeline_probe::{Timeline, accepts_again};
 use crate::engine::world::{Ports, World};
@@ -36,7 +37,7 @@ const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 /// The settler of a worker.
 #[derive(Debug)]
 pub struct Settler<W: World> {
-    ports: Ports<W>,
+    ports: Arc<Ports<W>>,
     lease: Duration,
     timeline: watch::Receiver<Timeline>,
     drain: CancellationToken,
@@ -49,7 +50,7 @@ impl<W: World> Settler<W> {
     /// A settler that tries again at once when `timeline` changes to accepting, and that returns its messages to the
     /// queue when `drain` is cancelled.
     pub fn new(
-        ports: Ports<W>,
+        ports: Arc<Ports<W>>,
         lease: Duration,
         timeline: watch::Receiver<Timeline>,
         drain: CancellationToken,
@@ -68,7 +69,7 @@ impl<W: World> Settler<W> {
     /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of
     /// a session that waits here replaces the earlier one.
     pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: &Arc<W::Delivery>) -> Acknowledgement {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         if let Some(present) = waiting.get_mut(&id) {
             *present = Arc::clone(delivery);
             return Acknowledgement::Skip;
@@ -84,7 +85,7 @@ impl<W: World> Settler<W> {
 
     /// Whether the session waits here.
     pub fn holds(&self, id: SessionId) -> bool {
-        self.waiting().contains_key(&id)
+        lock(&self.waiting).contains_key(&id)
     }
 
     /// Returns when no session waits here any more.
@@ -95,9 +96,9 @@ impl<W: World> Settler<W> {
 
     async fn settle_and_acknowledge(self: Arc<Self>, id: SessionId) {
         let settled = self.until_settled(id);
-        let acknowledgement = with_heartbeat_by(self.lease / 3, || self.progress(id), settled).await;
+        let acknowledgement = with_heartbeat(self.lease / 3, || self.progress(id), settled).await;
         let delivery = {
-            let mut waiting = self.waiting();
+            let mut waiting = lock(&self.waiting);
             let delivery = waiting.remove(&id);
             gauge(waiting.len());
             delivery
@@ -134,15 +135,11 @@ impl<W: World> Settler<W> {
     }
 
     async fn progress(&self, id: SessionId) -> Result<(), BrokerUnavailable> {
-        let present = self.waiting().get(&id).cloned();
+        let present = lock(&self.waiting).get(&id).cloned();
         match present {
             Some(delivery) => delivery.progress().await,
             None => Ok(()),
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<W::Delivery>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,6 @@ use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
-use crate::investigation::prompt::{Briefing, without_servers};
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
 struct Answerer<'a> {
@@ -49,29 +48,13 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let Answerer { name, settings } = answerer(config, route).ok_or_else(|| undefined("chain", route.name))?;
     let defined = config.agents.get(name).ok_or_else(|| undefined("agent", name))?;
-    let instructions = defined.instructions.as_str();
     let mut listing = callable(config, listing);
     // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
     listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
-    let request = AgentRequest { name, instructions, settings: &settings };
-    let agent = agent_plan(config, &request, &thread.alert, &listing)?;
-    let briefing = Briefing {
-        agent: name,
-        strategy: agent.strategy,
-        tools: &agent.tools,
-        instructions,
-        max_iterations: agent.limits.max_iterations,
-        runbooks: &config.runbooks.hosts,
-    };
-    let texts = prompts(&briefing, thread, question);
+    let request = AgentRequest { name, instructions: &defined.instructions, settings: &settings };
+    let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
+    let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
-    let agent = AgentPlan {
-        system_prompt: without_servers(texts.system, &unavailable_servers),
-        user_prompt: texts.user,
-        conclusion_prompt: texts.conclusion,
-        citable: Some(thread.citable()),
-        ..agent
-    };
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
     Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage], unavailable_servers })
 }

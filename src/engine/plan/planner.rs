@@ -12,7 +12,7 @@ use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
-use crate::investigation::prompt::{Briefing, prompts, without_servers};
+use crate::investigation::prompt::{Briefing, Prompts, prompts, without_servers};
 
 /// Why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing
             let settings = settings(config, route.chain, stage, agent);
             let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
             let request = AgentRequest { name: &name, instructions: &defined.instructions, settings: &settings };
-            agent_plan(config, &request, alert, &listing)
+            agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
         let agents = agents.collect::<Result<_, PlanError>>()?;
@@ -104,7 +104,7 @@ fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &A
     let (name, settings) = synthesis(config, chain, stage);
     let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
     let request = AgentRequest { name: &name, instructions, settings: &settings };
-    let agent = agent_plan(config, &request, alert, &Listing::default())?;
+    let agent = agent_plan(config, &request, |briefing| prompts(briefing, alert), &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
     Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
 }
@@ -121,10 +121,11 @@ pub(super) struct AgentRequest<'a> {
     pub(super) settings: &'a Settings,
 }
 
+/// Makes the plan of one agent; `prompts` writes its prompts.
 pub(super) fn agent_plan(
     config: &Config,
     request: &AgentRequest<'_>,
-    alert: &Alert,
+    prompts: impl Fn(&Briefing<'_>) -> Prompts,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
     let AgentRequest { name, instructions, settings } = *request;
@@ -146,16 +147,16 @@ pub(super) fn agent_plan(
         max_iterations: limits.max_iterations,
         runbooks: &config.runbooks.hosts,
     };
-    let prompts = prompts(&briefing, alert);
+    let texts = prompts(&briefing);
     Ok(AgentPlan {
         name: name.to_owned(),
         strategy,
         limits,
         providers: vec![provider_plan(provider, llm)],
         tools,
-        system_prompt: without_servers(prompts.system, &missing),
-        user_prompt: prompts.user,
-        conclusion_prompt: prompts.conclusion,
+        system_prompt: without_servers(texts.system, &missing),
+        user_prompt: texts.user,
+        conclusion_prompt: texts.conclusion,
         result_form: ResultForm::Indented,
         citable: None,
     })

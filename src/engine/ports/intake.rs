@@ -92,3 +92,10 @@ impl From<Refusal> for PrepareError {
         Self::Refused(refusal)
     }
 }
+
+/// Reads ended investigations with the questions about them.
+pub trait Threads: Send + Sync + 'static {
+    /// The investigation that `session` is, or that it asks about, with everything that was answered about it since;
+    /// `None` when there is no such session.
+    fn thread(&self, session: SessionId) -> impl Future<Output = Result<Option<Thread>, StoreError>> + Send;
+}

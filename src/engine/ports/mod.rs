@@ -12,7 +12,6 @@ mod tools;
 mod sweep;
 mod broker;
 mod settlement;
-mod threads;
 mod pruned;
 
 pub use broker::*;
@@ -24,5 +23,4 @@ pub use pruned::*;
 pub use sessions::*;
 pub use settlement::*;
 pub use sweep::*;
-pub use threads::*;
 pub use tools::*;

@@ -34,19 +34,7 @@ pub trait Outbox: Send + Sync + 'static {
 
 /// A secret of the installation; its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct EventKey(Vec<u8>);
-
-impl EventKey {
-    /// The key of these bytes.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
+pub struct EventKey(pub Vec<u8>);
 
 impl std::fmt::Debug for EventKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::SetOnce;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::engine::mutex::lock;
 use crate::engine::ports::StoreError;
 use crate::investigation::execution::entry::StopReason;
 
@@ -153,7 +154,7 @@ impl Control {
     /// Performs one step of the run. When the step exceeds its bound and a margin, the lease is not renewed any more.
     pub async fn within<T>(&self, bound: Duration, step: impl Future<Output = T>) -> T {
         let number = {
-            let mut steps = self.steps();
+            let mut steps = lock(&self.steps);
             steps.next += 1;
             let number = steps.next;
             steps.open.insert(number, Instant::now() + bound + STEP_MARGIN);
@@ -166,7 +167,7 @@ impl Control {
 
     /// How long the run has been stuck in a step that exceeds its own bound.
     pub fn stuck_for(&self) -> Option<Duration> {
-        let earliest = self.steps().open.values().min().copied()?;
+        let earliest = lock(&self.steps).open.values().min().copied()?;
         Instant::now().checked_duration_since(earliest).filter(|late| !late.is_zero())
     }
 
@@ -188,10 +189,6 @@ impl Control {
     /// Whether a crash now would be a further death at the same checkpoint.
     pub fn is_at_risk(&self) -> bool {
         self.resumed_after_death.load(Ordering::Relaxed) && !self.has_progressed()
-    }
-
-    fn steps(&self) -> MutexGuard<'_, Steps> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the run to stop. Later reasons are ignored.
@@ -245,7 +242,7 @@ impl Control {
 
     /// The lease was renewed by a statement that was sent at `asked_at`.
     pub fn renewed(&self, asked_at: Instant) {
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut renewed = lock(&self.renewed);
         *renewed = (*renewed).max(asked_at);
     }
 
@@ -269,7 +266,7 @@ impl Control {
         if self.lost.is_cancelled() {
             return Err(Interrupted::LeaseLost);
         }
-        let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let renewed = *lock(&self.renewed);
         if renewed.elapsed() >= self.renewal_timeout {
             let error = format!("no renewal for {} s", renewed.elapsed().as_secs());
             return Err(ReleaseReason::StoreUnavailable(error).into());
@@ -285,7 +282,7 @@ struct OpenStep<'c> {
 
 impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
-        self.control.steps().open.remove(&self.number);
+        lock(&self.control.steps).open.remove(&self.number);
     }
 }
 

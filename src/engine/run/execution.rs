@@ -37,7 +37,7 @@ const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {
-    ports: Ports<W>,
+    ports: Arc<Ports<W>>,
     lease: Lease,
     control: Control,
     id: ExecutionId,
@@ -61,17 +61,10 @@ pub(super) struct Assignment {
     pub(super) recoveries: Vec<Recovery>,
 }
 
-/// A reply of the model as entries, with the answer and the error for the record of the call.
-struct AbsorbedReply {
-    entries: Vec<Entry>,
-    answer: Option<Answer>,
-    error: Option<String>,
-}
-
 impl<W: World> Execution<W> {
     /// Reads the journal and replays it.
     pub(super) async fn resume(
-        ports: Ports<W>,
+        ports: Arc<Ports<W>>,
         lease: Lease,
         control: Control,
         assignment: Assignment,
@@ -152,31 +145,33 @@ impl<W: World> Execution<W> {
         };
         let duration = self.iteration_began.elapsed();
         instruments::model_call(&provider.name, &reply, duration);
-        let AbsorbedReply { entries, answer, error } = self.absorb(reply)?;
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let model_call = ModelCallRecord { purpose: call.purpose, provider, entries_upto, answer, error, duration };
-        let measured = Measured { model_ms: millis(duration), ..Measured::default() };
-        self.commit(Performed { entries, measured, model_calls: vec![model_call], ..Performed::default() }).await
+        let (purpose, answer, error) = (call.purpose, None, None);
+        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        let performed = self.absorb(reply, call)?;
+        self.commit(performed).await
     }
 
-    /// What the checkpoint writes of a reply.
-    fn absorb(&self, reply: Result<Answer, ModelError>) -> Result<AbsorbedReply, Interrupted> {
-        match reply {
-            Err(ModelError::Unavailable(error)) => Err(ReleaseReason::ModelUnavailable(error).into()),
-            Err(ModelError::Broke(error)) => Err(ReleaseReason::ModelBroke(error).into()),
+    /// Interprets a reply, and adds it to the record of its call.
+    fn absorb(&self, reply: Result<Answer, ModelError>, call: ModelCallRecord) -> Result<Performed, Interrupted> {
+        let measured = Measured { model_ms: millis(call.duration), ..Measured::default() };
+        let (entries, call) = match reply {
+            Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
+            Err(ModelError::Broke(error)) => return Err(ReleaseReason::ModelBroke(error).into()),
             Err(ModelError::Failed { code, message, timeout }) => {
                 tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
                 let entries = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
-                Ok(AbsorbedReply { entries, answer: None, error: Some(message) })
+                (entries, ModelCallRecord { error: Some(message), ..call })
             }
             Ok(answer) => {
                 native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
                 instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
                 let entries = absorb::absorb(&self.state, answer.clone());
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
-                Ok(AbsorbedReply { entries, answer: Some(answer), error })
+                (entries, ModelCallRecord { answer: Some(answer), error, ..call })
             }
-        }
+        };
+        Ok(Performed { entries, measured, model_calls: vec![call], ..Performed::default() })
     }
 
     /// The error after a time-out: a failure if the LLM service is serving, otherwise the service is unavailable.

@@ -36,7 +36,7 @@ impl<W: World> Shared<W> {
     ) -> Acknowledgement {
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
-        let control = Control::new(asked_at, self.settings.lease.mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
+        let control = Control::new(asked_at, self.lease().mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
         if claimed.attempts > 0 {
             control.resumed_after_death();
         }
@@ -52,7 +52,7 @@ impl<W: World> Shared<W> {
         }
         let acknowledgement = match ended {
             Ok(()) => {
-                instruments::ended(&claimed, self.settings.session_timeout, asked_at.elapsed());
+                instruments::ended(&claimed, self.settings.limits.session_timeout, asked_at.elapsed());
                 // The slot is free for the next alert: the settlement does not occupy it.
                 self.settler.take(session, &latest)
             }
@@ -62,7 +62,7 @@ impl<W: World> Shared<W> {
                 Acknowledgement::Skip
             }
             // The lease has to expire: after a release the same call would be made and paid for again and again.
-            Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.settings.lease)),
+            Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.lease())),
             Err(Interrupted::Release(reason)) => self.release(&claimed, &control, &reason, &latest).await,
         };
         acknowledgement.send(session, &*latest).await;
@@ -81,7 +81,7 @@ impl<W: World> Shared<W> {
         } else if remaining.is_zero() {
             Some(EarlyEnd::Deadline)
         } else {
-            (claimed.attempts >= self.settings.attempts).then_some(EarlyEnd::AttemptsExhausted)
+            (claimed.attempts >= self.settings.limits.attempts).then_some(EarlyEnd::AttemptsExhausted)
         };
         if let Some(end) = end {
             return end_early(&self.ports, lease, end).await;
@@ -90,7 +90,7 @@ impl<W: World> Shared<W> {
         let drained = async {
             self.shutdown.drain.cancelled().await;
             tokio::select! {
-                () = tokio::time::sleep(self.settings.drain_timeout) => {} // the drain timeout itself
+                () = tokio::time::sleep(self.settings.limits.drain_timeout) => {} // the drain timeout itself
                 () = self.shutdown.abort.cancelled() => {}
             }
         };
@@ -98,7 +98,7 @@ impl<W: World> Shared<W> {
             control.lost().await;
             tokio::time::sleep(LOST_GRACE).await; // how long a stuck run keeps its slot
         };
-        let leased = LeasedSession { ports: self.ports.clone(), lease, control: control.clone() };
+        let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone() };
         tokio::select! {
             ended = leased.run() => ended,
             () = drained => Err(ReleaseReason::Drain.into()),
@@ -120,7 +120,8 @@ impl<W: World> Shared<W> {
         if counts {
             metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
             let before = if control.has_progressed() { 0 } else { claimed.attempts };
-            if before.saturating_add(1) >= self.settings.attempts && self.give_up_session(claimed, reason).await {
+            if before.saturating_add(1) >= self.settings.limits.attempts && self.give_up_session(claimed, reason).await
+            {
                 return self.settler.take(session_id, delivery);
             }
         }
@@ -148,7 +149,7 @@ impl<W: World> Shared<W> {
             }
             Err(error @ (StoreError::Conflict(_) | StoreError::Refused(_) | StoreError::Unavailable(_))) => {
                 tracing::warn!(%session_id, %reason, "session not released, its lease has to expire: {error}");
-                Acknowledgement::Nak(jittered(self.settings.lease))
+                Acknowledgement::Nak(jittered(self.lease()))
             }
         }
     }

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
+use crate::engine::mutex::lock;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
-use crate::investigation::execution::entry::Unmasked;
-use crate::investigation::execution::entry::{Answer, ToolCall};
+use crate::investigation::execution::entry::{Answer, ToolCall, Unmasked};
 use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
 use crate::investigation::timeline::DeltaKind;
@@ -35,7 +35,8 @@ impl<M: Model> Model for Masked<M> {
         request: ModelRequest,
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> Result<Answer, ModelError> {
-        let live = Live::new(&self.mask);
+        let stream = || Mutex::new(StreamMask::new(self.mask.clone()));
+        let live = Live { text: stream(), thinking: stream() };
         let answer = self.model.generate(request, |kind, piece| live.push(kind, piece, &deltas)).await;
         match answer {
             Ok(answer) => {
@@ -59,17 +60,13 @@ struct Live {
 }
 
 impl Live {
-    fn new(mask: &Mask) -> Self {
-        Self { text: Mutex::new(StreamMask::new(mask.clone())), thinking: Mutex::new(StreamMask::new(mask.clone())) }
-    }
-
     /// Emits the piece under the lock, so that the pieces of one text keep their order.
     fn push(&self, kind: DeltaKind, piece: &str, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
         let stream = match kind {
             DeltaKind::Thinking => &self.thinking,
             DeltaKind::Text | DeltaKind::Raw => &self.text,
         };
-        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = lock(stream);
         let shown = stream.push(piece);
         if !shown.is_empty() {
             deltas(kind, &shown);

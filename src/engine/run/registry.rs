@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::control::Control;
+use crate::engine::mutex::lock;
 use crate::engine::ports::Lease;
 use crate::investigation::ids::SessionId;
 
@@ -67,7 +68,7 @@ impl<D> Runs<D> {
     /// Adds a run until the guard is dropped, however its task ends.
     pub fn insert(&self, run: RunHandle<D>) -> Registered<'_, D> {
         let lease = run.lease;
-        self.lock().insert(lease.session_id, run);
+        lock(&self.runs).insert(lease.session_id, run);
         self.added.notify_one();
         self.gauge();
         Registered { runs: self, lease }
@@ -75,7 +76,7 @@ impl<D> Runs<D> {
 
     /// Removes the run of this very lease: a later run of the session may have taken its place.
     fn remove(&self, lease: Lease) -> Option<RunHandle<D>> {
-        let run = match self.lock().entry(lease.session_id) {
+        let run = match lock(&self.runs).entry(lease.session_id) {
             Entry::Occupied(entry) if entry.get().lease == lease => Some(entry.remove()),
             Entry::Occupied(_) | Entry::Vacant(_) => None,
         };
@@ -85,19 +86,19 @@ impl<D> Runs<D> {
 
     /// Whether the session runs here. If so, its run acknowledges this delivery instead of the earlier one.
     pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
-        let mut runs = self.lock();
+        let mut runs = lock(&self.runs);
         let run = runs.get_mut(&session);
         run.map(|run| run.delivery = Arc::clone(delivery)).is_some()
     }
 
     /// All runs, in the order of their sessions' ids.
     pub fn all(&self) -> Vec<RunHandle<D>> {
-        self.lock().values().cloned().collect()
+        lock(&self.runs).values().cloned().collect()
     }
 
     /// The run of a session that runs here.
     pub fn get(&self, session: SessionId) -> Option<RunHandle<D>> {
-        self.lock().get(&session).cloned()
+        lock(&self.runs).get(&session).cloned()
     }
 
     /// Waits until a run was added since the last call returned. One task may wait. Cancel safe.
@@ -126,11 +127,7 @@ impl<D> Runs<D> {
     }
 
     fn gauge(&self) {
-        let count = u32::try_from(self.lock().len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(lock(&self.runs).len()).unwrap_or(u32::MAX);
         metrics::gauge!("tarsy_sessions_running").set(f64::from(count));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, RunHandle<D>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,7 +23,7 @@ use crate::investigation::timeline::{EventDraft, EventType};
 /// A session that this worker may write to.
 #[derive(Debug)]
 pub struct LeasedSession<W: World> {
-    pub ports: Ports<W>,
+    pub ports: Arc<Ports<W>>,
     pub lease: Lease,
     pub control: Control,
 }
@@ -105,7 +105,7 @@ impl<W: World> LeasedSession<W> {
         let assignments = open.executions.into_iter().map(assignment).collect::<Result<Vec<_>, _>>()?;
         let mut running = JoinSet::new();
         for assignment in assignments {
-            let (ports, lease, control) = (self.ports.clone(), self.lease, self.control.clone());
+            let (ports, lease, control) = (Arc::clone(&self.ports), self.lease, self.control.clone());
             running.spawn(async move { Execution::resume(ports, lease, control, assignment).await?.run().await });
         }
         let mut result = Ok(());

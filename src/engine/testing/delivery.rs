@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{FakeDelivery, FakeSessions, Fakes, Scene, Turn, lock};
+use crate::config;
 use crate::engine::delivery::dispatch::Dispatcher;
 use crate::engine::ports::*;
 use crate::engine::run::control::Control;
@@ -55,16 +56,12 @@ impl DeliveryHarness {
 
     fn of(mut scene: Scene, sessions: FakeSessions) -> Self {
         let sessions = Arc::new(sessions);
-        scene.ports.sessions = Arc::clone(&sessions);
+        Arc::get_mut(&mut scene.ports).unwrap().sessions = Arc::clone(&sessions);
         let settings = Settings {
             worker: WorkerId(Uuid::from_u128(1)),
             worker_name: "w1".to_owned(),
-            lease: LEASE,
-            session_timeout: Duration::from_mins(40),
-            attempts: 5,
             cooldown: Duration::from_hours(1),
-            tool_wait: Duration::from_mins(1),
-            drain_timeout: Duration::from_secs(45),
+            limits: config::Worker { lease: LEASE, ..config::Worker::default() },
         };
         let timeline = watch::Sender::new(Timeline::Accepting);
         let shared = Shared::new(scene.ports.clone(), settings, timeline.subscribe(), Shutdown::default());
@@ -89,7 +86,7 @@ impl DeliveryHarness {
         };
         let derived_id = SessionId(Uuid::from_u128(8));
         let delivery = Arc::new(self.delivery.clone());
-        Dispatcher::new(&self.shared).handle(Job { received, fault: None, derived_id, delivery }).await;
+        Dispatcher(Arc::clone(&self.shared)).handle(Job { received, fault: None, derived_id, delivery }).await;
     }
 
     /// The statements of the store, and the acknowledgements of the message.

@@ -9,7 +9,7 @@ mod feed;
 pub(crate) mod delivery;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -21,6 +21,7 @@ pub(super) use self::journal::{Death, Disk, FakeJournal};
 use self::model::tools;
 pub(super) use self::model::{FakeModel, FakeTools, Turn};
 pub(super) use self::sessions::FakeSessions;
+pub(super) use super::mutex::lock;
 use super::ports::*;
 use super::world::{Ports, World};
 use crate::investigation::execution::entry::Entry;
@@ -46,7 +47,7 @@ impl World for Fakes {
 
 /// What a test sees of an investigation.
 pub(super) struct Scene {
-    pub(super) ports: Ports<Fakes>,
+    pub(super) ports: Arc<Ports<Fakes>>,
     pub(super) session: SessionId,
 }
 
@@ -64,7 +65,7 @@ impl Scene {
             writes: 0,
             death: Death::Never,
         };
-        let ports = Ports {
+        let ports = Arc::new(Ports {
             model: Arc::new(FakeModel::new(turns)),
             tools: Arc::new(FakeTools::default()),
             journal: Arc::new(FakeJournal { disk: Mutex::new(disk), died: Notify::new(), go_on: Notify::new() }),
@@ -74,7 +75,7 @@ impl Scene {
             queue: Arc::default(),
             cancel_requests: Arc::default(),
             presence: Arc::default(),
-        };
+        });
         Self { ports, session }
     }
 
@@ -91,10 +92,6 @@ impl Scene {
         let disk = self.disk();
         disk.entries.values().next().into_iter().flatten().map(|recorded| recorded.entry.clone()).collect()
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn plan(strategy: Strategy, max_iterations: u32) -> Plan {

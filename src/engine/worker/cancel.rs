@@ -31,13 +31,9 @@ const MAX_WAITING: usize = 64;
 
 /// Stops the runs whose cancellation is requested. Every third of the lease, it looks up the requests for all runs.
 #[derive(Debug)]
-pub struct CancelListener<W: World>(Arc<Shared<W>>);
+pub struct CancelListener<W: World>(pub Arc<Shared<W>>);
 
 impl<W: World> CancelListener<W> {
-    pub fn new(shared: &Arc<Shared<W>>) -> Self {
-        Self(Arc::clone(shared))
-    }
-
     /// Listens until `end` is cancelled.
     pub async fn run(self, end: CancellationToken) {
         let (accepted, unwritten) = mpsc::channel(MAX_WAITING);
@@ -73,7 +69,7 @@ impl<W: World> Listening<'_, W> {
 
     /// Looks up the requests for new runs, and those for all runs after a gap and every third of the lease.
     async fn look_up(&self) -> Infallible {
-        let mut ticks = tokio::time::interval(self.shared.settings.lease / 3);
+        let mut ticks = tokio::time::interval(self.shared.lease() / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut known = BTreeSet::new();
         loop {

@@ -1,10 +1,12 @@
 //! `Outages`, the record of when this worker saw the store unavailable. A lease that expired in an outage is no
 //! evidence that its owner has died.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::engine::mutex::lock;
 
 /// What the probe and the renewals saw of the store. Renewals can fail while the probe succeeds: one table may be
 /// locked.
@@ -83,10 +85,6 @@ impl Outages {
     pub(crate) fn grace(&self, lease: Duration) -> Duration {
         lock(&self.probes).grace(lease).max(lock(&self.renewals).grace(lease))
     }
-}
-
-fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
-    history.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -20,8 +20,6 @@ pub struct Announcer<W: World> {
     pub shared: Arc<Shared<W>>,
     /// The program's version.
     pub version: String,
-    /// Sessions that the worker can own at once.
-    pub slots: u32,
     pub state: watch::Receiver<State>,
 }
 
@@ -30,15 +28,10 @@ impl<W: World> Announcer<W> {
     pub async fn run(mut self, end: CancellationToken) {
         let mut ticks = tokio::time::interval(ANNOUNCE_INTERVAL);
         loop {
-            let changed = async {
-                if self.state.changed().await.is_err() {
-                    // The probes have ended: the state does not change any more.
-                    std::future::pending::<()>().await;
-                }
-            };
             tokio::select! {
                 () = end.cancelled() => return,
-                () = changed => ticks.reset(),
+                // An error means that the probes have ended: the state does not change any more.
+                Ok(()) = self.state.changed() => ticks.reset(),
                 _ = ticks.tick() => {}
             }
             let status = self.status();
@@ -52,7 +45,7 @@ impl<W: World> Announcer<W> {
             worker_id: settings.worker,
             name: settings.worker_name.clone(),
             version: self.version.clone(),
-            slots: self.slots,
+            slots: settings.limits.slots,
             sessions: runs.all().iter().map(|run| run.lease.session_id).collect(),
             state: self.state.borrow_and_update().as_str().to_owned(),
         }
@@ -78,7 +71,7 @@ mod tests {
         let (state, states) = watch::channel(State::Claiming);
         let (began, end) = (Instant::now(), CancellationToken::new());
         let (shared, version) = (Arc::clone(&harness.shared), "0.1.0".to_owned());
-        let task = tokio::spawn(Announcer { shared, version, slots: 4, state: states }.run(end.clone()));
+        let task = tokio::spawn(Announcer { shared, version, state: states }.run(end.clone()));
         until(|| lock(&announced.0).len() == 2).await;
         tokio::time::advance(Duration::from_millis(1500)).await;
         state.send_replace(State::Paused(vec!["database"]));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::outage::StoreCheck;
 use super::shared::Shared;
-use crate::engine::ports::{BrokerUnavailable, Delivery, Feed, Renewal, Sessions};
+use crate::engine::ports::{Delivery, Feed, Renewal, Sessions};
 use crate::engine::run::control::Stop;
 use crate::engine::run::registry::RunHandle;
 use crate::engine::world::World;
@@ -21,22 +21,18 @@ use crate::investigation::ids::SessionId;
 /// When a lease is lost, its run is stopped; its message is not answered. A failed renewal stops no run: the runs
 /// notice by themselves when the last renewal is too long ago. A run stuck in one step is not renewed.
 #[derive(Debug)]
-pub struct LeaseRenewal<W: World>(Arc<Shared<W>>);
+pub struct LeaseRenewal<W: World>(pub Arc<Shared<W>>);
 
 type Run<W> = RunHandle<<W as World>::Delivery>;
 
 impl<W: World> LeaseRenewal<W> {
-    pub fn new(shared: &Arc<Shared<W>>) -> Self {
-        Self(Arc::clone(shared))
-    }
-
     /// Renews until `end` is cancelled.
     pub async fn run(self, end: CancellationToken) {
         end.run_until_cancelled(self.renew_forever()).await;
     }
 
     async fn renew_forever(self) {
-        let mut ticks = tokio::time::interval(self.lease() / 3);
+        let mut ticks = tokio::time::interval(self.0.lease() / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut waiting, mut waits) = (BTreeSet::new(), JoinSet::new());
         loop {
@@ -56,15 +52,11 @@ impl<W: World> LeaseRenewal<W> {
         }
     }
 
-    fn lease(&self) -> Duration {
-        self.0.settings.lease
-    }
-
     /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits
     /// for the row, beside the others.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
         let (session_id, asked_at) = (run.lease.session_id, Instant::now());
-        match self.0.ports.sessions.renew_one(run.lease, self.lease()).await {
+        match self.0.ports.sessions.renew_one(run.lease, self.0.lease()).await {
             Ok(renewed @ Renewal::Renewed { .. }) => {
                 self.apply(&run, renewed, asked_at);
             }
@@ -85,7 +77,7 @@ impl<W: World> LeaseRenewal<W> {
             return Vec::new();
         }
         let asked_at = Instant::now();
-        let answers = ports.sessions.renew(runs.iter().map(|run| run.lease).collect(), self.lease()).await;
+        let answers = ports.sessions.renew(runs.iter().map(|run| run.lease).collect(), self.0.lease()).await;
         outages.renewed(StoreCheck::of(&answers));
         let answers = match answers {
             Ok(answers) => answers,
@@ -110,15 +102,12 @@ impl<W: World> LeaseRenewal<W> {
     /// Sends all heartbeats at once, for a short time: a slow broker must not delay the next renewal.
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
         let sending = deliveries.into_iter().map(|delivery| async move { delivery.progress().await });
-        let sending = async {
-            let sent: Result<Vec<()>, BrokerUnavailable> =
-                futures_util::future::join_all(sending).await.into_iter().collect();
-            sent
+        let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, join_all(sending)).await else {
+            tracing::warn!("heartbeats not sent: no answer from the broker");
+            return;
         };
-        match tokio::time::timeout(self.lease() / 6, sending).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!("heartbeats not sent: {error}"),
-            Err(_) => tracing::warn!("heartbeats not sent: no answer from the broker"),
+        if let Some(error) = sent.into_iter().find_map(Result::err) {
+            tracing::warn!("heartbeats not sent: {error}");
         }
     }
 
@@ -126,10 +115,10 @@ impl<W: World> LeaseRenewal<W> {
     /// expires, the run is stopped.
     fn is_to_be_renewed(&self, run: &Run<W>) -> bool {
         let Some(stuck_for) = run.control.stuck_for() else { return true };
-        if stuck_for <= self.lease() / 3 {
+        if stuck_for <= self.0.lease() / 3 {
             tracing::error!(session_id = %run.lease.session_id, "lease left to expire: the run is stuck in a step");
         }
-        if stuck_for > self.lease() {
+        if stuck_for > self.0.lease() {
             run.control.lose();
         }
         false

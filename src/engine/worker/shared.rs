@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::outage::Outages;
 use super::timeline_probe::Timeline;
+use crate::config;
 use crate::engine::delivery::redelivery::RedeliveryBackoff;
 use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::ClaimRequest;
@@ -23,18 +24,9 @@ pub struct Settings {
     pub worker: WorkerId,
     /// The worker's name on timelines and in logs.
     pub worker_name: String,
-    /// How long a lease lasts without a renewal.
-    pub lease: Duration,
-    /// How long a session may take altogether.
-    pub session_timeout: Duration,
-    /// Deaths of workers at one checkpoint, or while they prepare the alert, before it is given up.
-    pub attempts: u32,
     /// How long a completed investigation covers later alerts of its fingerprint.
     pub cooldown: Duration,
-    /// How long an alert waits, since its first delivery, for an MCP server of its chain that is unavailable.
-    pub tool_wait: Duration,
-    /// How long a stopping worker lets current calls finish.
-    pub drain_timeout: Duration,
+    pub limits: config::Worker,
 }
 
 /// The two steps of a shutdown.
@@ -49,7 +41,7 @@ pub struct Shutdown {
 /// What all parts of one worker share.
 #[derive(Debug)]
 pub struct Shared<W: World> {
-    pub ports: Ports<W>,
+    pub ports: Arc<Ports<W>>,
     pub settings: Settings,
     /// The sessions that run in this process.
     pub runs: Runs<W::Delivery>,
@@ -62,12 +54,12 @@ pub struct Shared<W: World> {
 impl<W: World> Shared<W> {
     /// A worker that runs nothing yet. `timeline` is the state that the timeline probe finds.
     pub fn new(
-        ports: Ports<W>,
+        ports: Arc<Ports<W>>,
         settings: Settings,
         timeline: watch::Receiver<Timeline>,
         shutdown: Shutdown,
     ) -> Arc<Self> {
-        let settler = Settler::new(ports.clone(), settings.lease, timeline, shutdown.drain.clone());
+        let settler = Settler::new(Arc::clone(&ports), settings.limits.lease, timeline, shutdown.drain.clone());
         Arc::new(Self {
             ports,
             settings,
@@ -79,13 +71,18 @@ impl<W: World> Shared<W> {
         })
     }
 
+    /// How long a lease lasts without a renewal.
+    pub(crate) fn lease(&self) -> Duration {
+        self.settings.limits.lease
+    }
+
     /// A claim by this worker: without a message, and without grace for an outage of the store.
     pub(crate) fn claim_request(&self) -> ClaimRequest {
         ClaimRequest {
             worker: self.settings.worker,
             worker_name: self.settings.worker_name.clone(),
             token: Uuid::new_v4(),
-            lease: self.settings.lease,
+            lease: self.lease(),
             stream_sequence: None,
             outage_grace: Duration::ZERO,
         }

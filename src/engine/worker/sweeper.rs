@@ -205,10 +205,7 @@ impl<W: World> Sweeper<W> {
 /// What the bus found wrong with an alert. The worker that had to give it up is gone.
 fn refusal_of(alert: &IdleAlert) -> Option<Refusal> {
     match chosen_session_id(&alert.headers) {
-        Ok(Some(id)) if id != alert.alert_id => {
-            let detail = format!("id {id} came before, with another body");
-            Some(Refusal { reason: DeadReason::UsedId, detail })
-        }
+        Ok(Some(id)) if id != alert.alert_id => Some(Refusal::used_id(id)),
         Ok(_) => alert.body.is_none().then(|| Refusal {
             reason: DeadReason::TooLarge,
             detail: "the body is larger than what is taken".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 
-use super::{Check, Verdict};
+use super::{Check, Checked, Verdict};
 use crate::bus::{self, Nats, TopologySettings};
 use crate::roles::connect::Addresses;
 
@@ -27,39 +27,31 @@ fn own_message(error: &anyhow::Error) -> String {
     error.downcast_ref::<bus::Error>().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
+fn not_checked(check: &str) -> Check {
+    Check::new(check, Verdict::Warn, "not checked: nats is unavailable")
+}
+
 /// Checks the version, the round trip and the largest message of the server.
-pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Vec<Check> {
-    let nats = match nats.await {
-        Ok(nats) => nats,
-        Err(error) => {
-            return vec![Check::new("nats", Verdict::Fail, error).fix("start nats-server, or set NATS_URL")];
-        }
-    };
+pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Checked {
+    let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
+    let nats = nats.await.map_err(|error| failed(error).fix("start nats-server, or set NATS_URL"))?;
     let info = nats.server();
     let about = format!("{} at {}", info.version, addresses.redacted_nats());
-    match nats.rtt().await {
-        Ok(rtt) => {
-            let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
-            let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
-            let verdict = if info.max_payload < MIN_PAYLOAD_BYTES { Verdict::Warn } else { Verdict::Ok };
-            vec![Check::new("nats", verdict, detail)]
-        }
-        Err(error) => vec![Check::new("nats", Verdict::Fail, format!("{about}: {error}"))],
-    }
+    let rtt = nats.rtt().await.map_err(|error| failed(format!("{about}: {error}")))?;
+    let (rtt, payload) = (rtt.as_secs_f64() * 1000.0, info.max_payload / 1024);
+    let detail = format!("{about}, rtt {rtt:.1} ms, max_payload {payload} KiB");
+    let verdict = if info.max_payload < MIN_PAYLOAD_BYTES { Verdict::Warn } else { Verdict::Ok };
+    Ok(vec![Check::new("nats", verdict, detail)])
 }
 
 /// Reports each stream and consumer with a fault, or one line for all of them.
-pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Vec<Check> {
-    let Ok(nats) = nats.await else {
-        return vec![Check::new("streams", Verdict::Warn, "not checked: nats is unavailable")];
-    };
-    let examined = match nats.inspect_topology(&settings.unwrap_or_default()).await {
-        Ok(examined) => examined,
-        Err(error) => return vec![Check::new("streams", Verdict::Fail, error.to_string())],
-    };
+pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
+    let nats = nats.await.map_err(|_| not_checked("streams"))?;
+    let examined = nats.inspect_topology(&settings.unwrap_or_default()).await;
+    let examined = examined.map_err(|error| Check::new("streams", Verdict::Fail, error.to_string()))?;
     let faults: Vec<Check> = examined.iter().filter_map(fault).collect();
     if !faults.is_empty() {
-        return faults;
+        return Ok(faults);
     }
     let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
     let detail = format!("{} streams, {consumers} consumers", examined.len() - consumers);
@@ -68,7 +60,7 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
     };
     let (single, unbounded) = (weak(bus::Weakness::OneCopy), weak(bus::Weakness::Unbounded));
-    vec![if !single.is_empty() {
+    Ok(vec![if !single.is_empty() {
         let detail = format!("{detail}; one copy on a cluster, which is lost with its disk: {single}");
         Check::new("streams", Verdict::Warn, detail).fix("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate")
     } else if !unbounded.is_empty() {
@@ -76,7 +68,7 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
         Check::new("streams", Verdict::Warn, detail).fix("tarsy migrate")
     } else {
         Check::new("streams", Verdict::Ok, detail)
-    }]
+    }])
 }
 
 fn fault(object: &bus::TopologyReport) -> Option<Check> {
@@ -96,18 +88,14 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
 }
 
 /// Counts the workers that send their status.
-pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
-    let Ok(nats) = nats.await else {
-        return vec![Check::new("workers", Verdict::Warn, "not checked: nats is unavailable")];
-    };
-    let workers = match nats.workers(WORKER_STATUS_TIMEOUT).await {
-        Ok(workers) => workers,
-        Err(error) => return vec![Check::new("workers", Verdict::Fail, error.to_string())],
-    };
+pub(super) async fn workers(nats: Connecting) -> Checked {
+    let nats = nats.await.map_err(|_| not_checked("workers"))?;
+    let workers = nats.workers(WORKER_STATUS_TIMEOUT).await;
+    let workers = workers.map_err(|error| Check::new("workers", Verdict::Fail, error.to_string()))?;
     if workers.is_empty() {
         let detail =
             format!("none sent its status within {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
-        return vec![Check::new("workers", Verdict::Warn, detail).fix("tarsy worker")];
+        return Err(Check::new("workers", Verdict::Warn, detail).fix("tarsy worker"));
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
     let busy: usize = workers.iter().map(|worker| worker.sessions.len()).sum();
@@ -118,9 +106,9 @@ pub(super) async fn workers(nats: Connecting) -> Vec<Check> {
         .collect();
     let many = if workers.len() == 1 { "" } else { "s" };
     let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
-    vec![if idle.is_empty() {
+    Ok(vec![if idle.is_empty() {
         Check::new("workers", Verdict::Ok, detail)
     } else {
         Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join(", ")))
-    }]
+    }])
 }

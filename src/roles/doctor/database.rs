@@ -2,24 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Check, Verdict};
+use super::{Check, Checked, Verdict};
 use crate::roles::connect::Addresses;
 use crate::store::{DatabaseReport, Error, Schema, diagnose};
 
 /// A larger difference of the clocks makes times hard to compare. Leases use the database's clock only.
 const MAX_SKEW_MS: u64 = 2_000;
 
-pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
-    let options = match addresses.database_for_command("doctor") {
-        Ok(options) => options,
-        Err(error) => return vec![Check::new("postgres", Verdict::Fail, error.to_string())],
-    };
-    let found = match diagnose(&options).await {
-        Ok(found) => found,
-        Err(error) => {
-            return vec![Check::new("postgres", Verdict::Fail, error.to_string()).fix(fix(&error))];
-        }
-    };
+pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
+    let failed = |detail: String| Check::new("postgres", Verdict::Fail, detail);
+    let options = addresses.database_for_command("doctor").map_err(|error| failed(error.to_string()))?;
+    let found = diagnose(&options).await.map_err(|error| failed(error.to_string()).fix(fix(&error)))?;
     let (skew, rtt) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip.as_secs_f64() * 1000.0);
     let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
@@ -29,7 +22,7 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Vec<Check> {
         (Some(version), Err(_)) => format!("schema {version} (behind)"),
     };
     let detail = format!("{}, {schema}, clock skew {skew} ms, rtt {rtt:.1} ms", found.version);
-    vec![verdict(&found, detail, skew)]
+    Ok(vec![verdict(&found, detail, skew)])
 }
 
 fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {

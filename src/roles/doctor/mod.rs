@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use serde::Serialize;
@@ -54,23 +55,25 @@ impl Check {
     }
 }
 
+/// The results of a check, or the finding that ends it early.
+type Checked = Result<Vec<Check>, Check>;
+
 /// Runs the checks and returns their results in a fixed order.
 pub fn run(addresses: &Addresses, file: Option<PathBuf>) -> impl Stream<Item = Check> + use<> {
     let (first, config) = config(file);
     let addresses = Arc::new(addresses.clone());
     // The other checks run even if the configuration has faults.
-    let config = Arc::new(config);
+    let config = config.map(Arc::new);
     let mut checks = FuturesOrdered::new();
     checks.push_back(ready(vec![first]).boxed());
     let nats = broker::connect(Arc::clone(&addresses));
     checks.push_back(bounded("nats", broker::server(nats.clone(), Arc::clone(&addresses))));
-    checks.push_back(bounded("streams", broker::streams(nats.clone(), Option::as_ref(&config).map(topology))));
+    checks.push_back(bounded("streams", broker::streams(nats.clone(), config.as_deref().map(topology))));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
-    checks.push_back(bounded("llm-service", model::check(addresses.llm_addr.clone(), Arc::clone(&config))));
-    if let Some(found) = config.as_ref() {
-        for name in found.mcp_servers.keys() {
-            let name = name.clone();
-            checks.push_back(bounded(&format!("mcp {name}"), tools::check(name, Arc::clone(&config))));
+    checks.push_back(bounded("llm-service", model::check(addresses.llm_addr.clone(), config.clone())));
+    if let Some(config) = &config {
+        for name in config.mcp_servers.keys() {
+            checks.push_back(bounded(&format!("mcp {name}"), tools::check(name.clone(), Arc::clone(config))));
         }
     }
     checks.push_back(bounded("workers", broker::workers(nats)));
@@ -99,15 +102,8 @@ fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
     }
 }
 
-fn bounded(
-    name: &str,
-    check: impl Future<Output = Vec<Check>> + Send + 'static,
-) -> futures_util::future::BoxFuture<'static, Vec<Check>> {
-    let name = name.to_owned();
-    async move {
-        tokio::time::timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| {
-            vec![Check::new(name, Verdict::Fail, format!("no answer within {} s", CHECK_TIMEOUT.as_secs()))]
-        })
-    }
-    .boxed()
+fn bounded(name: &str, check: impl Future<Output = Checked> + Send + 'static) -> BoxFuture<'static, Vec<Check>> {
+    let too_late = Check::new(name, Verdict::Fail, format!("no answer within {} s", CHECK_TIMEOUT.as_secs()));
+    let bounded = tokio::time::timeout(CHECK_TIMEOUT, check);
+    async move { bounded.await.unwrap_or(Err(too_late)).unwrap_or_else(|check| vec![check]) }.boxed()
 }

@@ -3,30 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Check, Verdict};
+use super::{Check, Checked, Verdict};
 use crate::config::{Backend, Config, process_env};
 use crate::engine::ports::Model as _;
 use crate::llm::client::Client;
 
-pub(super) async fn check(address: String, config: Arc<Option<Config>>) -> Vec<Check> {
-    let client = match Client::connect(&address) {
-        Ok(client) => client,
-        Err(error) => return vec![Check::new("llm-service", Verdict::Fail, error.to_string())],
-    };
+pub(super) async fn check(address: String, config: Option<Arc<Config>>) -> Checked {
+    let failed = |detail: String| Check::new("llm-service", Verdict::Fail, detail);
+    let client = Client::connect(&address).map_err(|error| failed(error.to_string()))?;
     if !client.serving().await {
-        let failed = Check::new("llm-service", Verdict::Fail, format!("no answer from {address}"));
-        return vec![failed.fix("tarsy llm-service, or set TARSY_LLM_ADDR")];
+        return Err(failed(format!("no answer from {address}")).fix("tarsy llm-service, or set TARSY_LLM_ADDR"));
     }
-    let missing = config.as_ref().as_ref().map(missing_keys).unwrap_or_default();
-    vec![if missing.is_empty() {
-        let only_replays = config.as_ref().as_ref().is_some_and(only_replays);
+    let missing = config.as_deref().map(missing_keys).unwrap_or_default();
+    Ok(vec![if missing.is_empty() {
+        let only_replays = config.as_deref().is_some_and(only_replays);
         let replays = if only_replays { "; replays recordings, no model is asked" } else { "" };
         Check::new("llm-service", Verdict::Ok, format!("serving at {address}{replays}"))
     } else {
         // The service may run on another machine with other variables.
         let detail = format!("serving at {address}; not set here: {}", missing.join(", "));
         Check::new("llm-service", Verdict::Warn, detail).fix("the LLM service needs these variables")
-    }]
+    }])
 }
 
 /// The missing variables with keys, each with the providers that need it.

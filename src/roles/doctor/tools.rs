@@ -2,23 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Check, Verdict};
+use super::{Check, Checked, Verdict};
 use crate::config::Config;
 use crate::engine::plan::planner;
 use crate::mcp::Inventory;
 use crate::roles::tools::list;
 
-pub(super) async fn check(name: String, config: Arc<Option<Config>>) -> Vec<Check> {
-    let Some(config) = config.as_ref() else { return Vec::new() };
+pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
     let check = format!("mcp {name}");
-    vec![match list(config, &name).await {
-        Ok(inventory) => found(check, &inventory),
-        Err(error) => {
-            let used = chains_with(config, &name);
-            let used = if used.is_empty() { "no chain uses it".to_owned() } else { format!("used by chains {used}") };
-            Check::new(check, Verdict::Fail, format!("{error:#}; {used}"))
-        }
-    }]
+    let inventory = list(&config, &name).await.map_err(|error| {
+        let used = chains_with(&config, &name);
+        let used = if used.is_empty() { "no chain uses it".to_owned() } else { format!("used by chains {used}") };
+        Check::new(check.as_str(), Verdict::Fail, format!("{error:#}; {used}"))
+    })?;
+    Ok(vec![found(check, &inventory)])
 }
 
 fn found(check: String, Inventory { tools, unknown }: &Inventory) -> Check {

@@ -3,7 +3,7 @@
 //! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting
 //! cannot repair ends the worker.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
 use crate::config::Config;
+use crate::engine::mutex::lock;
 use crate::engine::run::masked::Masked;
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
@@ -49,12 +50,12 @@ impl<'a> Waiting<'a> {
     }
 
     fn connected(&self, name: &str) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).retain(|missing| *missing != name);
+        lock(&self.missing).retain(|missing| *missing != name);
         self.show();
     }
 
     fn show(&self) {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner).join(", ");
+        let missing = lock(&self.missing).join(", ");
         let why = if missing.is_empty() { "starting".to_owned() } else { format!("waiting for {missing}") };
         self.ready.send_replace(Readiness::NotReady(why));
     }

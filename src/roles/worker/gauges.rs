@@ -20,7 +20,6 @@ const QUEUE_INTERVAL: Duration = Duration::from_secs(15);
 pub(super) struct LoadGauges<W: World> {
     pub(super) shared: Arc<Shared<W>>,
     pub(super) store: Arc<Store>,
-    pub(super) slots: u32,
 }
 
 impl<W: World> LoadGauges<W> {
@@ -28,8 +27,8 @@ impl<W: World> LoadGauges<W> {
     pub(super) async fn run(self, end: CancellationToken) {
         let mut tick = tokio::time::interval(LOAD_INTERVAL);
         while end.run_until_cancelled(tick.tick()).await.is_some() {
-            metrics::gauge!("tarsy_worker_slot_utilization_ratio")
-                .set(count(self.shared.runs.all().len()) / f64::from(self.slots.max(1)));
+            let slots = f64::from(self.shared.settings.limits.slots.max(1));
+            metrics::gauge!("tarsy_worker_slot_utilization_ratio").set(count(self.shared.runs.all().len()) / slots);
             let pool = self.store.pool_use();
             metrics::gauge!("tarsy_db_pool_in_use").set(count(pool.in_use));
             metrics::gauge!("tarsy_db_pool_waiting").set(count(pool.waiting));

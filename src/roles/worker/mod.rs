@@ -132,18 +132,13 @@ struct Worker<I: Intake> {
 
 impl<I: Intake> Worker<I> {
     fn new(name: &str, config: Config, dependencies: Dependencies, intake: I, signals: &Signals) -> Self {
-        let worker = &config.worker;
         let settings = Settings {
             worker: WorkerId(Uuid::new_v4()),
             worker_name: name.to_owned(),
-            lease: worker.lease,
-            session_timeout: worker.session_timeout,
-            attempts: worker.attempts,
             cooldown: config.dedupe.cooldown,
-            tool_wait: worker.tool_wait,
-            drain_timeout: worker.drain_timeout,
+            limits: config.worker.clone(),
         };
-        let ports = Ports {
+        let ports = Arc::new(Ports {
             model: Arc::clone(&dependencies.model),
             tools: Arc::clone(&dependencies.tools),
             journal: Arc::clone(&dependencies.store),
@@ -153,7 +148,7 @@ impl<I: Intake> Worker<I> {
             queue: Arc::new(dependencies.nats.clone()),
             cancel_requests: Arc::clone(&dependencies.cancel_requests),
             presence: Arc::new(dependencies.nats.clone()),
-        };
+        });
         let timeline = watch::Sender::new(Timeline::Accepting);
         // A token of its own: a broken task drains the worker, too.
         let shutdown = Shutdown { drain: signals.end.child_token(), abort: signals.now.clone() };
@@ -165,9 +160,9 @@ impl<I: Intake> Worker<I> {
         let (flow, flows) = watch::channel(Flow::Pause);
         let mut claims = self.start_claims(flows)?;
         let background = self.start_tasks(flow, ready);
-        let Settings { worker_name, lease, .. } = &self.shared.settings;
-        let slots = self.config.worker.slots;
-        tracing::info!(worker = worker_name, slots, lease_secs = lease.as_secs_f64(), "worker has started");
+        let Settings { worker_name, limits, .. } = &self.shared.settings;
+        let lease_secs = limits.lease.as_secs_f64();
+        tracing::info!(worker = worker_name, slots = limits.slots, lease_secs, "worker has started");
 
         let jobs = TaskTracker::new();
         let broken = self.take_jobs(&mut claims, &jobs, &background).await;
@@ -201,7 +196,7 @@ impl<I: Intake> Worker<I> {
     }
 
     fn start_tasks(&self, flow: watch::Sender<Flow>, ready: watch::Sender<Readiness>) -> Background {
-        let (shared, nats, slots) = (|| Arc::clone(&self.shared), &self.dependencies.nats, self.config.worker.slots);
+        let (shared, nats) = (|| Arc::clone(&self.shared), &self.dependencies.nats);
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
         let retention = self.config.retention.beyond(self.config.dedupe.cooldown);
@@ -210,13 +205,13 @@ impl<I: Intake> Worker<I> {
         let probes = Probes { shared: shared(), broker: move || link.connection_state().connected, state };
         let applier = StateApplier { state: states.clone(), timeline: timelines, flow, ready };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let announcer = Announcer { shared: shared(), version, slots, state: states };
+        let announcer = Announcer { shared: shared(), version, state: states };
         let queue_gauges = QueueGauges { nats: nats.clone() };
-        let load_gauges = LoadGauges { shared: shared(), store: Arc::clone(&self.dependencies.store), slots };
+        let load_gauges = LoadGauges { shared: shared(), store: Arc::clone(&self.dependencies.store) };
 
         let background = Background::default();
-        background.spawn("renewal", |end| LeaseRenewal::new(&self.shared).run(end));
-        background.spawn("requests", |end| CancelListener::new(&self.shared).run(end));
+        background.spawn("renewal", |end| LeaseRenewal(shared()).run(end));
+        background.spawn("requests", |end| CancelListener(shared()).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
         background.spawn("timeline probe", |end| {
@@ -239,7 +234,7 @@ impl<I: Intake> Worker<I> {
         loop {
             tokio::select! {
                 job = claims.next() => match job {
-                    Some(job) => { jobs.spawn(handle(Dispatcher::new(&self.shared), job)); }
+                    Some(job) => { jobs.spawn(handle(Dispatcher(Arc::clone(&self.shared)), job)); }
                     None => return Some("claims"),
                 },
                 task = background.broken() => return Some(task),
@@ -255,7 +250,7 @@ impl<I: Intake> Worker<I> {
         jobs.close();
         let deadline = async {
             tokio::select! {
-                () = tokio::time::sleep(self.shared.settings.drain_timeout) => {} // the drain timeout itself
+                () = tokio::time::sleep(self.shared.settings.limits.drain_timeout) => {} // the drain timeout itself
                 () = now.cancelled() => {}
             }
             tokio::time::sleep(DRAIN_MARGIN).await;

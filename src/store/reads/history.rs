@@ -87,6 +87,6 @@ impl Outbox for Store {
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {
         let key = self.run(|connection| event_key::table.select(event_key::key).first(connection)).await?;
-        Ok(EventKey::new(key))
+        Ok(EventKey(key))
     }
 }

@@ -25,14 +25,8 @@ fn current_mask() -> Mask {
 /// Makes a masking writer for each line.
 #[derive(Debug)]
 pub(super) struct Masked<M> {
-    inner: M,
-    format: Format,
-}
-
-impl<M> Masked<M> {
-    pub(super) fn new(inner: M, format: Format) -> Self {
-        Self { inner, format }
-    }
+    pub(super) inner: M,
+    pub(super) format: Format,
 }
 
 impl<'w, M: MakeWriter<'w>> MakeWriter<'w> for Masked<M> {

@@ -1,5 +1,6 @@
 //! Tests of the dispatcher: the statements and acknowledgements of every way that a delivery can take, in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -136,7 +137,7 @@ async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let _run = harness.insert_run(FakeDelivery::unanswered());
     let (began, end) = (Instant::now(), CancellationToken::new());
-    let renewing = LeaseRenewal::new(&harness.shared).run(end.clone());
+    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(end.clone());
     let ending = async {
         tokio::time::sleep(Duration::from_secs(31)).await; // paused time
         end.cancel();
@@ -192,7 +193,7 @@ async fn too_many_deaths_a_passed_deadline_and_a_cancel_end_the_session_at_once(
 #[tokio::test(start_paused = true)]
 async fn a_broker_that_does_not_answer_delays_no_preparation() {
     let delivery = FakeDelivery::unanswered();
-    let done = with_heartbeat(&delivery, LEASE, async {
+    let done = with_heartbeat(LEASE / 3, || delivery.progress(), async {
         tokio::time::sleep(LEASE).await; // paused time
         7
     });
@@ -236,7 +237,7 @@ async fn a_session_that_ended_in_between_waits_for_its_model_no_longer_than_a_ne
 async fn while_leases_cannot_be_renewed_a_call_is_finished_and_none_begins() {
     let harness = calling(vec![Turn::Slowly(25, "look", vec![("c1", "k8s.get")])]);
     *lock(&harness.sessions.renewal) = None;
-    let renewing = LeaseRenewal::new(&harness.shared).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
     tokio::select! {
         biased;
         () = renewing => {}
@@ -273,7 +274,7 @@ async fn a_drain_lets_the_call_finish_for_a_while_and_a_second_signal_does_not()
 async fn a_run_that_is_stuck_in_a_step_gets_no_renewal_or_heartbeat_and_loses_its_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let (control, _registered) = harness.insert_run(harness.delivery.clone());
-    let renewing = LeaseRenewal::new(&harness.shared).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
     let began = Instant::now();
     let stuck = control.within(Duration::from_secs(25), control.lost());
     tokio::select! {

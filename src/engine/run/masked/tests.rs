@@ -83,14 +83,14 @@ impl World for Stage {
 
 struct Play {
     scene: Scene,
-    ports: Ports<Stage>,
+    ports: Arc<Ports<Stage>>,
 }
 
 impl Play {
     fn new(strategy: Strategy, answers: Vec<Answer>) -> Self {
         let scene = Scene::new(strategy, 9, vec![]);
         let model = Scripted { answers: Mutex::new(answers), ..Scripted::default() };
-        let ports = Ports {
+        let ports = Arc::new(Ports {
             model: Arc::new(Masked::new(model, Mask::new([SECRET.to_owned()]))),
             tools: Arc::new(Noting::default()),
             journal: Arc::clone(&scene.ports.journal),
@@ -100,7 +100,7 @@ impl Play {
             queue: Arc::default(),
             cancel_requests: Arc::default(),
             presence: Arc::default(),
-        };
+        });
         Self { scene, ports }
     }
 

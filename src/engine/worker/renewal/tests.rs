@@ -1,5 +1,7 @@
 //! Tests of a lease whose row is never free when all leases are renewed.
 
+use std::time::Duration;
+
 use crate::engine::ports::Claim;
 use crate::engine::run::control::Control;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, SETTLED};
@@ -15,7 +17,7 @@ async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
     let delivery = Arc::new(harness.delivery.clone());
     let handle = RunHandle { lease: harness.scene.lease(), control: control.clone(), delivery };
     let _registered = harness.shared.runs.insert(handle);
-    let renewing = LeaseRenewal::new(&harness.shared).run(CancellationToken::new());
+    let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());
     tokio::select! {
         () = renewing => {}
         () = tokio::time::sleep(Duration::from_secs(secs)) => {} // paused time

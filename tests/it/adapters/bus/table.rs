@@ -41,7 +41,7 @@ impl Outbox for Table {
     }
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {
-        Ok(EventKey::new(vec![7; 32]))
+        Ok(EventKey(vec![7; 32]))
     }
 }
 
