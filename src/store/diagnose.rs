@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use diesel::RunQueryDsl;
+use diesel::{PgConnection, RunQueryDsl};
 use diesel::deserialize::QueryableByName;
 use diesel::sql_types::{Bool, Text, Timestamptz};
 
@@ -48,19 +48,18 @@ struct ServerRow {
 /// # Errors
 /// When the database cannot be reached.
 pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error> {
-    let (row, sent, round_trip) = options
-.with_connection(|connection| {
+    let read = |connection: &mut PgConnection| {
         let (sent, begun) = (Utc::now(), Instant::now());
         let row: ServerRow = diesel::sql_query(
             "SELECT current_setting('server_version') AS version, \
-             current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) AS asynchronous, \
-             clock_timestamp() AS now, \
+             current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) \
+             AS asynchronous, clock_timestamp() AS now, \
              pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
         )
         .get_result(connection)?;
         Ok((row, sent, begun.elapsed()))
-    })
-    .await?;
+    };
+    let (row, sent, round_trip) = options.with_connection(read).await?;
     let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
     let fit = match check_schema(options).await {
         Err(error) if !matches!(error, Error::SchemaBehind(_) | Error::SchemaTooNew(_)) => return Err(error),

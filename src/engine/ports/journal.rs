@@ -60,16 +60,16 @@ pub trait Journal: Send + Sync + 'static {
     /// The frozen plan and how far the session has come.
     fn load(&self, session: SessionId) -> impl Future<Output = Result<SessionRecord, StoreError>> + Send;
 
-    /// The entries of one execution, in order, with the numbers of the events that tell them.
+    /// The entries of one execution, in order, with the numbers of the events generated from them.
     fn entries(
         &self,
         session: SessionId,
         execution: ExecutionId,
     ) -> impl Future<Output = Result<Vec<RecordedEntry>, StoreError>> + Send;
 
-    /// One checkpoint: all of it or nothing. The number of the event that tells it for each entry
-    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)), the same ones
-    /// however often it is sent.
+    /// Appends one checkpoint, all of it or nothing. Returns for each entry the number of the event generated from it
+    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)). Sending the same
+    /// checkpoint again returns the same numbers.
     fn append(
         &self,
         lease: Lease,

@@ -17,7 +17,7 @@ pub trait Model: Send + Sync + 'static {
         deltas: impl Fn(DeltaKind, &str) + Send + Sync,
     ) -> impl Future<Output = Result<Answer, ModelError>> + Send;
 
-    /// Whether the service says that it serves.
+    /// Whether the health check of the service succeeds.
     fn serving(&self) -> impl Future<Output = bool> + Send;
 }
 

@@ -64,7 +64,7 @@ pub struct OpenRequest {
     pub force: bool,
     /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
-    /// The investigation that this alert is a question about. Such a session has no fingerprint and tells the question
+    /// The investigation that this alert is a question about. Such a session has no fingerprint and shows the question
     /// (the alert's text) in its second event.
     pub parent: Option<SessionId>,
 }
@@ -247,11 +247,11 @@ pub struct Recover {
     pub divergence: Divergence,
 }
 
-/// What became of a session whose events were taken back.
+/// The state of a session whose lost events were restored from the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
-    /// It goes on behind them.
+    /// The session continues after them.
     GoesOn,
-    /// It has ended, as the stream tells.
+    /// The session has ended: its last event is among them.
     Ended,
 }

@@ -28,7 +28,7 @@ pub trait Outbox: Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<TimelineEvent>, StoreError>> + Send;
 
-    /// The secret that tells published events from forged ones.
+    /// The secret that distinguishes published events from forged ones.
     fn event_key(&self) -> impl Future<Output = Result<EventKey, StoreError>> + Send;
 }
 

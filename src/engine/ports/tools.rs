@@ -48,7 +48,7 @@ pub enum ToolReply {
         full: Option<String>,
         /// Bytes of the whole result.
         bytes: u64,
-        /// The tool says that it failed: an answer, too.
+        /// The tool reports a failure, which is an answer, too.
         is_error: bool,
     },
     /// The call was never sent (no such server, no connection): it may be sent again.

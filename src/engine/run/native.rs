@@ -5,7 +5,7 @@ use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::Strategy;
 
 /// A `ReAct` model has no native tools. Their output makes no event and stays in the record of the call; the warning
-/// tells an operator that the backend is not the configured one.
+/// shows an operator that the backend is not the configured one.
 pub(super) fn warn_if_unexpected(
     session_id: SessionId,
     execution_id: ExecutionId,
