@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use diesel::{PgConnection, RunQueryDsl};
 use diesel::deserialize::QueryableByName;
 use diesel::sql_types::{Bool, Text, Timestamptz};
+use diesel::{PgConnection, RunQueryDsl};
 
 use super::compatibility::{Schema, check_for_worker, check_schema, schema_version};
 use super::connect::ConnectOptions;
