@@ -22,36 +22,29 @@ pub fn nothing_yet(session: SessionId) -> String {
 
 /// The alert joined another session, which has been running for `running`.
 pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration>) -> String {
-    let fingerprint = fingerprint.map(|f| {
-        format!(" ({})", text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii))
-    });
-    let running = running.map(|running| format!(", running for {}", format::span(running)));
-    format!(
-        "joined session {}: same fingerprint{}{}. Following that one.",
-        short(session),
-        fingerprint.unwrap_or_default(),
-        running.unwrap_or_default()
-    )
+    let shown = |f| text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii);
+    let fingerprint = fingerprint.map(|fingerprint| format!(" ({})", shown(fingerprint))).unwrap_or_default();
+    let running = running.map(|running| format!(", running for {}", format::span(running))).unwrap_or_default();
+    format!("joined session {}: same fingerprint{fingerprint}{running}. Following that one.", short(session))
 }
 
 /// The cooldown of another session covers the alert; that session completed `ago`.
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
-    let ago = ago.map(|ago| format!(" {} ago", format::span(ago)));
+    let (session, ago) = (short(session), ago.map(|ago| format!(" {} ago", format::span(ago))).unwrap_or_default());
     format!(
-        "session {} investigated the same{} and completed (cooldown); --force investigates again. Following that one.",
-        short(session),
-        ago.unwrap_or_default()
+        "session {session} investigated the same{ago} and completed (cooldown); --force investigates again. \
+         Following that one."
     )
 }
 
 /// The workers that have sent their status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Workers {
-    pub count: u64,
+    pub count: usize,
     /// How many sessions all of them can run at the same time.
     pub slots: u64,
     /// How many sessions they run now.
-    pub busy: u64,
+    pub busy: usize,
 }
 
 /// `2 workers, 8 slots, 8 busy`, or how to start a worker if there is none.

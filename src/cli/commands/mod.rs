@@ -113,7 +113,8 @@ pub fn write_error(text: &str) {
 pub fn one_line_error(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {
-        let cause = one_line(&cause.to_string());
+        // libpq wraps its messages; lists keep their lines.
+        let cause = cause.to_string().trim_end().replace("\n\t", " ");
         if message.is_empty() {
             message = cause;
         } else if !message.contains(&cause) {
@@ -121,11 +122,6 @@ pub fn one_line_error(error: &anyhow::Error) -> String {
         }
     }
     message
-}
-
-/// Joins lines that libpq has wrapped; lists keep their lines.
-fn one_line(text: &str) -> String {
-    text.trim_end().replace("\n\t", " ")
 }
 
 fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {

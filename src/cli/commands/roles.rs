@@ -1,13 +1,13 @@
 //! The commands that run a role, and `tarsy migrate`.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::output::print_json;
+use super::output::{print, print_json};
 use super::{addresses, load_config};
+use crate::bus::TopologyChanges;
 use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WorkerArgs};
 use crate::cli::exit::Exit;
 use crate::drill::evidence::Evidence;
@@ -72,28 +72,19 @@ pub(super) async fn evidence_server(args: EvidenceServerArgs) -> anyhow::Result<
 
 pub(super) async fn migrate(global: &GlobalArgs, args: MigrateArgs) -> anyhow::Result<Exit> {
     let done = migrate::run(&addresses(global), &load_config(global)?, args.lock_timeout).await?;
-    let (database, ensured) = (done.database, done.ensured);
-    let newer = match database.schema {
-        Schema::Current => None,
-        Schema::Newer(version) => Some(version),
-    };
+    let (applied, TopologyChanges { created, updated, unchanged }) = (done.database.applied, done.ensured);
+    let newer = if let Schema::Newer(version) = done.database.schema { Some(version) } else { None };
     if args.json {
         print_json(&json!({
-            "migrations": database.applied, "newer_schema": newer, "created": ensured.created,
-            "updated": ensured.updated, "unchanged": ensured.unchanged,
+            "migrations": applied, "newer_schema": newer, "created": created, "updated": updated,
+            "unchanged": unchanged,
         }))?;
         return Ok(Exit::Done);
     }
     let kept = newer.map_or_else(String::new, |version| {
         format!(" (its schema {version} is newer than this tarsy, which may use it: no migration is reverted)")
     });
-    writeln!(
-        std::io::stdout(),
-        "database: {} migrations applied{kept}; streams and consumers: {} created, {} updated, {} unchanged",
-        database.applied.len(),
-        ensured.created,
-        ensured.updated,
-        ensured.unchanged
-    )?;
+    let streams = format!("streams and consumers: {created} created, {updated} updated, {unchanged} unchanged");
+    print(&[format!("database: {} migrations applied{kept}; {streams}", applied.len())])?;
     Ok(Exit::Done)
 }

@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
+/// Milliseconds from `begin` to `end`; 0 if `end` is earlier, as with two clocks.
+pub(crate) fn millis(begin: DateTime<Utc>, end: DateTime<Utc>) -> u64 {
+    whole((end - begin).num_milliseconds())
+}
+
 /// Time since the start in at most six columns: `+0.9`, `+12m05`, `+1h07m`.
 pub(crate) fn since_start(ms: u64) -> String {
     let seconds = ms / 1000;

@@ -92,11 +92,10 @@ async fn report(nats: &Nats, subject: Subject, sender: mpsc::Sender<Waiting>) {
 
 /// Totals over all workers.
 pub(super) fn count(statuses: &[WorkerStatus]) -> Workers {
-    let of = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     Workers {
-        count: of(statuses.len()),
+        count: statuses.len(),
         slots: statuses.iter().map(|worker| u64::from(worker.slots)).sum(),
-        busy: statuses.iter().map(|worker| of(worker.sessions.len())).sum(),
+        busy: statuses.iter().map(|worker| worker.sessions.len()).sum(),
     }
 }
 

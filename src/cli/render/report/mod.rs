@@ -5,12 +5,13 @@ mod markdown;
 use chrono::{DateTime, Utc};
 
 use self::markdown::{block, code, inline, quote};
+use super::format::{self, millis};
 use super::style::Charset;
 use super::tables::show::{model, retry_of, state};
-use super::tables::table::{millis, moment, status_word};
+use super::tables::table::{moment, status_word};
+use super::text;
 use super::timeline::footnotes::{Source, footnotes};
 use super::timeline::meta;
-use super::{format, text};
 use crate::cli::messages;
 use crate::engine::ports::ToolCallState;
 use crate::investigation::alert::Severity;
@@ -46,9 +47,7 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
         ("Outcome", inline(&state(report, now))),
         ("Severity", inline(report.severity.map_or("unknown", Severity::as_str))),
     ];
-    if let Some(of_type) = &report.alert_type {
-        facts.push(("Alert type", inline(of_type)));
-    }
+    facts.extend(report.alert_type.as_deref().map(|of_type| ("Alert type", inline(of_type))));
     match &report.session {
         Some(session) => {
             let until = session.finished_at.map(|at| format!(" to {}", moment(at)));
@@ -58,15 +57,9 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
         }
         None => facts.push(("Received", moment(report.received_at))),
     }
-    if let Some(parent) = report.parent_id {
-        facts.push(("About session", code(&parent.to_string(), 40)));
-    }
-    if let Some(of) = retry_of(report) {
-        facts.push(("Rerun of", code(&messages::short(of), 40)));
-    }
-    if let Some(fingerprint) = &report.fingerprint {
-        facts.push(("Fingerprint", code(fingerprint, ARGUMENT_COLUMNS)));
-    }
+    facts.extend(report.parent_id.map(|parent| ("About session", code(&parent.to_string(), 40))));
+    facts.extend(retry_of(report).map(|of| ("Rerun of", code(&messages::short(of), 40))));
+    facts.extend(report.fingerprint.as_deref().map(|text| ("Fingerprint", code(text, ARGUMENT_COLUMNS))));
     facts.into_iter().map(|(name, value)| format!("- **{name}:** {value}")).collect()
 }
 
@@ -114,11 +107,9 @@ fn questions(report: &AlertReport) -> Vec<String> {
     let one = |each: &QuestionReport| {
         let question = inline(each.question.as_deref().unwrap_or("(no text)"));
         let head = format!("**{question}** ({}, {})", moment(each.created_at), code(&each.session_id.short(), 40));
-        let answer = match (&each.answer, &each.error) {
-            (Some(answer), _) => quote(answer),
-            (None, Some(error)) => vec![format!("No answer: {}", inline(error))],
-            (None, None) => vec![format!("No answer: {}", inline(&status_word(each.status.as_str())))],
-        };
+        let why = || each.error.clone().unwrap_or_else(|| status_word(each.status.as_str()));
+        let none = || vec![format!("No answer: {}", inline(&why()))];
+        let answer = each.answer.as_deref().map_or_else(none, quote);
         [head, String::new()].into_iter().chain(answer).collect::<Vec<_>>()
     };
     let parts: Vec<Vec<String>> = report.questions.iter().map(one).collect();
@@ -186,8 +177,7 @@ fn alert(report: &AlertReport) -> Vec<String> {
     let kept: Vec<&str> = body.lines().take(MAX_ALERT_LINES).collect();
     let mut lines = block(&kept.join("\n"));
     if total > kept.len() {
-        lines.push(String::new());
-        lines.push(format!("({} of {total} lines)", kept.len()));
+        lines.extend([String::new(), format!("({} of {total} lines)", kept.len())]);
     }
     section(if report.parent_id.is_some() { "Question" } else { "Alert" }, lines)
 }

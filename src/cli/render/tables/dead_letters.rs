@@ -19,7 +19,7 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
             Cell::new(&letter.alert_id.short(), style),
             Cell::new(&short_moment(letter.stored_at), style),
             Cell::new(&letter.reason, style).painted(Paint::Red),
-            Cell::new(&what(letter), style),
+            Cell::new(&title(letter).unwrap_or_else(|| letter.detail.clone()), style),
             Cell::new(&format::bytes(letter.body.len()), style),
         ]
     };
@@ -31,12 +31,9 @@ pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Ve
     let short = letter.alert_id.short();
     let head =
         format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
-    let from = format!(
-        "from {}, sequence {}, delivery {}",
-        text::one_line(&letter.subject, style.charset),
-        letter.alert_sequence,
-        letter.deliveries
-    );
+    let StoredDeadLetter { alert_sequence, deliveries, .. } = letter;
+    let subject = text::one_line(&letter.subject, style.charset);
+    let from = format!("from {subject}, sequence {alert_sequence}, delivery {deliveries}");
     let both = format!("{head}   {from}");
     let mut lines = if text::width(&both) <= style.width {
         vec![both]
@@ -65,22 +62,14 @@ pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Ve
 /// A dead letter within a sentence.
 pub fn named(letter: &StoredDeadLetter) -> String {
     let title = title(letter).map(|title| format!(", {title}")).unwrap_or_default();
-    format!(
-        "alert {} ({}, from {}{title}, {})",
-        letter.alert_id.short(),
-        text::one_line(&letter.reason, Charset::Unicode),
-        text::one_line(&letter.subject, Charset::Unicode),
-        format::bytes(letter.body.len())
-    )
+    let [reason, subject] = [&letter.reason, &letter.subject].map(|text| text::one_line(text, Charset::Unicode));
+    let (short, size) = (letter.alert_id.short(), format::bytes(letter.body.len()));
+    format!("alert {short} ({reason}, from {subject}{title}, {size})")
 }
 
 /// The alert's body, cleaned for a terminal.
 pub fn body_text(letter: &StoredDeadLetter, style: &Style) -> String {
     text::clean(&String::from_utf8_lossy(&letter.body), style.charset)
-}
-
-fn what(letter: &StoredDeadLetter) -> String {
-    title(letter).unwrap_or_else(|| letter.detail.clone())
 }
 
 fn title(letter: &StoredDeadLetter) -> Option<String> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::table::{Cell, Column, millis, short_moment, status_paint, status_word, table};
+use super::table::{Cell, Column, short_moment, status_paint, status_word, table};
+use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Charset, Style};
-use crate::cli::render::{format, text};
+use crate::cli::render::text;
 use crate::investigation::alert::Severity;
 use crate::store::SessionLine;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::table::{Cell, Column, edges, fact, millis, moment, status_paint, status_word, table};
+use super::table::{Cell, Column, edges, fact, moment, status_paint, status_word, table};
 use crate::cli::messages;
-use crate::cli::render::format;
+use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::engine::ports::DeadReason;
@@ -30,13 +30,9 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(fact(if report.parent_id.is_some() { "question" } else { "alert" }, &alert(report), style));
     lines.extend(fact("subject", &subject(report), style));
     lines.extend(fact("fingerprint", report.fingerprint.as_deref().unwrap_or_default(), style));
-    if let Some(session) = &report.session {
-        lines.extend(of_session(session, now, style));
-    }
+    lines.extend(report.session.iter().flat_map(|session| of_session(session, now, style)));
     lines.extend(joined(report, style));
-    if let Some(session) = &report.session {
-        lines.extend(outcome(report, session, style));
-    }
+    lines.extend(report.session.iter().flat_map(|session| outcome(report, session, style)));
     lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short));
@@ -77,14 +73,10 @@ fn alert(report: &AlertReport) -> String {
 }
 
 fn subject(report: &AlertReport) -> String {
-    let rerun = retry_of(report).map(|of| format!("; rerun of {}", messages::short(of)));
-    format!(
-        "{}, sequence {}, delivered {}{}",
-        report.subject,
-        report.stream_sequence,
-        format::count(report.deliveries, "time"),
-        rerun.unwrap_or_default()
-    )
+    let AlertReport { subject, stream_sequence, deliveries, .. } = report;
+    let times = format::count(*deliveries, "time");
+    let rerun = retry_of(report).map(|of| format!("; rerun of {}", messages::short(of))).unwrap_or_default();
+    format!("{subject}, sequence {stream_sequence}, delivered {times}{rerun}")
 }
 
 /// The session or dead letter that this session repeats.
@@ -120,14 +112,11 @@ pub(crate) fn model(model: &ModelReport) -> String {
 
 /// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
 pub(super) fn tokens(usage: Tokens) -> String {
-    let some = |tokens: i64, text: String| if tokens > 0 { text } else { String::new() };
-    format!(
-        "{} in{} {} out{}",
-        format::tokens(usage.input),
-        some(usage.cached, format!(" ({} cached)", format::tokens(usage.cached))),
-        format::tokens(usage.output),
-        some(usage.thinking, format!(" {} thinking", format::tokens(usage.thinking)))
-    )
+    let (input, output) = (format::tokens(usage.input), format::tokens(usage.output));
+    let some = |tokens: i64| Some(tokens).filter(|tokens| *tokens > 0).map(format::tokens);
+    let cached = some(usage.cached).map(|tokens| format!(" ({tokens} cached)")).unwrap_or_default();
+    let thinking = some(usage.thinking).map(|tokens| format!(" {tokens} thinking")).unwrap_or_default();
+    format!("{input} in{cached} {output} out{thinking}")
 }
 
 fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<String> {

@@ -131,11 +131,6 @@ pub(super) fn short_moment(at: DateTime<Utc>) -> String {
     at.format("%m-%d %H:%M").to_string()
 }
 
-/// Milliseconds from `begin` to `end`; 0 if `end` is earlier, as with two clocks.
-pub(crate) fn millis(begin: DateTime<Utc>, end: DateTime<Utc>) -> u64 {
-    u64::try_from((end - begin).num_milliseconds()).unwrap_or_default()
-}
-
 /// The colour of a status.
 pub(super) fn status_paint(status: RunStatus) -> Paint {
     match status {

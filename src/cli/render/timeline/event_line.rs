@@ -15,24 +15,12 @@ const NAME_COLUMNS: usize = 24;
 pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
     let meta = Meta::new(&event.metadata, style.charset);
     let row = event::row(event, meta.text("tool_name"), style);
-    let detail = match &row.body {
-        Body::Line(line) if line.is_empty() => row.totals.clone(),
-        Body::Line(line) => line.clone(),
-        Body::Folded(whole) | Body::Whole(whole, _) => text::first_sentence(whole),
-    };
-    // The first line of a session has its title; the timeline has its strategy and provider.
-    let detail = if event.event_type == EventType::SessionStarted {
-        let title = meta.text("title").or_else(|| meta.text("alert_type"));
-        // The same words as in the list of sessions.
-        let title = match meta.text("parent_id") {
-            Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
-            None => title,
-        };
-        text::join([title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))], "  ")
-    } else if event.event_type == EventType::Joined {
-        messages::short(&meta.text("joined_session_id").unwrap_or_default())
-    } else {
-        detail
+    let detail = match (&event.event_type, &row.body) {
+        (EventType::SessionStarted, _) => opening(&meta),
+        (EventType::Joined, _) => messages::short(&meta.text("joined_session_id").unwrap_or_default()),
+        (_, Body::Line(line)) if line.is_empty() => row.totals.clone(),
+        (_, Body::Line(line)) => line.clone(),
+        (_, Body::Folded(whole) | Body::Whole(whole, _)) => text::first_sentence(whole),
     };
     let what = text::cut(&format!("{} {}", row.symbol.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
     let front = format!("{}  {}", event.created_at.format("%H:%M:%S"), event.session_id.short());
@@ -41,4 +29,15 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
     let fill = " ".repeat(NAME_COLUMNS.saturating_sub(text::width(&what)));
     let painted = row.name_paint.over(&what, style);
     format!("{front}  {painted}{fill}  {}", row.body_paint.over(&detail, style)).trim_end().to_owned()
+}
+
+/// The first line of a session has its title; the timeline has its strategy and provider.
+fn opening(meta: &Meta<'_>) -> String {
+    let title = meta.text("title").or_else(|| meta.text("alert_type"));
+    // The same words as in the list of sessions.
+    let title = match meta.text("parent_id") {
+        Some(parent) => Some(format!("question about {}: {}", messages::short(&parent), title.unwrap_or_default())),
+        None => title,
+    };
+    text::join([title, meta.text("severity"), meta.text("worker").map(|worker| format!("worker {worker}"))], "  ")
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::meta::Meta;
 use crate::cli::render::style::Charset;
 use crate::cli::render::text;
 
@@ -29,9 +30,8 @@ pub(crate) struct Source {
 
 /// The footnotes of `content`; `citations` is the value of that key in the event's metadata.
 pub(crate) fn footnotes(content: &str, citations: Option<&Value>) -> Footnotes {
-    let citations = citations.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut cited: BTreeMap<usize, Vec<Source>> = BTreeMap::new();
-    for citation in citations {
+    for citation in citations.and_then(Value::as_array).into_iter().flatten() {
         if let Some(offset) = mark_offset(content, citation) {
             cited.entry(offset).or_default().extend(sources(citation));
         }
@@ -72,11 +72,9 @@ fn mark_offset(content: &str, citation: &Value) -> Option<usize> {
 }
 
 fn sources(citation: &Value) -> impl Iterator<Item = Source> {
-    let sources = citation.get("sources").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let text = |source: &Value, key| {
-        source.get(key).and_then(Value::as_str).map(|text| text::one_line(text, Charset::Unicode)).unwrap_or_default()
-    };
-    let sources = sources.iter().map(move |source| Source { title: text(source, "title"), uri: text(source, "uri") });
+    let text = |source: &Value, key| Meta::new(source, Charset::Unicode).text(key).unwrap_or_default();
+    let sources = Meta::new(citation, Charset::Unicode).list("sources").iter();
+    let sources = sources.map(move |source| Source { title: text(source, "title"), uri: text(source, "uri") });
     sources.filter(|source| !(source.title.is_empty() && source.uri.is_empty()))
 }
 

@@ -14,6 +14,8 @@ mod row;
 mod live;
 mod event_line;
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use crate::cli::messages;
@@ -129,12 +131,11 @@ impl Timeline {
     }
 
     fn front(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Front {
-        let since = (event.created_at - started_at).num_milliseconds().max(0);
         let time = if self.style.utc {
             let tenths = event.created_at.timestamp_subsec_millis() / 100;
             format!("{}.{tenths}", event.created_at.format("%H:%M:%S"))
         } else {
-            format::since_start(u64::try_from(since).unwrap_or_default())
+            format::since_start(format::millis(started_at, event.created_at))
         };
         let agent = event.agent.as_deref().map_or_else(|| "-".to_owned(), |a| text::one_line(a, self.style.charset));
         Front { time, seq: event.session_seq, agent }
@@ -156,15 +157,10 @@ impl Timeline {
         let session = meta.text("joined_session_id").unwrap_or_default();
         if meta.text("reason").as_deref() == Some("cooldown") {
             let finished = meta.text("finished_at").and_then(|at| DateTime::parse_from_rfc3339(&at).ok());
-            return messages::covered_by_cooldown(
-                &session,
-                finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok()),
-            );
+            let ago = finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok());
+            return messages::covered_by_cooldown(&session, ago);
         }
-        messages::joined(
-            &session,
-            meta.text("fingerprint").as_deref(),
-            meta.number("running_ms").map(std::time::Duration::from_millis),
-        )
+        let running = meta.number("running_ms").map(Duration::from_millis);
+        messages::joined(&session, meta.text("fingerprint").as_deref(), running)
     }
 }

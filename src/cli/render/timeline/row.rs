@@ -176,13 +176,8 @@ impl<'a> Columns<'a> {
     }
 
     fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
-        let marks_width = self.marks_width(marks);
-        let room = self.detail.saturating_sub(marks_width);
-        let cut = text::cut(detail, room, self.style.charset);
-        if marks.is_empty() {
-            return line.push(&cut, paint);
-        }
-        line.push(&pad(&cut, room), paint);
+        let room = self.detail.saturating_sub(self.marks_width(marks));
+        line.push(&pad(&text::cut(detail, room, self.style.charset), room), paint);
         for mark in marks {
             line.push(GAP, Paint::Plain);
             line.push(self.form(mark), mark.paint);
