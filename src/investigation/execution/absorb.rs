@@ -11,7 +11,6 @@ use super::state::State;
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
 use crate::investigation::mask::MASKED;
-use crate::investigation::plan::Strategy;
 use crate::investigation::react::{self, Reply, ReplyKind};
 
 /// The entries for an answer.
@@ -26,22 +25,19 @@ pub fn absorb(state: &State, answer: Answer) -> Vec<Entry> {
     entries
 }
 
-fn entries_of(state: &State, answer: Answer) -> Vec<Entry> {
+fn entries_of(state: &State, mut answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let last = state.next_is_last();
-    let mut answer = answer;
     if last || !strategy.binds_tools() {
         drop_calls(&mut answer);
     }
     if state.is_empty_answer(&answer) {
         return empty(state, answer);
     }
-    match strategy {
-        Strategy::React if last => concluded(state, answer),
-        Strategy::React => read(state, answer),
-        Strategy::SingleCall | Strategy::NativeThinking | Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
-            called(state, answer)
-        }
+    match (strategy.writes_calls(), last) {
+        (true, true) => concluded(state, answer),
+        (true, false) => read(state, answer),
+        (false, _) => called(state, answer),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
-use super::results::{framed, indented, numbered, removed};
+use super::results::{framed, indented, numbered};
 use crate::investigation::plan::ResultForm;
 
 /// One message of the conversation.
@@ -87,6 +87,7 @@ pub fn bytes(entry: &Entry, options: RenderOptions, body: ResultBody) -> u64 {
 fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Message> {
     let elided = body == ResultBody::Elided;
     let removal = if options.has_effect { ELIDED_EFFECT } else { ELIDED };
+    let heading = options.event.map(heading).unwrap_or_default();
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
         Entry::Feedback { content } => Some(Message::text(Role::User, content)),
@@ -103,7 +104,6 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
                 ResultForm::Bare => content.clone(),
                 ResultForm::Indented => indented(content),
             };
-            let heading = options.event.map(heading).unwrap_or_default();
             Some(Message {
                 tool_call_id: Some(call_id.clone()),
                 tool_name: Some(tool.clone()),
@@ -112,11 +112,10 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
             })
         }
         Entry::Observation(ToolResult { content, .. }) => {
-            let content = if elided { removed(removal) } else { content.clone() };
-            let heading = options.event.map(heading).unwrap_or_default();
             let content = match options.form {
-                ResultForm::Indented if !elided => framed(&content, &heading),
-                ResultForm::Indented | ResultForm::Bare => numbered(&content, &heading),
+                _ if elided => numbered(removal, &heading),
+                ResultForm::Bare => numbered(content, &heading),
+                ResultForm::Indented => framed(content, &heading),
             };
             Some(Message::text(Role::User, &content))
         }

@@ -138,11 +138,6 @@ pub fn plain<'a>(tool: &str, observation: &'a str) -> &'a str {
     observation.strip_prefix(failed_execution(tool).as_str()).unwrap_or(output)
 }
 
-/// Replaces the observation of an elided result.
-pub fn removed(text: &str) -> String {
-    format!("{OBSERVATION}{text}")
-}
-
 /// The observation with a heading before the output of the tool.
 pub fn numbered(observation: &str, heading: &str) -> String {
     format!("{OBSERVATION}{heading}{}", observation.strip_prefix(OBSERVATION).unwrap_or(observation))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::decoded_view::{self, DecodedView};
-use super::find::document::{Kind, Node};
+use super::find::document::Kind;
 use super::find::json::{self, JsonFragment};
 use super::find::{encoded, key_values, private_keys, tables, token_formats, urls, yaml};
 use super::known_secrets::KnownSecrets;
@@ -78,7 +78,7 @@ impl<'m> Search<'m> {
         let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
         if !whole {
             let doc = yaml::read(text, &fragments);
-            for root in roots(&doc.nodes) {
+            for root in doc.roots() {
                 doc.judge(text, root, None, spans);
             }
             private_keys::find(text, spans);
@@ -184,15 +184,4 @@ impl<'m> Search<'m> {
         self.find(text, depth, &mut found);
         !found.is_empty() && matches!(spans::replace(text, found), Cow::Owned(_))
     }
-}
-
-/// The nodes without a parent.
-fn roots(nodes: &[Node]) -> Vec<usize> {
-    let mut roots = Vec::new();
-    let mut at = 0;
-    while let Some(node) = nodes.get(at) {
-        roots.push(at);
-        at = node.next.max(at + 1);
-    }
-    roots
 }

@@ -91,18 +91,13 @@ pub(super) fn header_of(line: &str) -> Option<Header<'_>> {
     let is_alone = colon.is_none() && rest.trim_end().is_empty();
     let is_decorated = is_heading || !open.is_empty() && open == close;
     let is_bare_thought = style == HeaderStyle::Plain && kind == HeaderKind::Section(Section::Thought);
-    match colon {
-        Some(after) if close.is_empty() => {
-            let (after, unclosed) = closed(open, after);
-            Some(Header { kind, style, after, unclosed })
-        }
-        Some(after) => Some(Header { kind, style, after, unclosed: "" }),
-        // `### Final Answer` and `**Action Input**`; of the plain words, models omit the colon only after `Thought`.
-        None if is_alone && (is_decorated || is_bare_thought) => {
-            Some(Header { kind, style, after: rest, unclosed: "" })
-        }
-        None => None,
-    }
+    let (after, unclosed) = match colon {
+        Some(after) if close.is_empty() => closed(open, after),
+        Some(after) => (after, ""),
+        None if is_alone && (is_decorated || is_bare_thought) => (rest, ""),
+        None => return None,
+    };
+    Some(Header { kind, style, after, unclosed })
 }
 
 /// Fast path: the first byte of most lines begins no header.

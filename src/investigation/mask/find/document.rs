@@ -109,12 +109,20 @@ impl Document {
     }
 
     fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.nodes.get(index).map_or(0, |node| node.next);
-        let mut at = index + 1;
+        self.siblings(index + 1, self.nodes.get(index).map_or(0, |node| node.next))
+    }
+
+    /// The nodes that are in no other node.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.siblings(0, self.nodes.len())
+    }
+
+    fn siblings(&self, first: usize, end: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut at = first;
         std::iter::from_fn(move || {
-            let child = (at < end).then_some(at)?;
-            at = self.nodes.get(child)?.next.max(child + 1);
-            Some(child)
+            let node = (at < end).then_some(at)?;
+            at = self.nodes.get(node)?.next.max(node + 1);
+            Some(node)
         })
     }
 
