@@ -2,21 +2,17 @@
 //!
 //! The flag in the store decides; the request lets the owner of the session notice it at once.
 
-use std::time::Duration;
-
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
-use super::connection::{ConnectionState, Nats};
+use super::connection::{ConnectionState, Nats, REQUEST_TIMEOUT};
 use super::error::Error;
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 use crate::investigation::ids::SessionId;
-
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +31,7 @@ impl Nats {
         let subject = control_subject(session);
         let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
         let publish = self.jetstream.publish(subject.clone(), payload.into());
-        match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
             Err(_) => Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),

@@ -1,4 +1,5 @@
-//! Worker status on core NATS: published by workers, collected for people. It is never stored and decides nothing.
+//! Worker status on core NATS: published by workers (implements the port `Presence`), collected for people. It is never
+//! stored and decides nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

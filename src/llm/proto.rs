@@ -26,3 +26,6 @@ pub const ACCEPT_PROVIDER_DATA: &str = "provider_data";
 
 /// The option of `llm_config` that names the recording for the backend `scripted`.
 pub const TRANSCRIPT_OPTION: &str = "transcript";
+
+/// The role of the messages that are answers of the model.
+pub const ASSISTANT: &str = "assistant";

@@ -88,6 +88,17 @@ impl Servers {
         self.server(name).map_err(|unknown| unknown.to_string())?.tools(&self.context).await
     }
 
+    /// Lists the tools of a server, for people.
+    ///
+    /// # Errors
+    /// When it is unknown, does not start, or does not answer.
+    pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
+        let known = &self.server(server)?.server;
+        let connection = known.connection(&self.context).await?;
+        let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
+        Ok(listing::inventory(&known.config, &tools, &self.context.mask))
+    }
+
     async fn send(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
         let (server, params) = self.route(call)?;

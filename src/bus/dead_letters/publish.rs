@@ -1,18 +1,15 @@
 //! Publishes dead letters. Publishing one again has no effect.
 
-use std::time::Duration;
-
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishErrorKind;
 
-use crate::bus::connection::Nats;
+use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::headers::{self, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT};
 use crate::bus::names::{DEAD_LETTERS, dead_letter_subject};
 use crate::engine::ports::{BrokerUnavailable, DeadLetter};
 
 const MAX_DETAIL_BYTES: usize = 1024;
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Publishes `letter` on the subject of its reason and alert, on which the stream accepts one message only.
 pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Result<(), BrokerUnavailable> {
@@ -22,7 +19,7 @@ pub(crate) async fn publish_dead_letter(nats: &Nats, letter: DeadLetter) -> Resu
     copy.insert(async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
     copy.insert(async_nats::header::NATS_EXPECTED_STREAM, DEAD_LETTERS);
     let publish = nats.jetstream.publish_with_headers(subject.clone(), copy, letter.body.into());
-    match tokio::time::timeout(PUBLISH_TIMEOUT, async { publish.await?.await }).await {
+    match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
         Ok(Ok(_)) => {
             tracing::warn!(alert_id = %letter.alert_id, reason, detail = letter.detail, "alert given up");
             metrics::counter!("tarsy_dead_letters_total", "reason" => reason).increment(1);

@@ -71,7 +71,7 @@ pub(super) async fn divergence<O: Outbox>(
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
-/// Without the table, the streams cannot be compared with it either.
+/// The port has one error for the broker and the table.
 fn unavailable(error: StoreError) -> BrokerUnavailable {
     BrokerUnavailable(error.to_string())
 }

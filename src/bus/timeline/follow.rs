@@ -208,10 +208,8 @@ impl<H: Outbox> FollowTask<H> {
             }
             None => last_event(&self.nats, self.session).await.ok().flatten(),
         };
-        match last {
-            Some(event) if event.session_seq <= after && event.event_type.is_end() => Err(Finished),
-            Some(_) | None => Ok(()),
-        }
+        let has_ended = last.is_some_and(|event| event.session_seq <= after && event.event_type.is_end());
+        if has_ended { Err(Finished) } else { Ok(()) }
     }
 
     async fn subscribe_to_deltas(&self) -> Result<Subscriber, Finished> {

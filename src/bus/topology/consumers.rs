@@ -3,8 +3,8 @@
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy, IntoConsumerConfig, ReplayPolicy};
 
-use super::TopologySettings;
 use super::fields::{Difference, Field, differences as field_differences};
+use super::settings::TopologySettings;
 use crate::bus::names::Priority;
 
 /// Claimed alerts and those that wait for a NAK's delay count; at the limit the priority delivers no alert.

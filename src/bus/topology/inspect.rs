@@ -2,7 +2,8 @@
 
 use async_nats::jetstream::stream;
 
-use super::{TopologySettings, streams};
+use super::settings::TopologySettings;
+use super::streams;
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::names::Priority;

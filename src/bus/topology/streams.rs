@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
 
 use super::fields::{Difference, Field, differences as field_differences};
-use super::{Bound, TopologySettings};
+use super::settings::{Bound, TopologySettings};
 use crate::bus::names::{
     ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
 };

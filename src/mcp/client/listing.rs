@@ -7,9 +7,8 @@ use serde::Serialize;
 
 use super::config::ServerConfig;
 use super::offer::{checked_schema, full_name};
-use super::{Servers, rules, schema};
+use super::{rules, schema};
 use crate::investigation::mask::Mask;
-use crate::mcp::Error;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,21 +33,8 @@ pub struct Inventory {
     pub unknown: Vec<String>,
 }
 
-impl Servers {
-    /// Lists the tools of a server.
-    ///
-    /// # Errors
-    /// When it is unknown, does not start, or does not answer.
-    pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
-        let known = &self.server(server)?.server;
-        let connection = known.connection(&self.context).await?;
-        let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
-        let unknown = rules::unknown(&known.config, &tools);
-        Ok(Inventory { tools: listed(&known.config, &tools, &self.context.mask), unknown })
-    }
-}
-
-fn listed(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<Listed> {
+/// The tools of a server as it lists them.
+pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Inventory {
     let one = |tool: &Tool| {
         let rule = rules::judge(config, tool).map_err(|withheld| withheld.to_string());
         let judged = checked_schema(config, tool, mask).and(rule);
@@ -57,7 +43,8 @@ fn listed(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<Listed> {
         (name.clone(), Listed { name, description, read_only, offered: withheld.is_none(), withheld })
     };
     // The map keeps one entry per name if a server lists a tool twice.
-    tools.iter().map(one).collect::<BTreeMap<_, _>>().into_values().collect()
+    let listed = tools.iter().map(one).collect::<BTreeMap<_, _>>();
+    Inventory { tools: listed.into_values().collect(), unknown: rules::unknown(config, tools) }
 }
 
 #[cfg(test)]
@@ -90,7 +77,7 @@ mod tests {
             trust_hints: true,
         };
         let tools: Vec<Tool> = serde_json::from_value(tools).unwrap();
-        let found = listed(&config, &tools, &Mask::default());
+        let found = inventory(&config, &tools, &Mask::default()).tools;
         let facts: Vec<_> = found
             .iter()
             .map(|tool| (tool.name.as_str(), tool.read_only, tool.offered, tool.withheld.is_some()))

@@ -37,7 +37,10 @@ impl Slots {
     /// How many alerts of this priority may be claimed now.
     pub(super) fn available(&self, priority: Priority) -> usize {
         let free = self.free.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        available(priority, free, self.reserved_critical)
+        match priority {
+            Priority::Critical => free,
+            Priority::High | Priority::Normal | Priority::Low => free.saturating_sub(self.reserved_critical),
+        }
     }
 
     /// Takes a slot for an alert of this priority; `None` if none is available.
@@ -59,21 +62,19 @@ impl Slots {
     }
 }
 
-fn available(priority: Priority, free: usize, reserved_critical: usize) -> usize {
-    match priority {
-        Priority::Critical => free,
-        Priority::High | Priority::Normal | Priority::Low => free.saturating_sub(reserved_critical),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn reserved_slots_are_for_critical_alerts() {
-        assert_eq!(available(Priority::Critical, 2, 2), 2);
-        assert_eq!(available(Priority::High, 2, 2), 0);
-        assert_eq!(available(Priority::Low, 5, 2), 3);
+        let available = |priority: Priority, free: usize| {
+            let mut slots = Slots::new(Arc::new(Semaphore::new(free)), 2);
+            slots.acquire_free();
+            slots.available(priority)
+        };
+        assert_eq!(available(Priority::Critical, 2), 2);
+        assert_eq!(available(Priority::High, 2), 0);
+        assert_eq!(available(Priority::Low, 5), 3);
     }
 }

@@ -16,7 +16,7 @@ use crate::drill::transcript::{Answer, Chunk};
 use crate::investigation::execution::event_refs::{cited, event_in_heading};
 use crate::investigation::prompt::context_in;
 use crate::investigation::react;
-use crate::llm::proto::{ConversationMessage, GenerateRequest};
+use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
 
 /// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";
@@ -108,7 +108,7 @@ fn numbers(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     for message in messages {
         match message.role.as_str() {
-            "assistant" => requested = react::read(&message.content, None).action,
+            ASSISTANT => requested = react::read(&message.content, None).action,
             "tool" => {
                 found.extend(event_in_heading(&message.content).map(|number| (message.tool_name.clone(), number)))
             }

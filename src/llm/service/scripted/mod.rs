@@ -23,7 +23,7 @@ use super::writer::ResponseWriter;
 use crate::drill::BUILTIN;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
-use crate::llm::proto::{ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition};
+use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition};
 
 /// The settings of the backend. The default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,8 @@ impl Scripted {
             answer.usage.get_or_insert_with(|| window::usage(tokens, &answer.chunks));
         }
         let player = Player {
-            options: &self.options,
+            gates: &self.options.gates,
+            gate_every_answer: self.options.gate_every_answer,
             pace: self.options.pace.unwrap_or(transcript.pace),
             state: transcript.provider_state.then(|| state::of(&request.execution_id, index)),
             position,
@@ -163,8 +164,6 @@ impl Failure {
         Self { code: "internal", message: format!("calls file: {error}") }
     }
 }
-
-const ASSISTANT: &str = "assistant";
 
 /// The messages before the first answer, so that tool results cannot change the transcript.
 fn prompt(request: &GenerateRequest) -> impl Iterator<Item = &ConversationMessage> {

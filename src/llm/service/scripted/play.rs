@@ -5,8 +5,8 @@ use std::time::Duration;
 use tonic::Status;
 
 use super::calls::Position;
-use super::{Options, native};
-use crate::drill::gate::Passage;
+use super::native;
+use crate::drill::gate::{Gates, Passage};
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
@@ -18,7 +18,8 @@ const PIECE_CHARS: usize = 24;
 /// Plays one answer.
 #[derive(Debug)]
 pub(super) struct Player<'a> {
-    pub(super) options: &'a Options,
+    pub(super) gates: &'a Gates,
+    pub(super) gate_every_answer: bool,
     pub(super) pace: Duration,
     pub(super) state: Option<ProviderData>,
     pub(super) position: Position,
@@ -49,8 +50,7 @@ impl Player<'_> {
             writer.error(&fail.code, &fail.message).await;
             return Ok(());
         }
-        let mut progress =
-            Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.options.gate_every_answer };
+        let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
         let (mut calls, mut sent) = (0_usize, String::new());
         let thinking = |content| Content::Thinking(ThinkingDelta { content });
         let visible = |content| Content::Text(TextDelta { content });
@@ -123,7 +123,7 @@ impl Player<'_> {
     }
 
     async fn own_gate(&self, part: &str) -> Result<(), BrokenOff> {
-        if !self.options.gate_every_answer {
+        if !self.gate_every_answer {
             return Ok(());
         }
         self.gate(&format!("answer-{}-{part}", self.position.index)).await
@@ -131,7 +131,7 @@ impl Player<'_> {
 
     async fn gate(&self, name: &str) -> Result<(), BrokenOff> {
         let detail = format!("{} {}", self.position.execution_id, self.position.index);
-        match self.options.gates.wait(name, &detail).await {
+        match self.gates.wait(name, &detail).await {
             Passage::Open => Ok(()),
             Passage::Fail => Err(BrokenOff),
         }

@@ -5,8 +5,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::ASSISTANT;
-use crate::llm::proto::{GenerateRequest, ProviderData};
+use crate::llm::proto::{ASSISTANT, GenerateRequest, ProviderData};
 
 const PROVIDER: &str = "scripted";
 const FORMAT: &str = "scripted.v1";
