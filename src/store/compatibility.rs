@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use diesel::dsl::{select, sql};
 use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::{Pg, PgConnection};
 use diesel::prelude::*;
@@ -90,24 +91,23 @@ pub async fn schema_version(options: &ConnectOptions) -> Result<Option<String>, 
 
 /// The versions that this program has migrations for, in their order.
 fn known() -> Result<Vec<String>, Error> {
-    versions(&MIGRATIONS)
+    Ok(sorted(&MIGRATIONS)?.iter().map(|migration| migration.name().version().to_string()).collect())
 }
 
-fn versions(migrations: &EmbeddedMigrations) -> Result<Vec<String>, Error> {
-    let migrations: Vec<Box<dyn Migration<Pg>>> = migrations.migrations().map_err(Error::Migration)?;
-    let mut versions: Vec<String> = migrations.iter().map(|migration| migration.name().version().to_string()).collect();
-    versions.sort_unstable();
-    if versions.is_empty() { Err(Error::NoMigrations) } else { Ok(versions) }
+/// The migrations in the order of their versions; never empty.
+pub(super) fn sorted(migrations: &EmbeddedMigrations) -> Result<Vec<Box<dyn Migration<Pg>>>, Error> {
+    let mut all = MigrationSource::<Pg>::migrations(migrations).map_err(Error::Migration)?;
+    all.sort_unstable_by_key(|migration| migration.name().version().as_owned());
+    if all.is_empty() { Err(Error::NoMigrations) } else { Ok(all) }
 }
 
 /// The versions that were applied to the database.
 pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>, Error> {
-    let is_hidden: bool =
-        diesel::select(diesel::dsl::sql::<Bool>("current_schema() IS NULL")).get_result(connection)?;
+    let is_hidden: bool = select(sql::<Bool>("current_schema() IS NULL")).get_result(connection)?;
     if is_hidden {
         return Err(Error::NotAllowed("USAGE on the schema".to_owned()));
     }
-    let is_readable: Option<bool> = diesel::select(diesel::dsl::sql::<Nullable<Bool>>(&format!(
+    let is_readable: Option<bool> = select(sql::<Nullable<Bool>>(&format!(
         "has_table_privilege(to_regclass('{MIGRATIONS_TABLE}')::oid, 'SELECT')"
     )))
     .get_result(connection)?;
@@ -133,8 +133,8 @@ pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> 
     let Some(unknown) = applied.iter().rfind(|version| !known.contains(version)) else {
         return Ok(Schema::Current);
     };
-    let is_declared: bool = diesel::select(diesel::dsl::sql::<Bool>("to_regclass('schema_compatibility') IS NOT NULL"))
-        .get_result(connection)?;
+    let is_declared: bool =
+        select(sql::<Bool>("to_regclass('schema_compatibility') IS NOT NULL")).get_result(connection)?;
     let oldest: Option<Word> = if is_declared {
         diesel::sql_query("SELECT oldest_program AS word FROM schema_compatibility")
             .get_result(connection)
@@ -152,18 +152,17 @@ pub(super) fn fit(connection: &mut PgConnection, applied: &BTreeSet<String>) -> 
 /// Checks that a connection has the settings of its connection string. A pooler that drops them also spreads the
 /// statements of one connection over several server connections, and prepared statements then break.
 fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) -> Result<(), Error> {
-    let timeout: i64 = diesel::select(diesel::dsl::sql::<BigInt>(
-        "(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')",
-    ))
-    .get_result(connection)?;
+    let timeout: i64 =
+        select(sql::<BigInt>("(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')"))
+            .get_result(connection)?;
     if u128::from(timeout.unsigned_abs()) == statement_timeout.as_millis() { Ok(()) } else { Err(Error::SettingsLost) }
 }
 
 fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
     let wanted = RIGHTS.iter().flat_map(|(table, rights)| rights.split(' ').map(move |right| (*table, right)));
     let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.unzip();
-    let missing: Option<String> = diesel::select(
-        diesel::dsl::sql::<Nullable<Text>>(
+    let missing: Option<String> = select(
+        sql::<Nullable<Text>>(
             "(SELECT string_agg(w.name || ' on ' || w.relation, ', ' ORDER BY w.relation, w.name) FROM unnest(",
         )
         .bind::<Array<Text>, _>(&tables)
@@ -184,7 +183,7 @@ mod tests {
     #[test]
     fn a_program_without_migrations_is_an_error() {
         let nothing = EmbeddedMigrations::new(&[]);
-        let error = versions(&nothing).unwrap_err();
+        let Err(error) = sorted(&nothing) else { panic!("there are migrations") };
         assert_eq!(error.to_string(), "this program was built without migrations");
         assert!(!known().unwrap().is_empty());
     }

@@ -128,6 +128,15 @@ pub(super) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Broken(error.to_string()))?
 }
 
+/// The load of the pool that sessions share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// Connections that run a statement.
+    pub in_use: usize,
+    /// Statements that wait for a connection.
+    pub waiting: usize,
+}
+
 /// The database: implements the store ports of the engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -163,18 +172,7 @@ impl Store {
     pub fn masking(self, mask: Mask) -> Self {
         Self { mask, ..self }
     }
-}
 
-/// The load of the pool that sessions share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolUse {
-    /// Connections that run a statement.
-    pub in_use: usize,
-    /// Statements that wait for a connection.
-    pub waiting: usize,
-}
-
-impl Store {
     /// The present load of the pool that sessions share.
     pub fn pool_use(&self) -> PoolUse {
         let status = self.pool.status();

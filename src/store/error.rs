@@ -106,9 +106,7 @@ impl Error {
             | Self::Unreadable(_) => false,
         }
     }
-}
 
-impl Error {
     /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
     /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {

@@ -3,18 +3,17 @@
 //! While a migration waits for a table, every statement on that table waits behind it. So each try waits for two
 //! seconds at most, and pauses before the next try: leases are renewed in between.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use diesel::migration::{Migration, MigrationSource};
-use diesel::pg::{Pg, PgConnection};
+use diesel::dsl::{select, sql};
+use diesel::pg::PgConnection;
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::{Connection, RunQueryDsl};
 use diesel_migrations::MigrationHarness;
 use tokio::time::{Instant, sleep};
 
-use super::compatibility::{MIGRATIONS, Schema, applied, fit};
+use super::compatibility::{MIGRATIONS, Schema, applied, fit, sorted};
 use super::connect::{ConnectOptions, blocking};
 use super::error::Error;
 
@@ -103,11 +102,14 @@ impl Migrator {
             .run(|connection| {
                 let applied = applied(connection)?;
                 let schema = fit(connection, &applied)?;
-                // Creates Diesel's table in an empty database.
-                let pending =
-                    if applied.is_empty() { connection.pending_migrations(MIGRATIONS) } else { pending(&applied) };
-                let names = pending.map_err(Error::Migration)?.iter().map(|next| next.name().to_string()).collect();
-                Ok::<(Schema, Vec<String>), Error>((schema, names))
+                if applied.is_empty() {
+                    // Creates Diesel's table in an empty database.
+                    connection.applied_migrations().map_err(Error::Migration)?;
+                }
+                let mut pending = sorted(&MIGRATIONS)?;
+                pending.retain(|migration| !applied.contains(&migration.name().version().to_string()));
+                let names: Vec<String> = pending.iter().map(|next| next.name().to_string()).collect();
+                Ok((schema, names))
             })
             .await?;
         for name in &pending {
@@ -139,20 +141,9 @@ impl Migrator {
     }
 }
 
-type PendingMigrations = diesel::migration::Result<Vec<Box<dyn Migration<Pg>>>>;
-
-fn pending(applied: &BTreeSet<String>) -> PendingMigrations {
-    let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations()?;
-    all.retain(|migration| !applied.contains(&migration.name().version().to_string()));
-    all.sort_unstable_by_key(|migration| migration.name().version().as_owned());
-    Ok(all)
-}
-
 fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<(), Error> {
-    let all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(Error::Migration)?;
-    let Some(migration) = all.into_iter().find(|migration| migration.name().to_string() == name) else {
-        return Err(Error::NoMigrations);
-    };
+    let mut all = sorted(&MIGRATIONS)?.into_iter();
+    let migration = all.find(|migration| migration.name().to_string() == name).ok_or(Error::NoMigrations)?;
     let is_concurrent = !migration.metadata().run_in_transaction();
     // A migration outside of a transaction builds or drops an index, and no statement waits behind it.
     let timeout = if is_concurrent { left.max(LOCK_TIMEOUT) } else { LOCK_TIMEOUT };
@@ -168,8 +159,8 @@ fn try_one(connection: &mut PgConnection, name: &str, left: Duration) -> Result<
 /// such a migration ends with the name of its index.
 fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(), Error> {
     let index = migration.split_once('_').map_or("", |(_, index)| index);
-    let is_half_built: bool = diesel::select(
-        diesel::dsl::sql::<Bool>("EXISTS (SELECT FROM pg_index WHERE NOT indisvalid AND indexrelid = to_regclass(")
+    let is_half_built: bool = select(
+        sql::<Bool>("EXISTS (SELECT FROM pg_index WHERE NOT indisvalid AND indexrelid = to_regclass(")
             .bind::<Text, _>(index)
             .sql("))"),
     )
@@ -181,6 +172,5 @@ fn drop_half_built(connection: &mut PgConnection, migration: &str) -> Result<(),
 }
 
 fn advisory(connection: &mut PgConnection, function: &'static str) -> diesel::QueryResult<bool> {
-    diesel::select(diesel::dsl::sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK_KEY).sql(")"))
-        .get_result(connection)
+    select(sql::<Bool>(&format!("{function}(")).bind::<BigInt, _>(LOCK_KEY).sql(")")).get_result(connection)
 }

@@ -160,10 +160,6 @@ impl<'c> Field<'c> {
         None
     }
 
-    fn flag(&self) -> Option<bool> {
-        self.parsed(|text| text.parse().ok(), "true, false")
-    }
-
     pub(crate) fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
         self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a whole number")
     }
@@ -172,20 +168,6 @@ impl<'c> Field<'c> {
     pub(crate) fn amount(&self) -> Option<f64> {
         let amount = |text: &str| text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
         self.parsed(amount, "a number from 0")
-    }
-
-    /// `secs` is the accepted range in seconds.
-    fn duration(&self, secs: RangeInclusive<u64>) -> Option<Duration> {
-        let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
-        self.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
-    }
-
-    pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        self.within(parse_bytes, range, show_bytes, "a size such as 512KiB, 8MiB")
-    }
-
-    pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        self.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
     }
 
     fn within<T: PartialOrd + Copy>(
@@ -304,7 +286,7 @@ impl<'c> Map<'c> {
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.flag()
+        self.get(key)?.parsed(|text| text.parse().ok(), "true, false")
     }
 
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
@@ -313,11 +295,16 @@ impl<'c> Map<'c> {
 
     /// `secs` is the accepted range in seconds.
     pub(crate) fn duration(&mut self, key: &'static str, secs: RangeInclusive<u64>) -> Option<Duration> {
-        self.get(key)?.duration(secs)
+        let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
+        self.get(key)?.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
     }
 
     pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.bytes(range)
+        self.get(key)?.within(parse_bytes, range, show_bytes, "a size such as 512KiB, 8MiB")
+    }
+
+    pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        self.get(key)?.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
     }
 
     /// A name that is defined elsewhere in the file.

@@ -1,7 +1,7 @@
 //! Parses YAML into JSON values, or into a tree of nodes with their lines.
 
-use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, ScanError, Yaml, YamlData};
-use serde_json::{Map, Number, Value};
+use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, ScanError, YamlData};
+use serde_json::Value;
 
 /// A text that is not YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,38 +72,26 @@ fn fault(error: &ScanError) -> YamlError {
 /// Parses the first document of `text` into a JSON value; an empty text is `Null`.
 ///
 /// # Errors
-/// When the text is not YAML.
+/// When the text is not YAML, or a key occurs twice.
 pub fn to_json(text: &str) -> Result<Value, YamlError> {
-    let documents = Yaml::load_from_str(text).map_err(|error| fault(&error))?;
-    Ok(documents.first().map_or(Value::Null, value))
+    to_node(text).map(value)
 }
 
-fn value(node: &Yaml<'_>) -> Value {
-    match node {
-        Yaml::Value(scalar) => self::scalar(scalar),
-        Yaml::Representation(text, ..) => Value::String(text.to_string()),
-        Yaml::Sequence(items) => Value::Array(items.iter().map(value).collect()),
-        Yaml::Mapping(pairs) => {
-            Value::Object(pairs.iter().map(|(key, item)| (key_text(key), value(item))).collect::<Map<_, _>>())
-        }
-        Yaml::Tagged(_, inner) => value(inner),
-        Yaml::Alias(_) | Yaml::BadValue => Value::Null,
+fn value(node: Node) -> Value {
+    match node.data {
+        Data::Null => Value::Null,
+        Data::Flag(yes) => yes.into(),
+        Data::Integer(number) => number.into(),
+        Data::Number(number) => number.into(),
+        Data::Text(text) => text.into(),
+        Data::List(items) => items.into_iter().map(value).collect(),
+        Data::Map(pairs) => pairs.into_iter().map(|(key, item)| (key_text(key), value(item))).collect(),
     }
 }
 
-fn key_text(key: &Yaml<'_>) -> String {
+fn key_text(key: Node) -> String {
     let key = value(key);
     key.as_str().map_or_else(|| key.to_string(), str::to_owned)
-}
-
-fn scalar(scalar: &Scalar<'_>) -> Value {
-    match scalar {
-        Scalar::Null => Value::Null,
-        Scalar::Boolean(yes) => Value::Bool(*yes),
-        Scalar::Integer(number) => Value::Number(Number::from(*number)),
-        Scalar::FloatingPoint(number) => Number::from_f64(**number).map_or(Value::Null, Value::Number),
-        Scalar::String(text) => Value::String(text.to_string()),
-    }
 }
 
 #[cfg(test)]

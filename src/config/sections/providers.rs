@@ -122,7 +122,7 @@ impl LlmProvider {
         });
         let api_key_env = map.get("api_key_env").and_then(|field| field.variable_name());
         let base_url = map.get("base_url").and_then(|field| field.url());
-        let context_window = map.get("context_window").and_then(|field| field.tokens(CONTEXT_WINDOWS));
+        let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
         Self {
             provider: provider.unwrap_or_default(),
             backend,

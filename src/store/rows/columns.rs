@@ -97,7 +97,7 @@ impl ModelCalls {
             all.provider.push(nul::replace(call.provider.name));
             all.backend.push(nul::replace(call.provider.backend));
             all.model.push(nul::replace(call.provider.model));
-            all.error.push(nul::replace_optional(call.error));
+            all.error.push(call.error.map(nul::replace));
         }
         all
     }
@@ -146,8 +146,8 @@ impl ToolCalls {
             all.call_id.push(nul::replace(record.call.id));
             all.tool.push(nul::replace(record.call.tool));
             all.arguments.push(nul::replace(record.call.arguments));
-            all.result.push(nul::replace_optional(record.result));
-            all.error.push(nul::replace_optional(record.error));
+            all.result.push(record.result.map(nul::replace));
+            all.error.push(record.error.map(nul::replace));
         }
         all
     }
@@ -208,7 +208,7 @@ impl Changes {
             StageChange::End(end) => {
                 ended.stage_no.push(number::int(end.stage_no));
                 ended.status.push(end.status.as_str());
-                ended.error.push(nul::replace_optional(end.error));
+                ended.error.push(end.error.map(nul::replace));
             }
         }
         Self { stages, executions, ended }

@@ -47,8 +47,8 @@ pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
         kind: entry.kind(),
         role: entry.role().map(Role::as_str),
         content,
-        tool_call_id: nul::replace_optional(tool_call_id),
-        tool_name: nul::replace_optional(tool_name),
+        tool_call_id: tool_call_id.map(nul::replace),
+        tool_name: tool_name.map(nul::replace),
         body,
         provider_data,
     })

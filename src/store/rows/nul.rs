@@ -7,10 +7,6 @@ pub(crate) fn replace(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
-pub(crate) fn replace_optional(text: Option<String>) -> Option<String> {
-    text.map(replace)
-}
-
 /// Replaces NUL in every string of the value, keys included.
 pub(crate) fn replace_json(value: Value) -> Value {
     match value {
