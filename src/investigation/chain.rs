@@ -83,9 +83,6 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut];
-
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,11 +92,6 @@ impl RunStatus {
             Self::Cancelled => "cancelled",
             Self::TimedOut => "timed_out",
         }
-    }
-
-    /// The status of a word; `None` for one this version does not know.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
     /// The last event of a session that ends with this status.

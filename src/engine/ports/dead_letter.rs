@@ -54,11 +54,6 @@ impl DeadReason {
             Self::AttemptsExhausted => "attempts_exhausted",
         }
     }
-
-    /// The reason of a word; `None` for one this version does not know.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
 }
 
 /// Why an alert is given up.

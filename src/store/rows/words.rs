@@ -111,13 +111,41 @@ mod tests {
             let kind = read::<DispositionKind>(word).unwrap();
             assert_eq!((kind.to_string().as_str(), serde_json::json!(kind)), (word, serde_json::json!(word)));
         }
-        for status in RunStatus::ALL {
-            assert_eq!(read::<RunStatus>(status.as_str()), Ok(status));
-            assert_eq!(serde_json::json!(status), serde_json::json!(status.as_str()));
-        }
-        for state in [ToolCallState::Done, ToolCallState::Failed, ToolCallState::Lost] {
-            assert_eq!(read::<ToolCallState>(state.as_str()), Ok(state));
-            assert_eq!(serde_json::json!(state), serde_json::json!(state.as_str()));
+        use RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
+        each_is_read([Running, Completed, Failed, Cancelled, TimedOut], RunStatus::as_str);
+        each_is_read([ToolCallState::Done, ToolCallState::Failed, ToolCallState::Lost], ToolCallState::as_str);
+        each_is_read(DeadReason::ALL, DeadReason::as_str);
+        each_is_read(Severity::ALL, Severity::as_str);
+    }
+
+    #[test]
+    fn each_reason_for_a_stop_is_read_as_it_is_stored() {
+        let all = [
+            StopReason::FinalAnswer,
+            StopReason::MaxIterations,
+            StopReason::Timeouts,
+            StopReason::Error,
+            StopReason::RepeatedCalls,
+            StopReason::Budget,
+            StopReason::ContextWindow,
+            StopReason::SynthesisFailed,
+            StopReason::Deadline,
+            StopReason::Cancelled,
+            StopReason::AttemptsExhausted,
+            StopReason::NotInvestigated,
+        ];
+        each_is_read(all, StopReason::as_str);
+        assert_eq!(read::<StopReason>("bored"), Err("unknown StopReason \"bored\"".to_owned()));
+    }
+
+    fn each_is_read<T, const N: usize>(all: [T; N], as_str: fn(T) -> &'static str)
+    where
+        T: Copy + fmt::Debug + PartialEq + Serialize + DeserializeOwned,
+    {
+        for value in all {
+            let word = as_str(value);
+            assert_eq!(read::<T>(word), Ok(value));
+            assert_eq!(serde_json::json!(value), serde_json::json!(word));
         }
     }
 }

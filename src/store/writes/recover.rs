@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::result::Error::RollbackTransaction;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -53,20 +52,9 @@ struct Head {
     event_seq: i32,
 }
 
-/// Inserts the lost events. Sent again with the same id, it changes nothing.
+/// Inserts the lost events. Sent again with the same id, it changes nothing. A refusal precedes every write.
 pub(crate) fn recover(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
-    let mut refused = None;
-    let outcome = connection.transaction(|connection| match insert_lost(connection, recover)? {
-        Ok(recovered) => Ok(recovered),
-        Err(error) => {
-            refused = Some(error);
-            Err(RollbackTransaction)
-        }
-    });
-    match (outcome, refused) {
-        (Err(RollbackTransaction), Some(error)) => Ok(Err(error)),
-        (outcome, _) => outcome.map(Ok),
-    }
+    connection.transaction(|connection| insert_lost(connection, recover))
 }
 
 fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<Result<Recovered, StoreError>> {
@@ -99,11 +87,8 @@ fn insert_lost(connection: &mut PgConnection, recover: &Recover) -> QueryResult<
     }
     let restored = restore(connection, recover, &head, end.as_ref())?;
     let calls = sent(&recover.divergence.events);
-    remember(
-        connection,
-        session,
-        &Loss { id: recover.id, kept: Some(recover.divergence.kept), restored, calls: &calls },
-    )?;
+    let loss = Loss { id: recover.id, kept: Some(recover.divergence.kept), restored, calls: &calls };
+    remember(connection, session, &loss)?;
     match end.filter(|_| running) {
         Some(end) => {
             end_session(connection, session, &end, &recover.divergence.events)?;
