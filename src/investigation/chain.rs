@@ -83,6 +83,9 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut];
+
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {

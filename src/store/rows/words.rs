@@ -111,8 +111,7 @@ mod tests {
             let kind = read::<DispositionKind>(word).unwrap();
             assert_eq!((kind.to_string().as_str(), serde_json::json!(kind)), (word, serde_json::json!(word)));
         }
-        use RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
-        each_is_read([Running, Completed, Failed, Cancelled, TimedOut], RunStatus::as_str);
+        each_is_read(RunStatus::ALL, RunStatus::as_str);
         each_is_read([ToolCallState::Done, ToolCallState::Failed, ToolCallState::Lost], ToolCallState::as_str);
         each_is_read(DeadReason::ALL, DeadReason::as_str);
         each_is_read(Severity::ALL, Severity::as_str);
