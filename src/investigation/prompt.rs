@@ -212,7 +212,7 @@ pub(super) fn render(template: &str, values: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    mod voices;
+    mod untrusted_text;
 
     use super::*;
     use crate::investigation::alert::Severity;

@@ -67,7 +67,7 @@ async fn assert_recovered(system: &TestSystem, session: SessionId, timeline: &mu
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
     eventually("the alert is settled", async || system.database.number(left) == 0).await;
     assert_eq!(system.tool_calls().values().sum::<u32>(), 1, "{:#?}", timeline.seen);
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -226,5 +226,5 @@ async fn a_forged_end_ends_nothing_and_is_not_shown_to_a_watcher_with_a_database
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
     eventually("the alert is settled", async || system.database.number(left) == 0).await;
     assert_eq!(loss_events(&seen), Vec::<&TimelineEvent>::new());
-    system.assert_whole(session, &seen).await;
+    system.assert_invariants(session, &seen).await;
 }

@@ -177,7 +177,7 @@ async fn an_alert_that_kills_the_worker_preparing_it_becomes_a_dead_letter() {
     }
     settled(&system, 6).await;
     system.queue_is_empty().await;
-    system.assert_all_whole().await;
+    system.assert_all_invariants().await;
     assert_eq!(fleet.deaths(), ATTEMPTS, "no further worker dies");
 
     let (headers, body) = only_dead_letter(&system, poison).await;
@@ -211,7 +211,7 @@ async fn other_work_of_a_single_worker_is_not_given_up_with_a_poison_alert() {
     assert_eq!(fleet.deaths(), ATTEMPTS);
     settled(&system, 5).await;
     system.queue_is_empty().await;
-    system.assert_all_whole().await;
+    system.assert_all_invariants().await;
     only_dead_letter(&system, poison).await;
     fleet.stop().await;
 }

@@ -62,7 +62,7 @@ async fn a_database_that_takes_no_writes_pauses_a_worker_and_counts_no_attempt()
     for session in [first, second] {
         let mut timeline = system.follow(session).await;
         timeline.finish().await;
-        system.assert_whole(session, &timeline.seen).await;
+        system.assert_invariants(session, &timeline.seen).await;
         let events = timeline.seen.iter().filter(|event| event.event_type == EventType::SessionResumed);
         resumed.extend(events.map(|event| event.metadata["reason"].as_str().unwrap().to_owned()));
     }

@@ -47,7 +47,7 @@ async fn assert_completed(system: &TestSystem, session: SessionId, seen: &[Timel
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let left = "SELECT count(*) FROM alerts WHERE settled_at IS NULL";
     eventually("the alert is settled", async || system.database.number(left) == 0).await;
-    system.assert_whole(session, seen).await;
+    system.assert_invariants(session, seen).await;
 }
 
 /// Asserts that the call was sent once, and that its outcome is recorded as unknown.

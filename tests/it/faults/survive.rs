@@ -101,7 +101,7 @@ async fn kill_at(point: KillPoint) -> Row {
     let end = seen.last().expect("an end");
     assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
     settled(&system, session).await;
-    system.assert_whole(session, &seen).await;
+    system.assert_invariants(session, &seen).await;
     assert_eq!(system.database.text(&journal_sql(session)), JOURNAL, "{name}");
     let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
     assert_eq!(faults, Vec::<String>::new(), "{name}");
@@ -167,7 +167,7 @@ async fn a_paused_worker_that_continues_writes_nothing_and_shows_nothing() {
     }
     assert!(epochs.iter().all(|epoch| *epoch == 2), "{epochs:?}");
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     let stale = format!(
         "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND lease_epoch = 1 AND session_seq >= {}",
         session.0, resumed.session_seq
@@ -199,7 +199,7 @@ async fn a_worker_paused_in_a_stream_shows_nothing_when_it_continues() {
         }
     }
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     assert_eq!(system.database.text(&journal_sql(session)), JOURNAL);
 }
 
@@ -256,7 +256,7 @@ async fn the_llm_service_killed_in_the_middle_of_a_stream_costs_one_iteration() 
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     let errors: Vec<_> = timeline.seen.iter().filter(|event| event.event_type == EventType::Error).collect();
     assert_eq!(errors.len(), 1, "the broken stream has one error event: {errors:#?}");
     assert_eq!(errors[0].metadata["kind"], "model");
@@ -275,7 +275,7 @@ async fn an_mcp_server_killed_in_the_middle_of_a_call_is_started_again() {
     let end = timeline.finish().await;
     assert_eq!(end.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     let results = timeline.seen.iter().filter(|event| event.event_type == EventType::ToolResult);
     assert!(
         results.clone().all(|event| event.metadata["is_error"] == false),
@@ -304,7 +304,7 @@ async fn a_terminated_worker_releases_its_session_to_another_one() {
     assert_eq!(first.finished().await.0, 0);
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     assert_eq!(system.model_calls().values().sum::<u32>(), 4, "no model call was repeated");
     assert!(began.elapsed() < LEASE * 10);
     let store = system.database.store();

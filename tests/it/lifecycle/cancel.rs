@@ -137,7 +137,7 @@ async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards(
     let mut timeline = system.follow(later).await;
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     assert_cancelled(&system, session).await;
-    system.assert_whole(later, &timeline.seen).await;
+    system.assert_invariants(later, &timeline.seen).await;
     let counted = format!("SELECT attempts::bigint FROM alerts WHERE alert_id = '{}'", later.0);
     assert_eq!(system.database.number(&counted), 1, "waiting counts as no attempt");
 }

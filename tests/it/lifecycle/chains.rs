@@ -70,7 +70,7 @@ async fn a_kill_beside_a_completed_agent_repeats_only_the_unfinished_call() {
     assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
     let seen = std::mem::take(&mut timeline.seen);
     settled(&system, session).await;
-    system.assert_whole(session, &seen).await;
+    system.assert_invariants(session, &seen).await;
 
     let calls = |stage_no, agent_no| system.model_calls_of(ExecutionId::derive(session, stage_no, agent_no));
     assert_eq!(calls(1, 1), [1, 1], "the completed agent makes no further call");
@@ -110,5 +110,5 @@ async fn a_cancel_ends_two_agents_in_their_calls_their_stage_and_the_session() {
     assert_eq!(status_of(&system, "stages", session), cancelled);
     assert_eq!(status_of(&system, "alert_sessions", session), cancelled);
     settled(&system, session).await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
 }

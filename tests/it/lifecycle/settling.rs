@@ -52,7 +52,7 @@ async fn all_settled(system: &TestSystem, sessions: &[SessionId]) {
     for session in sessions {
         let mut timeline = system.follow(*session).await;
         timeline.finish().await;
-        system.assert_whole(*session, &timeline.seen).await;
+        system.assert_invariants(*session, &timeline.seen).await;
     }
     system.queue_is_empty().await;
 }

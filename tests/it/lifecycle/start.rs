@@ -192,7 +192,7 @@ async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
     let mut timeline = system.follow(session).await;
     timeline.finish().await;
     waiting.open().await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -88,7 +88,7 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
 }
 
 #[test]
-fn a_plan_of_an_earlier_version_has_no_budget_or_window_and_later_ones_stay() {
+fn plans_of_early_versions_have_no_token_limits_and_later_plans_are_unchanged() {
     for file in [V1, V2] {
         let (plan, _) = journal(file);
         assert_eq!(plan.limits.max_tokens, 0);
@@ -139,7 +139,7 @@ fn a_journal_of_version_3_leads_to_the_same_state() {
 }
 
 #[test]
-fn a_journal_of_version_3_goes_on_from_wherever_it_was_cut() {
+fn a_journal_of_version_3_continues_wherever_it_was_cut() {
     let (plan, entries) = recorded(V3);
     let after = |kept: usize| decide(&State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()));
     let tools = |decision: Decision| match decision {

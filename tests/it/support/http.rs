@@ -32,8 +32,8 @@ pub(crate) async fn get(address: &str, path: &str) -> Answer {
     send(address, &head("GET", path, &[], None)).await
 }
 
-/// Like `get`; `None` when no server listens or the connection ends without an answer.
-pub(crate) async fn asked(address: &str, path: &str) -> Option<Answer> {
+/// Like [`get`]; `None` when no server listens or the connection ends without an answer.
+pub(crate) async fn try_get(address: &str, path: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     stream.write_all(&head("GET", path, &[], None)).await.ok()?;
     read(&mut stream).await

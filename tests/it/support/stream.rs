@@ -47,7 +47,7 @@ impl TestSystem {
 
     /// Asserts that every alert and session has ended, and that each timeline on the stream equals the table, in order
     /// and without a gap. Returns the timelines.
-    pub(crate) async fn assert_all_whole(&self) -> Timelines {
+    pub(crate) async fn assert_all_invariants(&self) -> Timelines {
         let timelines = self.timelines().await;
         let store = Arc::new(self.database.store());
         for (session, seen) in &timelines {
@@ -59,7 +59,7 @@ impl TestSystem {
         }
         let alerts = self.database.number("SELECT count(*) FROM alerts");
         assert_eq!(i64::try_from(timelines.len()).unwrap(), alerts, "every alert has a timeline");
-        self.assert_rows_whole("true");
+        self.assert_row_invariants("true");
         assert_eq!(self.database.number("SELECT count(*) FROM alerts WHERE settled_at IS NULL"), 0);
         timelines
     }

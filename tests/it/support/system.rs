@@ -238,7 +238,7 @@ impl TestSystem {
 
     /// Asserts the invariants of every ended session: the stream equals the table,
     /// the table has no gap and no row of an older epoch after a newer one, the journal has no gap.
-    pub(crate) async fn assert_whole(&self, session: SessionId, seen: &[TimelineEvent]) {
+    pub(crate) async fn assert_invariants(&self, session: SessionId, seen: &[TimelineEvent]) {
         let store = Arc::new(self.database.store());
         let stored = tarsy::engine::ports::Outbox::events(&*store, session, 0, 1000).await.unwrap();
         assert_eq!(seen, stored, "the stream equals the table");
@@ -249,11 +249,11 @@ impl TestSystem {
         // The store records the settlement after the last event is on the stream.
         let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
         eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
-        self.assert_rows_whole(&row);
+        self.assert_row_invariants(&row);
     }
 
     /// Asserts the invariants of the rows of all sessions that a condition selects.
-    pub(crate) fn assert_rows_whole(&self, condition: &str) {
+    pub(crate) fn assert_row_invariants(&self, condition: &str) {
         for (what, sql) in [
             (
                 "a row of a superseded epoch",

@@ -60,7 +60,7 @@ async fn a_claim_whose_reply_was_lost_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_newer_version_is_left_alone() {
+async fn a_session_of_a_newer_version_is_not_claimed() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -121,7 +121,7 @@ async fn a_lease_that_expired_during_an_outage_counts_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_claim_returns_the_request_to_cancel() {
+async fn a_claim_returns_a_stored_cancel_request() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
@@ -158,7 +158,7 @@ async fn a_superseded_lease_cannot_append_step_or_finish_and_is_counted() {
     assert_eq!(store.step(old, step.clone()).await, lost);
     assert_eq!(store.finish(old, completed()).await, lost);
     assert_eq!(store.renew(vec![old], LEASE).await, Ok(vec![Renewal::Lost]));
-    // The right epoch alone is not enough: a restored database gives the same epoch twice.
+    // The right epoch alone does not suffice, because a restored database assigns the same epoch twice.
     let forged = Lease { token: Uuid::new_v4(), ..new };
     let refused = StoreError::LeaseLost { held: 2, current: 2 };
     let lost = Err(refused.clone());

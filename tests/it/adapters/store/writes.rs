@@ -1,4 +1,4 @@
-//! Checkpoints and steps are written once, whole, and without a gap in the event numbers.
+//! Checkpoints and steps are written once, completely, and without a gap in the event numbers.
 
 use diesel::connection::SimpleConnection;
 use serde_json::json;
@@ -154,7 +154,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     store.step(lease, end.clone()).await.unwrap();
     store.step(lease, end.clone()).await.unwrap();
     let ahead = SessionStep { number: 4, ..end };
-    assert!(matches!(store.step(lease, ahead).await, Err(StoreError::Behind(_))), "step 3 is gone");
+    assert!(matches!(store.step(lease, ahead).await, Err(StoreError::Behind(_))), "step 3 is missing");
 
     let record = SessionRecord {
         plan: plan(),

@@ -69,7 +69,7 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
     let settled =
         format!("SELECT count(*) FROM alert_sessions WHERE session_id = '{question}' AND settled_at IS NOT NULL");
     eventually("every session is settled", async || system.database.number(&settled) == 1).await;
-    system.assert_whole(question, &timeline.seen).await;
+    system.assert_invariants(question, &timeline.seen).await;
     assert_eq!(stored(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
 
     // A question about a question belongs to the same investigation.

@@ -17,7 +17,7 @@ async fn prune_counts_and_deletes_rows_and_commands_explain_missing_sessions() {
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     timeline.finish().await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
 
     let no_age = run(&system, &["prune"]).await.exits(2);
     assert!(no_age.err.contains("set --older-than, or configure `retention`"), "{no_age:?}");
@@ -51,7 +51,7 @@ async fn a_worker_deletes_rows_older_than_its_retention_and_counts_them() {
     let session = system.publish().await;
     let mut timeline = system.follow(session).await;
     timeline.finish().await;
-    system.assert_whole(session, &timeline.seen).await;
+    system.assert_invariants(session, &timeline.seen).await;
     metric_is(&metrics, "tarsy_rows_pruned_total", "", 0.0).await;
     // Two connections for the sessions and one for the renewals of leases.
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \

@@ -20,7 +20,7 @@ fn assert_gives_up(ran: &Ran, words: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commands_fail_soon_without_an_answer_from_the_database() {
+async fn commands_fail_in_time_without_an_answer_from_the_database() {
     let nats = NatsServer::start().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = ["127.0.0.1:1".to_owned(), silent.local_addr().unwrap().to_string()];
@@ -53,7 +53,7 @@ async fn commands_fail_soon_without_an_answer_from_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commands_fail_soon_without_an_answer_from_the_broker() {
+async fn commands_fail_in_time_without_an_answer_from_the_broker() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = ["127.0.0.1:1".to_owned(), silent.local_addr().unwrap().to_string()];
     for address in addresses {

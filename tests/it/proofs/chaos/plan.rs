@@ -228,7 +228,7 @@ impl Stream {
 }
 
 #[test]
-fn the_seed_decides_every_fault_and_ten_minutes_have_two_hundred_of_every_kind() {
+fn the_seed_determines_the_plan_and_ten_minutes_have_two_hundred_faults() {
     let long = Duration::from_secs(600);
     assert_eq!(faults(7, long, 3), faults(7, long, 3));
     assert_ne!(faults(7, long, 3), faults(8, long, 3));

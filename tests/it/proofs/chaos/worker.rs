@@ -117,7 +117,7 @@ impl Worker {
     pub(super) async fn takes_work(&self) -> bool {
         let Some(address) = self.state().address else { return false };
         // The process may have ended or be paused.
-        let asked = tokio::time::timeout(ANSWERED_WITHIN, http::asked(&address, "/readyz")).await;
+        let asked = tokio::time::timeout(ANSWERED_WITHIN, http::try_get(&address, "/readyz")).await;
         asked.is_ok_and(|answer| answer.is_some_and(|answer| answer.status == 200))
     }
 

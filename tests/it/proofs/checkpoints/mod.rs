@@ -63,7 +63,7 @@ impl Shared {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_fault_loses_doubles_or_reorders_a_checkpoint() {
+async fn no_fault_loses_duplicates_or_reorders_a_checkpoint() {
     let goal = std::env::var("TARSY_PROOF_CHECKPOINTS")
         .map_or(DEFAULT_CHECKPOINTS, |text| text.parse().expect("TARSY_PROOF_CHECKPOINTS is a number"));
     let database = TestDatabase::create().await;

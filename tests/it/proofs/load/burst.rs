@@ -76,7 +76,7 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     if to_end {
         ended(&system, all).await;
         system.queue_is_empty().await;
-        system.assert_all_whole().await;
+        system.assert_all_invariants().await;
         assert_all_completed(&system, all);
     }
 }

@@ -52,11 +52,11 @@ struct Takeovers {
 
 const NONE: Takeovers = Takeovers { released: 0, expired: 0 };
 
-/// Asserts that all sessions have ended with whole timelines.
-async fn assert_all_ended_whole(system: &TestSystem, count: usize) -> Takeovers {
+/// Waits until all sessions have ended and asserts their invariants.
+async fn assert_all_ended(system: &TestSystem, count: usize) -> Takeovers {
     ended(system, count).await;
     system.queue_is_empty().await;
-    let timelines = system.assert_all_whole().await;
+    let timelines = system.assert_all_invariants().await;
     assert_all_completed(system, count);
     let resumed = timelines.values().flatten().filter(|event| event.event_type == EventType::SessionResumed);
     let (expired, released): (Vec<_>, Vec<_>) = resumed.partition(|event| event.metadata["reason"] == "lease_expired");
@@ -75,7 +75,7 @@ async fn a_broker_killed_during_a_run_delays_nothing_and_costs_no_attempt() {
     progressed(&system, before).await;
     system.nats.restart().await;
     publish_many(&system, 2).await;
-    assert_eq!(assert_all_ended_whole(&system, SESSIONS + 2).await, NONE);
+    assert_eq!(assert_all_ended(&system, SESSIONS + 2).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,7 +89,7 @@ async fn investigations_survive_the_loss_of_all_streams() {
     system.migrate().await;
     // The new stream assigns the sequences of the lost alerts to other alerts.
     publish_many(&system, SESSIONS).await;
-    assert_eq!(assert_all_ended_whole(&system, 2 * SESSIONS).await, NONE);
+    assert_eq!(assert_all_ended(&system, 2 * SESSIONS).await, NONE);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,11 +124,11 @@ async fn sessions_released_before_all_streams_were_lost_are_requeued() {
     system.nats.restart_empty().await;
     system.migrate().await;
     let _successor = system.worker("w2").await;
-    assert_eq!(assert_all_ended_whole(&system, SESSIONS).await, Takeovers { released: SESSIONS, expired: 0 });
+    assert_eq!(assert_all_ended(&system, SESSIONS).await, Takeovers { released: SESSIONS, expired: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sweep_ends_an_investigation_past_its_deadline_without_workers_and_message() {
+async fn a_sweep_ends_an_overdue_investigation_without_a_worker_and_a_message() {
     let (watched, sweep) = (&["answer-1-middle"], Duration::from_secs(1));
     let mut system = TestSystem::start_with(Setup { watched, sweep, ..Setup::default() }).await;
     let (mut worker, _) = system.worker("w1").await;
@@ -166,7 +166,7 @@ async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
     postgres.restart().await;
     let unavailable = crashed.elapsed();
     publish_many(&system, 2).await;
-    let takeovers = assert_all_ended_whole(&system, SESSIONS + 2).await;
+    let takeovers = assert_all_ended(&system, SESSIONS + 2).await;
     println!("{SESSIONS} sessions without a database for {unavailable:.1?}: {takeovers:?}, all completed");
     assert_eq!(takeovers.expired, 0, "a lease that could not be renewed counts as no death");
 }
@@ -197,7 +197,7 @@ async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
     tokio::time::sleep(outage.saturating_sub(killed.elapsed())).await; // the outage itself
     let address = system.llm_addr().to_owned();
     system.start_llm_service(&address).await;
-    let takeovers = assert_all_ended_whole(&system, SESSIONS).await;
+    let takeovers = assert_all_ended(&system, SESSIONS).await;
     println!("{SESSIONS} sessions without a model for {outage:.1?}: {takeovers:?}, all completed");
     assert_eq!(takeovers.expired, 0);
     assert!(takeovers.released <= 3 * SESSIONS, "sessions were claimed too often while the model was unavailable");

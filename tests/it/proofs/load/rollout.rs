@@ -43,7 +43,7 @@ async fn a_rolling_restart_delays_no_investigation_by_more_than_the_drain_of_one
     let rolled = rolling.elapsed();
     ended(&system, SESSIONS).await;
     system.queue_is_empty().await;
-    let timelines = system.assert_all_whole().await;
+    let timelines = system.assert_all_invariants().await;
     assert_all_completed(&system, SESSIONS);
 
     let (mut stalls, mut gaps) = (Figures::default(), Figures::default());

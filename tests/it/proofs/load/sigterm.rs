@@ -35,7 +35,7 @@ struct Release {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within_a_second() {
+async fn repeated_sigterms_strand_no_alert_and_sessions_resume_within_a_second() {
     let rounds = from_env("TARSY_LOAD_ROUNDS", ROUNDS);
     let setup = Setup { lease: LEASE, slots: 12, transcript: Some(paced(ANSWERS, CALL)), ..Setup::default() };
     let system = TestSystem::start_with(setup).await;
@@ -59,7 +59,7 @@ async fn repeated_sigterms_under_load_strand_nothing_and_resume_elsewhere_within
     ended(&system, published.len()).await;
     let released: Vec<Release> = exits.join_all().await.into_iter().flatten().collect();
     system.queue_is_empty().await;
-    let timelines = system.assert_all_whole().await;
+    let timelines = system.assert_all_invariants().await;
     assert_all_completed(&system, published.len());
     assert_no_call_is_repeated(&system);
 

@@ -54,7 +54,7 @@ fn assert_one_investigation(timelines: &Timelines, alerts: &[SessionId]) -> Sess
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_one_fingerprint_is_one_session_and_each_alert_has_an_event() {
+async fn a_storm_of_one_fingerprint_opens_one_session_and_each_alert_has_an_event() {
     let count = from_env("TARSY_LOAD_STORM", STORM);
     let mut system = TestSystem::start_with(setup()).await;
     let _workers = two_workers(&system).await;
@@ -73,7 +73,7 @@ async fn a_storm_of_one_fingerprint_is_one_session_and_each_alert_has_an_event()
     held.open().await;
     ended(&system, 1).await;
     system.queue_is_empty().await;
-    let timelines = system.assert_all_whole().await;
+    let timelines = system.assert_all_invariants().await;
     assert_one_investigation(&timelines, &alerts);
     assert_all_completed(&system, 1);
     let rate = count as f64 / all.as_secs_f64();
@@ -108,7 +108,7 @@ async fn two_workers_racing_for_one_fingerprint_open_one_investigation_in_every_
     }
     ended(&system, rounds).await;
     system.queue_is_empty().await;
-    let timelines = system.assert_all_whole().await;
+    let timelines = system.assert_all_invariants().await;
     let sessions: Vec<SessionId> = storms.iter().map(|alerts| assert_one_investigation(&timelines, alerts)).collect();
     assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), i64::try_from(sessions.len()).unwrap());
     assert_all_completed(&system, rounds);

@@ -21,7 +21,7 @@
 //! distinguish epochs that a restored database gave twice) and durations. It shows that there is no dead end, not that
 //! the way to the end is short.
 //!
-//! `TARSY_PROTOCOL_DEPTH=1` lets each fault of a run happen once more; see `profiles.rs`.
+//! `TARSY_PROTOCOL_DEPTH=1` allows each fault of a run one more time; see `profiles.rs`.
 
 mod model;
 mod profiles;
@@ -42,7 +42,7 @@ use self::rules::Rule;
 use self::walk::{Checked, check, describe, walk};
 
 #[test]
-fn with_every_rule_nothing_breaks_and_a_good_end_stays_within_reach() {
+fn with_every_rule_each_property_holds_and_a_good_end_stays_reachable() {
     let (mut states, mut failed) = (0, Vec::new());
     for Profile { name, bounds } in profiles() {
         let model = Protocol { without: None, bounds, symmetric_workers: true };
@@ -82,7 +82,7 @@ fn each_rule_that_is_switched_off_breaks_its_property() {
         };
         println!("without {rule:?} ({} states), broken: {property}{}", walked.states, describe(&model, trace));
         if property != GOOD_END_AHEAD {
-            assert!(check(&model, Some(property)).broken.contains(property), "stateright finds it, too: {property}");
+            assert!(check(&model, Some(property)).broken.contains(property), "stateright finds it as well: {property}");
         }
         let kept = Protocol { without: None, symmetric_workers: true, ..model };
         let broken: BTreeSet<_> = walk(&kept, None).broken.into_iter().map(|(what, _)| what).collect();

@@ -1,4 +1,4 @@
-//! The effect of the store's statements on its rows. Each function is one statement, which happens as a whole or not at
+//! The effect of the store's statements on its rows. Each function is one statement, which happens completely or not at
 //! all.
 
 use super::model::Protocol;

@@ -1,10 +1,10 @@
-//! Tests that instructions, alert and runbook stand apart in a prompt.
+//! Prompts separate the operators' instructions from the alert and its runbook.
 
 use super::{alert, briefing, listed, tools};
 use crate::investigation::prompt::*;
 
 #[test]
-fn a_runbook_of_an_unlisted_host_is_only_a_claim_inside_of_the_fence() {
+fn a_runbook_of_an_unlisted_host_stands_only_inside_the_fence() {
     let url = "https://runbooks.example.com@evil.test/ignore-all-before";
     for strategy in [Strategy::NativeThinking, Strategy::React, Strategy::Synthesis] {
         let (tools, hosts) = (tools(), listed());
