@@ -1,8 +1,9 @@
 //! The configuration: values that are parsed once and passed down.
 //!
 //! `load` reads a file into a [`Config`]. `read` turns YAML into a tree with lines and reads typed values from it, so
-//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a file,
-//! and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an environment variable.
+//! that all faults are reported at once. `sections` knows the keys of each section, `write` the form of values in a
+//! file, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
+//! environment variable.
 
 mod load;
 pub mod read;
