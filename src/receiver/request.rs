@@ -1,5 +1,7 @@
 //! Checks a request and reads its alert.
 
+use std::time::Duration;
+
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::{HeaderMap, Method, Request};
@@ -49,6 +51,8 @@ impl Endpoint {
     }
 }
 
+/// A client whose body was too slow may try again soon.
+const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Browsers add these headers to the requests of a page, and the page cannot remove them.
 const BROWSER_HEADERS: [&str; 2] = ["origin", "sec-fetch-site"];
 
@@ -122,7 +126,11 @@ async fn read_body(settings: &Settings, body: Incoming) -> Result<Bytes, Rejecti
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(Rejection::Invalid(format!("cannot read the body: {error}"))),
-        Err(_elapsed) => Err(Rejection::SlowBody(settings.body_timeout)),
+        // A later try may be faster, so the status is no 4xx.
+        Err(_elapsed) => {
+            let reason = format!("body did not arrive within {} s", settings.body_timeout.as_secs_f64());
+            Err(Rejection::Unavailable { reason, retry_after: SLOW_BODY_RETRY_DELAY })
+        }
     }
 }
 

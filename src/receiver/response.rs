@@ -1,5 +1,6 @@
 //! The responses of the receiver: a status, a JSON object, and the headers that belong to the status.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -10,9 +11,6 @@ use serde_json::json;
 
 use super::{PublishError, Published};
 
-/// A client whose body was too slow may try again soon.
-const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
-
 /// Why a request is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rejection {
@@ -22,8 +20,6 @@ pub(super) enum Rejection {
     /// A web page sent the request, and the receiver has no token that would distinguish the page from a local program.
     FromWebPage,
     TooLarge(String),
-    /// The body took longer than this. A later try may be faster, so the status is no 4xx.
-    SlowBody(Duration),
     Invalid(String),
     Unavailable {
         reason: String,
@@ -57,36 +53,31 @@ pub(super) fn response(outcome: Result<Published, Rejection>, ignored_headers: &
 
 impl Rejection {
     fn response(self) -> Response<Full<Bytes>> {
-        let (status, reason, header) = match self {
+        let (status, reason, header): (_, Cow<'static, str>, _) = match self {
             Self::UnknownPath => {
-                let reason = "not found; available: /alertmanager, /grafana, /alert";
-                (StatusCode::NOT_FOUND, reason.to_owned(), None)
+                (StatusCode::NOT_FOUND, "not found; available: /alertmanager, /grafana, /alert".into(), None)
             }
             Self::MethodNotAllowed => {
-                let reason = "alerts are sent with POST".to_owned();
-                (StatusCode::METHOD_NOT_ALLOWED, reason, Some((ALLOW, HeaderValue::from_static("POST"))))
+                let allow = Some((ALLOW, HeaderValue::from_static("POST")));
+                (StatusCode::METHOD_NOT_ALLOWED, "alerts are sent with POST".into(), allow)
             }
             Self::Unauthorized => {
                 let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");
-                (StatusCode::UNAUTHORIZED, "a bearer token is required".to_owned(), Some((WWW_AUTHENTICATE, scheme)))
+                (StatusCode::UNAUTHORIZED, "a bearer token is required".into(), Some((WWW_AUTHENTICATE, scheme)))
             }
             Self::FromWebPage => {
                 let reason = "rejected: a web page sent this request (it has the header Origin or Sec-Fetch-Site), and the \
                               receiver has no token";
-                (StatusCode::FORBIDDEN, reason.to_owned(), None)
+                (StatusCode::FORBIDDEN, reason.into(), None)
             }
             // The rest of the body is not read, so the connection cannot be used again.
             Self::TooLarge(reason) => {
-                (StatusCode::PAYLOAD_TOO_LARGE, reason, Some((CONNECTION, HeaderValue::from_static("close"))))
+                (StatusCode::PAYLOAD_TOO_LARGE, reason.into(), Some((CONNECTION, HeaderValue::from_static("close"))))
             }
-            Self::SlowBody(timeout) => {
-                let reason = format!("body did not arrive within {} s", timeout.as_secs_f64());
-                return Self::Unavailable { reason, retry_after: SLOW_BODY_RETRY_DELAY }.response();
-            }
-            Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason, None),
+            Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason.into(), None),
             Self::Unavailable { reason, retry_after } => {
                 let seconds = HeaderValue::from(retry_after.as_secs().max(1));
-                (StatusCode::SERVICE_UNAVAILABLE, reason, Some((RETRY_AFTER, seconds)))
+                (StatusCode::SERVICE_UNAVAILABLE, reason.into(), Some((RETRY_AFTER, seconds)))
             }
         };
         json_response(status, &json!({"error": reason}), header)

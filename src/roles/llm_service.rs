@@ -57,8 +57,8 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         );
     }
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
-    tracing::info!(%address, metrics = %telemetry.address(), "llm-service started: the backend scripted replays recordings");
-    print_ready_and_metrics(address, telemetry.address())?;
+    tracing::info!(%address, metrics = %telemetry.address, "llm-service started: the backend scripted replays recordings");
+    print_ready_and_metrics(address, telemetry.address)?;
     ready.send_replace(Readiness::Ready);
     let draining = async {
         shutdown.cancelled().await;

@@ -98,8 +98,8 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
         },
         token,
     };
-    tracing::info!(%address, metrics = %telemetry.address(), token = settings.token.is_some(), "receiver started");
-    print_ready_and_metrics(address, telemetry.address())?;
+    tracing::info!(%address, metrics = %telemetry.address, token = settings.token.is_some(), "receiver started");
+    print_ready_and_metrics(address, telemetry.address)?;
     let (broker, queue) = watch::channel(None);
     let receiver = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
     let linked = tokio::select! {

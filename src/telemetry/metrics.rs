@@ -46,15 +46,6 @@ impl Metrics {
         Ok(Self { handle })
     }
 
-    /// A recorder that is not installed, with every counter of a worker at 0.
-    #[cfg(test)]
-    pub(super) fn for_tests() -> Self {
-        let recorder = recorder().unwrap();
-        let handle = recorder.handle();
-        metrics::with_local_recorder(&recorder, || register(Role::Worker, &[]));
-        Self { handle }
-    }
-
     /// The current values in the text format of Prometheus.
     pub fn render(&self) -> String {
         self.handle.render() + &process::render()
@@ -120,6 +111,16 @@ fn series(metric: &Metric, providers: &[String]) -> Vec<Vec<Label>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Metrics {
+        /// A recorder that is not installed, with every counter of a worker at 0.
+        pub(in crate::telemetry) fn for_tests() -> Self {
+            let recorder = recorder().unwrap();
+            let handle = recorder.handle();
+            metrics::with_local_recorder(&recorder, || register(Role::Worker, &[]));
+            Self { handle }
+        }
+    }
 
     fn rendered(role: Role, work: impl FnOnce()) -> String {
         let recorder = recorder().unwrap();

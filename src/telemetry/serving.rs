@@ -24,7 +24,8 @@ pub enum Error {
 /// The listener of a role, and the upkeep of its metrics.
 #[derive(Debug)]
 pub struct Serving {
-    address: SocketAddr,
+    /// The bound address.
+    pub address: SocketAddr,
     end: CancellationToken,
     tasks: TaskTracker,
 }
@@ -51,11 +52,6 @@ impl Serving {
         let stop = end.clone();
         tasks.spawn(async move { metrics.keep_up(stop).await });
         Ok((Self { address, end, tasks }, ready))
-    }
-
-    /// The bound address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Stops serving. A role does this last, so that its final state can still be scraped.

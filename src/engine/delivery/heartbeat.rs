@@ -1,6 +1,5 @@
 //! Heartbeats: in-progress acks that keep a message from being redelivered while no lease covers the work on it.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
@@ -16,25 +15,21 @@ pub(super) async fn with_heartbeat<T, H>(
 where
     H: Future<Output = Result<(), BrokerUnavailable>>,
 {
+    let beating = async {
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            match tokio::time::timeout(period, heartbeat()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!("heartbeat not sent: {error}"),
+                Err(_) => tracing::debug!("heartbeat not sent: no answer from the broker"),
+            }
+        }
+    };
     tokio::select! {
         biased;
         done = work => done,
-        never = beat(period, heartbeat) => match never {},
-    }
-}
-
-async fn beat<H>(period: Duration, heartbeat: impl Fn() -> H) -> Infallible
-where
-    H: Future<Output = Result<(), BrokerUnavailable>>,
-{
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        match tokio::time::timeout(period, heartbeat()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!("heartbeat not sent: {error}"),
-            Err(_) => tracing::debug!("heartbeat not sent: no answer from the broker"),
-        }
+        never = beating => never,
     }
 }

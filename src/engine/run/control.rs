@@ -44,13 +44,6 @@ impl From<StoreError> for Interrupted {
     }
 }
 
-impl Interrupted {
-    /// This version cannot run the session.
-    pub(super) fn incompatible(why: String) -> Self {
-        Self::Release(ReleaseReason::Incompatible(why))
-    }
-}
-
 /// Why a session is released.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseReason {
@@ -92,24 +85,6 @@ impl ReleaseReason {
     }
 }
 
-/// Why a run is stopped from outside: it ends at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// A person has cancelled the session.
-    Cancelled,
-    /// The session's deadline has passed.
-    Deadline,
-}
-
-impl From<Stop> for StopReason {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Cancelled => Self::Cancelled,
-            Stop::Deadline => Self::Deadline,
-        }
-    }
-}
-
 /// Longer than any call to the store, its retries included.
 pub const STORE_BOUND: Duration = Duration::from_secs(60);
 /// How long a step may exceed its own bound before the run counts as stuck.
@@ -125,7 +100,7 @@ struct Steps {
 /// Stops one run. Clones stop the same run.
 #[derive(Clone, Debug)]
 pub struct Control {
-    stop: Arc<SetOnce<Stop>>,
+    stop: Arc<SetOnce<StopReason>>,
     lost: CancellationToken,
     drain: CancellationToken,
     renewed: Arc<Mutex<Instant>>,
@@ -191,8 +166,13 @@ impl Control {
         self.resumed_after_death.load(Ordering::Relaxed) && !self.has_progressed()
     }
 
+    /// Asks the run to stop: a person has cancelled the session.
+    pub fn cancel(&self) {
+        self.stop(StopReason::Cancelled);
+    }
+
     /// Asks the run to stop. Later reasons are ignored.
-    pub fn stop(&self, why: Stop) {
+    pub(super) fn stop(&self, why: StopReason) {
         self.stop.set(why).ok();
     }
 
@@ -201,13 +181,13 @@ impl Control {
         let control = self.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(remaining).await; // the deadline itself
-            control.stop(Stop::Deadline);
+            control.stop(StopReason::Deadline);
         }))
     }
 
     /// Why the run was asked to stop.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.stop.get().copied().map(StopReason::from)
+        self.stop.get().copied()
     }
 
     /// Waits until the run is asked to stop. Cancel safe.
@@ -323,8 +303,8 @@ mod tests {
     #[tokio::test]
     async fn the_first_reason_to_stop_stays() {
         let control = Control::new(Instant::now(), Duration::from_secs(20), CancellationToken::new());
-        control.stop(Stop::Cancelled);
-        control.stop(Stop::Deadline);
+        control.stop(StopReason::Cancelled);
+        control.stop(StopReason::Deadline);
         control.stopped().await;
         assert_eq!(control.stop_reason(), Some(StopReason::Cancelled));
     }

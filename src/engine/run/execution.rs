@@ -124,7 +124,8 @@ impl<W: World> Execution<W> {
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         let Some(request) = self.request(call) else {
-            return Err(Interrupted::incompatible(format!("the plan has no provider number {}", call.provider)));
+            let missing = format!("the plan has no provider number {}", call.provider);
+            return Err(ReleaseReason::Incompatible(missing).into());
         };
         if self.state.model_failure().is_some() {
             let pause = tokio::time::sleep(MODEL_RETRY_DELAY); // pace of the retries

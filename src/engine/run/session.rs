@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
 
-use super::control::{Control, Interrupted};
+use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Assignment, Execution, now};
 use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
@@ -38,9 +38,8 @@ impl<W: World> LeasedSession<W> {
             let record = self.ports.journal.load(self.lease.session_id).await?;
             if record.plan.version > FORMAT_VERSION {
                 let version = record.plan.version;
-                return Err(Interrupted::incompatible(format!(
-                    "plan version {version} is newer than {FORMAT_VERSION}"
-                )));
+                let newer = format!("plan version {version} is newer than {FORMAT_VERSION}");
+                return Err(ReleaseReason::Incompatible(newer).into());
             }
             match chain::next(&record) {
                 Next::Begin(stage_no) => self.begin_stage(&record, stage_no).await?,
@@ -97,9 +96,10 @@ impl<W: World> LeasedSession<W> {
         let context = chain::context_of(record, open.stage_no);
         let assignment = |execution: ExecutionRecord| {
             let missing = || format!("stage {} has no agent number {}", open.stage_no, execution.agent_no);
-            let plan = stage.agent(execution.agent_no).cloned().ok_or_else(|| Interrupted::incompatible(missing()))?;
+            let plan =
+                stage.agent(execution.agent_no).cloned().ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
             let (context, recoveries) = (context.clone(), record.recoveries.clone());
-            Ok::<_, Interrupted>(Assignment { plan, context, recoveries, execution })
+            Ok::<_, ReleaseReason>(Assignment { plan, context, recoveries, execution })
         };
         // No execution starts before the plan is known to have all of them.
         let assignments = open.executions.into_iter().map(assignment).collect::<Result<Vec<_>, _>>()?;
@@ -205,8 +205,8 @@ fn sentence(status: RunStatus) -> String {
     format!("Investigation {}", status.as_str().replace('_', " "))
 }
 
-fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, Interrupted> {
-    let missing = || Interrupted::incompatible(format!("the plan has no stage number {stage_no}"));
+fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, ReleaseReason> {
+    let missing = || ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"));
     record.plan.stage(stage_no).ok_or_else(missing)
 }
 

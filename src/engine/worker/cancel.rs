@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
 use crate::engine::ports::{CancelNotice, CancelRequests, Sessions};
-use crate::engine::run::control::Stop;
 use crate::engine::run::registry::RunHandle;
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
@@ -108,7 +107,7 @@ impl<W: World> Listening<'_, W> {
         }
         let session_id = run.lease.session_id;
         tracing::info!(%session_id, "session cancelled on request");
-        run.control.stop(Stop::Cancelled);
+        run.control.cancel();
         if self.accepted.try_send(session_id).is_err() {
             tracing::debug!(%session_id, "cancel request not stored: too many wait");
         }

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::outage::StoreCheck;
 use super::shared::Shared;
 use crate::engine::ports::{Delivery, Feed, Renewal, Sessions};
-use crate::engine::run::control::Stop;
 use crate::engine::run::registry::RunHandle;
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
@@ -130,7 +129,7 @@ impl<W: World> LeaseRenewal<W> {
             Renewal::Renewed { cancel_requested, last_seq: _ } => {
                 run.control.renewed(asked_at);
                 if cancel_requested {
-                    run.control.stop(Stop::Cancelled);
+                    run.control.cancel();
                 }
                 // A joined alert may have added an event that only the table has.
                 self.0.ports.feed.notify(run.lease.session_id);

@@ -36,29 +36,10 @@ pub(super) struct Dependencies {
     pub(super) mask: Mask,
 }
 
-/// The services that the worker still waits for, as the readiness probe shows them.
-struct Waiting<'a> {
-    ready: &'a watch::Sender<Readiness>,
-    missing: Mutex<Vec<&'static str>>,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(ready: &'a watch::Sender<Readiness>, missing: Vec<&'static str>) -> Self {
-        let waiting = Self { ready, missing: Mutex::new(missing) };
-        waiting.show();
-        waiting
-    }
-
-    fn connected(&self, name: &str) {
-        lock(&self.missing).retain(|missing| *missing != name);
-        self.show();
-    }
-
-    fn show(&self) {
-        let missing = lock(&self.missing).join(", ");
-        let why = if missing.is_empty() { "starting".to_owned() } else { format!("waiting for {missing}") };
-        self.ready.send_replace(Readiness::NotReady(why));
-    }
+/// The readiness of a worker that still waits for these services.
+fn waiting(missing: &[&str]) -> Readiness {
+    let starting = missing.is_empty();
+    Readiness::NotReady(if starting { "starting".to_owned() } else { format!("waiting for {}", missing.join(", ")) })
 }
 
 /// Waits for broker and database at the same time. A malformed address fails at once.
@@ -72,16 +53,22 @@ pub(super) async fn connect_dependencies(
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", name))? };
     let mask = secrets::mask(config, Some(addresses))?;
     let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
-    let waiting = Waiting::new(ready, vec!["nats", "database"]);
+    let missing = Mutex::new(vec!["nats", "database"]);
+    ready.send_replace(waiting(&lock(&missing)));
+    let connected = |name: &str| {
+        let mut missing = lock(&missing);
+        missing.retain(|other| *other != name);
+        ready.send_replace(waiting(&missing));
+    };
     let broker = async {
         let nats = addresses.nats_for_role("worker").await?;
         let cancel_requests = Arc::new(wait_for_streams(&nats, config).await?);
-        waiting.connected("nats");
+        connected("nats");
         anyhow::Ok((nats, cancel_requests))
     };
     let schema = async {
         wait_for_schema(&database).await?;
-        waiting.connected("database");
+        connected("database");
         anyhow::Ok(())
     };
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;

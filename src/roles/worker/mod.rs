@@ -100,11 +100,11 @@ pub async fn run_with<I: Intake>(
     let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
-    tracing::info!(address = %telemetry.address(), "metrics and probes are served");
+    tracing::info!(address = %telemetry.address, "metrics and probes are served");
     let result = tokio::select! {
         connected = connect_dependencies(&options.name, &options.addresses, &config, &ready) => match connected {
             Ok(dependencies) => {
-                print_ready(telemetry.address())?;
+                print_ready(telemetry.address)?;
                 let intake = intake(configured_intake(&options.name, &config, &dependencies));
                 Worker::new(&options.name, config, dependencies, intake, &signals).work(ready, &signals).await
             }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{control, draining, run};
 use crate::engine::ports::{RunStatus, SessionEnd};
-use crate::engine::run::control::{Interrupted, ReleaseReason, Stop};
+use crate::engine::run::control::{Interrupted, ReleaseReason};
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason};
 use crate::investigation::ids::ExecutionId;
@@ -178,7 +178,7 @@ async fn under_the_policy_all_one_failure_ends_the_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_or_the_deadline_ends_both_agents_the_stage_and_the_session() {
-    for (stop, status) in [(Stop::Cancelled, RunStatus::Cancelled), (Stop::Deadline, RunStatus::TimedOut)] {
+    for (stop, status) in [(StopReason::Cancelled, RunStatus::Cancelled), (StopReason::Deadline, RunStatus::TimedOut)] {
         let scene = team(SuccessPolicy::Any, vec![Turn::NeverAnswers], vec![Turn::NeverAnswers]);
         let control = control();
         let stopping = async {
@@ -198,7 +198,7 @@ async fn after_a_cancel_no_stage_begins_although_one_agent_had_completed() {
     let control = control();
     let cancel = async {
         tokio::time::sleep(Duration::from_secs(30)).await; // paused time
-        control.stop(Stop::Cancelled);
+        control.stop(StopReason::Cancelled);
     };
     let (ended, ()) = tokio::join!(run(&scene, control.clone()), cancel);
     assert_eq!(ended, Ok(()));

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::control;
 use crate::engine::ports::RunStatus;
-use crate::engine::run::control::{Control, Stop};
+use crate::engine::run::control::Control;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use crate::investigation::plan::Strategy;
@@ -18,7 +18,7 @@ async fn run(scene: &Scene, control: Control) {
 }
 
 /// Runs and stops after so many seconds; returns the seconds that it took.
-async fn run_stopped(scene: &Scene, after: u64, stops: &[Stop]) -> u64 {
+async fn run_stopped(scene: &Scene, after: u64, stops: &[StopReason]) -> u64 {
     let (control, began) = (control(), Instant::now());
     let stopping = async {
         tokio::time::sleep(Duration::from_secs(after)).await; // paused time
@@ -57,10 +57,10 @@ async fn an_investigation_that_is_stopped_at_any_write_makes_no_further_call() {
         (Strategy::Synthesis, vec![Turn::Fails, Turn::Says("Cause: y", vec![])]),
     ];
     let stops = [
-        (vec![Stop::Cancelled], CANCELLED),
-        (vec![Stop::Deadline], TIMED_OUT),
-        (vec![Stop::Deadline, Stop::Cancelled], TIMED_OUT),
-        (vec![Stop::Cancelled, Stop::Deadline], CANCELLED),
+        (vec![StopReason::Cancelled], CANCELLED),
+        (vec![StopReason::Deadline], TIMED_OUT),
+        (vec![StopReason::Deadline, StopReason::Cancelled], TIMED_OUT),
+        (vec![StopReason::Cancelled, StopReason::Deadline], CANCELLED),
     ];
     let mut cut_short = 0;
     for ((strategy, turns), (stops, expected)) in
@@ -107,9 +107,10 @@ async fn a_stop_takes_effect_at_once_during_model_and_tool_calls() {
         (vec![Turn::Says("", vec![("w", "k8s.restart"), ("b", "k8s.get")])], vec!["w"]),
     ];
     for (turns, tools) in table {
-        for (stops, expected) in
-            [([Stop::Cancelled, Stop::Deadline], CANCELLED), ([Stop::Deadline, Stop::Cancelled], TIMED_OUT)]
-        {
+        for (stops, expected) in [
+            ([StopReason::Cancelled, StopReason::Deadline], CANCELLED),
+            ([StopReason::Deadline, StopReason::Cancelled], TIMED_OUT),
+        ] {
             let scene = Scene::new(Strategy::NativeThinking, 9, turns.clone());
             *lock(&scene.ports.tools.call_duration) = Duration::from_secs(60);
             assert_eq!((run_stopped(&scene, 30, &stops).await, end(&scene)), (30, expected));
@@ -126,7 +127,7 @@ async fn a_cancel_while_two_agents_wait_for_their_model_cancels_both_and_the_sta
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::NeverAnswers]);
     let second = scene.disk().record.plan.stages[0].agents[0].clone();
     scene.disk().record.plan.stages[0].agents.push(second);
-    assert_eq!(run_stopped(&scene, 5, &[Stop::Cancelled]).await, 5);
+    assert_eq!(run_stopped(&scene, 5, &[StopReason::Cancelled]).await, 5);
     assert_eq!(end(&scene), CANCELLED);
     let stage = scene.disk().record.stages[0].clone();
     let runs: Vec<_> = stage.executions.iter().map(|run| run.status).collect();
@@ -155,7 +156,7 @@ async fn another_stop_reason_forces_the_conclusion_and_a_cancel_after_it_ends_it
     assert_eq!((end(&scene).1, sent(&scene)), (StopReason::Budget, (2, 1)));
 
     *scene.disk() = resumed;
-    control.stop(Stop::Cancelled);
+    control.stop(StopReason::Cancelled);
     run(&scene, control).await;
     assert_eq!((end(&scene), sent(&scene)), (CANCELLED, (2, 1)));
 }
@@ -177,7 +178,7 @@ async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
     assert!(lock(&whole.ports.model.requests).last().unwrap().tools.is_empty());
 
     let short = scene();
-    assert_eq!((run_stopped(&short, 150, &[Stop::Deadline]).await, end(&short)), (150, TIMED_OUT));
+    assert_eq!((run_stopped(&short, 150, &[StopReason::Deadline]).await, end(&short)), (150, TIMED_OUT));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{control, draining, run};
 use crate::engine::ports::RunStatus;
-use crate::engine::run::control::{Control, Interrupted, ReleaseReason, Stop};
+use crate::engine::run::control::{Control, Interrupted, ReleaseReason};
 use crate::engine::run::session::LeasedSession;
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
@@ -202,7 +202,7 @@ async fn a_deadline_ends_a_call_in_flight_and_the_session_as_timed_out() {
     let control = control();
     let deadline = async {
         tokio::time::sleep(Duration::from_secs(30)).await; // paused time
-        control.stop(Stop::Deadline);
+        control.stop(StopReason::Deadline);
         std::future::pending::<()>().await;
     };
     tokio::select! {
