@@ -50,7 +50,7 @@ pub(super) async fn connect_dependencies(
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
     let pool_size = usize::try_from(config.database.pool_size)?;
-    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {}", name))? };
+    let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {name}"))? };
     let mask = secrets::mask(config, Some(addresses))?;
     let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
     let missing = Mutex::new(vec!["nats", "database"]);

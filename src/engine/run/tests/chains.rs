@@ -188,7 +188,7 @@ async fn a_cancel_or_the_deadline_ends_both_agents_the_stage_and_the_session() {
         let (ended, ()) = tokio::join!(run(&scene, control.clone()), stopping);
         assert_eq!(ended, Ok(()));
         assert_eq!(statuses(&scene), [(status, vec![status, status])]);
-        assert_eq!((end(&scene).status, end(&scene).reason), (status, stop.into()));
+        assert_eq!((end(&scene).status, end(&scene).reason), (status, stop));
     }
 }
 
