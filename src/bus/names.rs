@@ -16,8 +16,8 @@ pub const DEAD_LETTERS: &str = "TARSY_DEAD_LETTERS";
 /// The stream of cancel requests.
 pub const CONTROL: &str = "TARSY_CONTROL";
 
-/// The kind of a message of the queue. Only the subject decides it, because the broker's permissions are by subject: so
-/// they separate the programs that ask from those that monitor.
+/// The kind of a message of the queue. Only the subject decides it, because the broker's permissions are by subject: it
+/// can allow a program to publish alerts and no questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// Data from monitoring: `tarsy.alerts.<priority>`.
@@ -101,7 +101,7 @@ pub enum Priority {
     Critical,
     High,
     Normal,
-    /// Never starved: one slot in eight goes to the lowest priority that has alerts.
+    /// One slot in eight goes to the lowest priority that has alerts, so it does not starve.
     Low,
 }
 

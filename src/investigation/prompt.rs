@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_with_tools_is_told_how_to_investigate() {
+    fn the_prompts_of_an_agent_with_tools() {
         let tools = tools();
         let briefing = briefing(Strategy::NativeThinking, "Look at recent changes first.\n", &tools);
         let briefing = Briefing { runbooks: &listed(), ..briefing };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_without_tools_is_told_to_analyse() {
+    fn the_prompts_of_an_agent_without_tools() {
         let alert = Alert { runbook_url: None, ..alert("disk full") };
         insta::assert_snapshot!(shown(&prompts(&briefing(Strategy::SingleCall, " ", &[]), &alert)));
     }
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_writes_its_calls_down_is_told_how_and_what_there_is() {
+    fn the_prompts_of_an_agent_that_writes_its_calls() {
         let tools = tools();
         let briefing = briefing(Strategy::React, "Look at recent changes first.\n", &tools);
         insta::assert_snapshot!(shown(&prompts(&briefing, &alert("KubePodOOMKilled\nlimit: 512Mi"))));
     }
 
     #[test]
-    fn a_synthesis_is_told_to_put_together_what_was_found() {
+    fn the_prompts_of_a_synthesis() {
         let mut texts = prompts(&briefing(Strategy::Synthesis, "", &[]), &alert("disk full"));
         assert_eq!(texts, prompts(&briefing(Strategy::SynthesisNativeThinking, "", &[]), &alert("disk full")));
         texts.user = with_context(
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_of_a_later_stage_is_told_what_was_found_and_what_may_change_something() {
+    fn an_agent_of_a_later_stage_gets_the_findings_and_the_tools_that_change() {
         let mut tools = tools();
         tools[1].read_only = false;
         let mut texts = prompts(&briefing(Strategy::NativeThinking, "Restart it.", &tools), &alert("disk full"));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_tools_is_told_of_none() {
+    fn the_prompts_of_an_agent_without_tools_name_no_tool() {
         for strategy in [Strategy::NativeThinking, Strategy::SingleCall, Strategy::Synthesis] {
             let prompts = prompts(&briefing(strategy, "", &[]), &alert("x"));
             assert!(!prompts.user.contains("tool") && !prompts.system.contains("[event "), "{prompts:?}");

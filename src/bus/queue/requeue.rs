@@ -1,4 +1,4 @@
-//! Checks for messages of the queue and requeues lost ones, for the sweeper: implements the port `Queue`.
+//! Implements the port `Queue` for the sweeper: finds the message of an alert, and requeues a lost one.
 
 use super::claims::belongs_to;
 use crate::bus::connection::Nats;

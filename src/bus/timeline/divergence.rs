@@ -1,4 +1,4 @@
-//! Compares a session's events on the stream with those of the table. If the stream has events that the table has not,
+//! Compares a session's events on the stream with those of the table. If the stream has events that the table lacks,
 //! the database has lost commits.
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A bound of a stream: an age, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound<T> {
-    /// `tarsy migrate` sets this value, even if it is smaller than the present one.
+    /// `tarsy migrate` sets this value, even if it is smaller than the current one.
     Exactly(T),
     /// `tarsy migrate` raises a smaller value to this one, and sets it where no limit of bytes exists; a larger value
     /// stays.

@@ -1,4 +1,4 @@
-//! The command that only drills run. It is parsed apart, so that no list, suggestion or completion names it.
+//! The command that only drills run. It is parsed separately, so that help, suggestions and completions do not show it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ enum HiddenCommand {
 /// The reason why the arguments name no command to run.
 #[derive(Debug)]
 pub enum ParseError {
-    /// The arguments are wrong or ask for help; the error knows the text and the stream to print it on.
+    /// The arguments are wrong or ask for help; the error has the text and the stream to print it on.
     Clap(clap::Error),
     /// The arguments name no command; the text is the help of the group that they name.
     NoCommand(String),

@@ -47,7 +47,7 @@ pub struct State {
     tool_calls: u32,
     window: Window,
     untrusted: UntrustedHeaders,
-    asked_back: bool,
+    was_rejected_as_quotation: bool,
 }
 
 /// A call without a result.
@@ -114,7 +114,7 @@ impl State {
             usage: Usage::default(),
             tool_calls: 0,
             untrusted: UntrustedHeaders::default(),
-            asked_back: false,
+            was_rejected_as_quotation: false,
         };
         for entry in entries {
             state.apply(entry);
@@ -209,7 +209,7 @@ impl State {
         self.iteration += 1;
         self.timeouts = Timeouts::default();
         self.has_feedback = false;
-        self.asked_back = answer.reading.as_ref().is_some_and(|reading| reading.quotes);
+        self.was_rejected_as_quotation = answer.reading.as_ref().is_some_and(|reading| reading.quotes);
         self.usage = self.usage.plus(answer.usage);
         if !answer.masked_calls.is_empty() {
             // Two calls may differ only in the masked parts of their arguments.
@@ -238,7 +238,7 @@ impl State {
 
     /// The untrusted texts that a `ReAct` answer may quote.
     pub fn quote_context(&self) -> QuoteContext<'_> {
-        QuoteContext { untrusted: &self.untrusted, asked_back: self.asked_back }
+        QuoteContext { untrusted: &self.untrusted, was_rejected_as_quotation: self.was_rejected_as_quotation }
     }
 
     /// The frozen plan.

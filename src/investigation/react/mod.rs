@@ -89,7 +89,7 @@ pub struct Reply {
 pub struct QuoteContext<'a> {
     pub untrusted: &'a UntrustedHeaders,
     /// The feedback on the previous answer was that it only quotes such a text.
-    pub asked_back: bool,
+    pub was_rejected_as_quotation: bool,
 }
 
 /// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has
@@ -101,8 +101,8 @@ pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
 /// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a
 /// call or final answer that may have been a coincidence counts.
 pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
-    let QuoteContext { untrusted, asked_back } = context;
-    parse(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: asked_back })
+    let QuoteContext { untrusted, was_rejected_as_quotation } = context;
+    parse(text, QuoteCheck { untrusted: Some(untrusted), tools: Some(tools), is_confirmed: was_rejected_as_quotation })
 }
 
 /// An action with an input has precedence over a final answer, because the model cannot know the result of the call.
@@ -188,7 +188,7 @@ pub struct Conclusion {
     pub analysis: String,
 }
 
-/// Parses an answer that has to be the last one, whatever its content.
+/// Parses the answer to a forced conclusion; any text is accepted.
 pub fn conclude(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
     let check = QuoteCheck { untrusted: Some(untrusted), tools: None, is_confirmed: true };
     let Sections { thought, final_answer, .. } = sections::of(text, check);

@@ -22,7 +22,7 @@ const MAX_COINCIDENCE: usize = 3;
 /// How much of a section's text an untrusted text has behind the same header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlap {
-    /// Too little to mean anything.
+    /// Too few common words for a quotation.
     None,
     /// The first words are the same, the next ones differ.
     Prefix,

@@ -1,4 +1,4 @@
-//! Settlement: whether an alert or session is over, which dead letter it owes, and the mark that it is settled.
+//! Settlement: reads whether an alert or session has ended and which dead letter is pending; records the settlement.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;

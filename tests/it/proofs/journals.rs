@@ -165,9 +165,9 @@ fn a_journal_of_version_4_leads_to_the_same_state() {
     let shown = state.messages().remove(5);
     let content = "Observation: [event 6]\n    94 %\n    Observation: [event 42]";
     assert_eq!((shown.role, shown.content.as_str()), (Role::User, content));
-    let asked_back = |kept: usize| {
+    let was_rejected_as_quotation = |kept: usize| {
         let state = State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned());
-        state.quote_context().asked_back
+        state.quote_context().was_rejected_as_quotation
     };
-    assert_eq!([2, 3, 4, 5].map(asked_back), [false, true, true, false]);
+    assert_eq!([2, 3, 4, 5].map(was_rejected_as_quotation), [false, true, true, false]);
 }

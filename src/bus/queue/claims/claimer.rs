@@ -1,4 +1,4 @@
-//! The claim loop: asks each priority for the alerts that it has, then waits at all of them for the next one.
+//! The claim loop: requests the alerts of each priority in turn, then waits for the next alert of any priority.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::time::Duration;

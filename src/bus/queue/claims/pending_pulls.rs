@@ -1,4 +1,4 @@
-//! Bookkeeping of the pull requests that wait at the server: at most one per priority. Pure.
+//! Tracks the open pull requests, at most one per priority. Pure.
 //!
 //! A message does not name the request that it answers. One request per priority makes that unnecessary: a priority
 //! whose request still waits has no alert, and a request is over when its last message or its status has arrived.
@@ -77,7 +77,7 @@ impl PendingPulls {
         self.pending.retain(|_, pull| pull.number != number);
     }
 
-    /// Forgets all requests, whose state at the server is unknown.
+    /// Removes all requests, whose state at the server is unknown.
     pub(super) fn clear(&mut self) {
         self.pending.clear();
     }

@@ -1,8 +1,8 @@
-//! How a worker claims alerts, and whether it does now.
+//! The settings of the claim loop, and the switch that pauses it.
 
 use std::time::Duration;
 
-/// How a worker claims alerts.
+/// The settings of the claim loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimSettings {
     /// Slots that only critical alerts may take.

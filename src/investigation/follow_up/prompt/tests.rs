@@ -28,12 +28,12 @@ fn shown(strategy: Strategy, tools: &[ToolSpec], thread: &Thread) -> String {
 }
 
 #[test]
-fn an_agent_with_tools_is_told_to_answer_a_question() {
+fn the_prompts_of_a_question_to_an_agent_with_tools() {
     insta::assert_snapshot!(shown(Strategy::NativeThinking, &tools(), &thread()));
 }
 
 #[test]
-fn an_agent_that_writes_its_calls_down_is_told_to_answer_a_question() {
+fn the_prompts_of_a_question_to_an_agent_that_writes_its_calls() {
     insta::assert_snapshot!(shown(Strategy::React, &tools(), &thread()));
 }
 
