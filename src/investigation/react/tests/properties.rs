@@ -125,7 +125,8 @@ fn check_reply(text: &str) -> Result<(), TestCaseError> {
         parameters_schema: "{}".to_owned(),
         read_only,
     });
-    let quoted = read_within(text, &tools, QuoteContext { untrusted: &untrusted, was_rejected_as_quotation: false }).kind;
+    let quoted =
+        read_within(text, &tools, QuoteContext { untrusted: &untrusted, was_rejected_as_quotation: false }).kind;
     prop_assert!(matches!(quoted, ReplyKind::Malformed | ReplyKind::UnknownTool), "{:?}", quoted);
     // White space around an answer changes nothing.
     prop_assert_eq!(read(&format!("\n\n{text}\n\n"), None).kind, reply.kind);
