@@ -1,7 +1,7 @@
 //! The table of all metrics: name, labels with every value, kind, buckets, help, and the roles that export it.
 //!
-//! Code that counts uses the literal name; a test compares it with this table. A label value is never an id, a title or a
-//! name that a model chose.
+//! Code that counts uses the literal name; a test compares it with this table. A label value is never an id, a title
+//! or a name that a model chose.
 
 use crate::engine::ports::PRUNED_TABLES;
 
