@@ -12,6 +12,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 const READY_WITHIN: Duration = Duration::from_secs(20);
+/// An election takes seconds, and several of them when the disk is busy.
+const LEADER_WITHIN: Duration = Duration::from_secs(60);
 
 /// A server process with a store directory of its own. Dropping it kills the process and removes the directory.
 #[derive(Debug)]
@@ -141,7 +143,7 @@ impl NatsCluster {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(READY_WITHIN, led).await.expect("the servers found a leader in time");
+        tokio::time::timeout(LEADER_WITHIN, led).await.expect("the servers found a leader in time");
         cluster
     }
 
