@@ -188,6 +188,12 @@ pub struct LlmServiceArgs {
     /// Address of metrics and health; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
     pub metrics_listen: SocketAddr,
+    /// Variables, beside those of known providers, whose values requests may use as keys; `*` stands for any characters
+    #[arg(long, value_name = "PATTERN", num_args = 1..)]
+    pub allow_key_env: Vec<String>,
+    /// Addresses, beside those of known providers, that requests may name: scheme://host[:port][/path] with `*`
+    #[arg(long, value_name = "PATTERN", num_args = 1..)]
+    pub allow_base_url: Vec<String>,
     /// Recordings that the scripted provider replays
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,

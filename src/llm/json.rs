@@ -46,8 +46,13 @@ mod tests {
 
     #[test]
     fn both_spellings_of_names_and_quoted_numbers_are_accepted() {
-        let support =
-            GroundingSupport { start_index: 3, end_index: 9, text: "é".into(), grounding_chunk_indices: vec![0, -1] };
+        let support = GroundingSupport {
+            start_index: 3,
+            end_index: 9,
+            text: "é".into(),
+            grounding_chunk_indices: vec![0, -1],
+            ..GroundingSupport::default()
+        };
         let grounding = GroundingDelta {
             web_search_queries: vec!["q".into()],
             grounding_supports: vec![support],

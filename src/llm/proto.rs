@@ -24,6 +24,15 @@ pub const ACCEPT_FINISH: &str = "finish";
 /// The value in `accept` of a client that supports [`ProviderData`].
 pub const ACCEPT_PROVIDER_DATA: &str = "provider_data";
 
+/// The value in `accept` of a client that wants every code of errors, not only the seven of the existing service.
+pub const ACCEPT_CODES: &str = "codes.v2";
+
+/// The value in `accept` of a client that supports [`RetryNotice`].
+pub const ACCEPT_RETRY: &str = "retry";
+
+/// The value in `accept` of a client that supports a [`GroundingDelta`] that has only [`UrlRetrieval`]s.
+pub const ACCEPT_URL_RETRIEVALS: &str = "url_retrievals";
+
 /// The option of `llm_config` that names the recording for the backend `scripted`.
 pub const TRANSCRIPT_OPTION: &str = "transcript";
 

@@ -42,9 +42,17 @@ fn default_name() -> String {
 
 pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;
-    let LlmServiceArgs { listen, metrics_listen, transcripts, parent, calls_file, gates, pace } = args;
-    let options = llm_service::Options { listen, metrics_listen, transcripts, calls_file, gates, pace };
-    llm_service::run(options, shutdown::on_end(parent.stop_on())?).await?;
+    let options = llm_service::Options {
+        listen: args.listen,
+        metrics_listen: args.metrics_listen,
+        allow_key_env: args.allow_key_env,
+        allow_base_url: args.allow_base_url,
+        transcripts: args.transcripts,
+        calls_file: args.calls_file,
+        gates: args.gates,
+        pace: args.pace,
+    };
+    llm_service::run(options, shutdown::on_end(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 

@@ -59,7 +59,7 @@ impl Assembly {
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
             // A newer service may send content of an unknown kind.
-            None => {}
+            Some(Content::Retry(_)) | None => {}
         }
         Ok(chunk.is_final)
     }
@@ -179,7 +179,7 @@ mod tests {
                 total_tokens: 12,
                 thinking_tokens: 3,
                 cache_read_tokens: 4,
-                cache_creation_tokens: 0,
+                ..UsageInfo::default()
             })),
         ];
         for chunk in chunks {
@@ -229,12 +229,14 @@ mod tests {
             end_index: 2,
             text: "o\0k".into(),
             grounding_chunk_indices: vec![-1, 0, 7],
+            ..GroundingSupport::default()
         };
         let grounding = GroundingDelta {
             web_search_queries: vec!["q\0".into()],
             grounding_chunks: vec![GroundingChunkInfo { uri: "https://a\0".into(), title: "a\0".into() }],
             grounding_supports: vec![support],
             search_entry_point_html: "<b>\0".into(),
+            url_retrievals: vec![],
         };
         let ended = CodeExecutionDelta {
             outcome: "OUTCOME_OK\0".into(),

@@ -47,7 +47,8 @@ impl Size {
                 arguments = call.arguments.len();
             }
             Some(Content::CodeExecution(_) | Content::Grounding(_)) => self.native_parts += 1,
-            Some(Content::Usage(_) | Content::Finish(_) | Content::ProviderData(_) | Content::Error(_)) | None => {}
+            Some(Content::Usage(_) | Content::Finish(_) | Content::ProviderData(_)) => {}
+            Some(Content::Error(_) | Content::Retry(_)) | None => {}
         }
         let limits = [
             (self.text, MAX_TEXT_BYTES, "4 MiB of text"),

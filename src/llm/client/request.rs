@@ -7,6 +7,8 @@ use crate::investigation::execution::entry::{ProviderData, ToolCall};
 use crate::investigation::plan::{ProviderPlan, ToolSpec};
 use crate::llm::proto;
 
+const ACCEPTED: [&str; 3] = [proto::ACCEPT_FINISH, proto::ACCEPT_PROVIDER_DATA, proto::ACCEPT_CODES];
+
 pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
     proto::GenerateRequest {
         session_id: request.session_id.to_string(),
@@ -15,7 +17,7 @@ pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
         messages: request.messages.iter().map(message).collect(),
         llm_config: Some(config(&request.provider)),
         tools: request.tools.iter().map(tool).collect(),
-        accept: vec![proto::ACCEPT_FINISH.to_owned(), proto::ACCEPT_PROVIDER_DATA.to_owned()],
+        accept: ACCEPTED.map(str::to_owned).to_vec(),
         ..proto::GenerateRequest::default()
     }
 }

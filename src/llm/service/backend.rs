@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use super::call::Call;
 use super::scripted::Scripted;
-use super::writer::ResponseWriter;
-use crate::llm::proto::GenerateRequest;
 
 /// The backend of a request that names none. The existing service has the same default.
 const DEFAULT_BACKEND: &str = "google-native";
@@ -25,9 +24,9 @@ impl Backend {
     }
 
     /// Answers one request. A failure is written as part of the answer.
-    pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
+    pub(super) async fn generate(&self, call: &Call<'_>) {
         match self {
-            Self::Scripted(scripted) => scripted.generate(request, writer).await,
+            Self::Scripted(scripted) => scripted.generate(call.request, call.writer).await,
         }
     }
 }

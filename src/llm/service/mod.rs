@@ -5,8 +5,10 @@
 
 mod limited;
 pub mod routes;
+pub mod call;
 pub mod backend;
 pub mod scripted;
+pub mod provider;
 pub mod writer;
 mod counted;
 
@@ -23,8 +25,10 @@ use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
 
 use self::backend::Backends;
+use self::call::{Call, Deadline};
 use self::counted::CountedRequest;
 use self::limited::limited;
+use self::provider::{ErrorCode, ProviderError};
 use self::routes::Routes;
 use self::writer::ResponseWriter;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
@@ -122,6 +126,7 @@ impl LlmService for Calls {
         if self.answers.is_closed() {
             return Err(Status::unavailable("shutting down"));
         }
+        let deadline = Deadline::of(request.metadata());
         let request = request.into_inner();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         let writer = ResponseWriter::new(sender, &request.accept);
@@ -143,8 +148,8 @@ impl LlmService for Calls {
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
                 () = async {
                     match backend {
-                        Ok(backend) => backend.generate(&request, writer).await,
-                        Err(unknown) => writer.error("invalid_backend", &unknown).await,
+                        Ok(backend) => backend.generate(&Call { request: &request, deadline, writer }).await,
+                        Err(unknown) => writer.fail(ProviderError::new(ErrorCode::InvalidBackend, unknown)).await,
                     }
                 } => {}
             }

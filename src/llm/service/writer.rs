@@ -5,31 +5,40 @@
 //! disconnected is not an error here: the service ends the task.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
+use super::provider::error::ProviderError;
 use crate::llm::proto::generate_response::Content;
-use crate::llm::proto::{ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ErrorInfo, FinishInfo, GenerateResponse, ProviderData};
+use crate::llm::proto::{
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ErrorInfo, FinishInfo, GenerateResponse,
+    ProviderData, RetryNotice,
+};
 
 /// The response stream of one request.
 #[derive(Debug)]
 pub struct ResponseWriter {
     sender: Sender<Result<GenerateResponse, Status>>,
-    accepts_finish: bool,
-    accepts_provider_data: bool,
+    accepted: Vec<String>,
+    parts_sent: AtomicU32,
     outcome: OnceLock<&'static str>,
 }
 
 impl ResponseWriter {
     pub(super) fn new(sender: Sender<Result<GenerateResponse, Status>>, accept: &[String]) -> Self {
-        let accepts = |word| accept.iter().any(|accepted| accepted == word);
-        Self {
-            sender,
-            accepts_finish: accepts(ACCEPT_FINISH),
-            accepts_provider_data: accepts(ACCEPT_PROVIDER_DATA),
-            outcome: OnceLock::new(),
-        }
+        Self { sender, accepted: accept.to_vec(), parts_sent: AtomicU32::new(0), outcome: OnceLock::new() }
+    }
+
+    /// Whether the client named this word in `accept`.
+    pub(super) fn accepts(&self, word: &str) -> bool {
+        self.accepted.iter().any(|accepted| accepted == word)
+    }
+
+    /// How many parts of the answer were sent with [`Self::content`].
+    pub(super) fn parts_sent(&self) -> u32 {
+        self.parts_sent.load(Ordering::Relaxed)
     }
 
     /// The outcome as a metric label: `answered` or `failed`; `None` before the end.
@@ -37,23 +46,30 @@ impl ResponseWriter {
         self.outcome.get().copied()
     }
 
-    /// A part of the answer. `finish` and `provider_data` have methods of their own.
+    /// A part of the answer, or its usage. Other messages have methods of their own.
     pub async fn content(&self, content: Content) {
-        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
+        self.parts_sent.fetch_add(1, Ordering::Relaxed);
+        self.message(content).await;
     }
 
     /// Why the model stopped.
-    pub async fn finish(&self, reason: &str) {
-        if self.accepts_finish {
-            let finish = FinishInfo { reason: reason.to_owned(), ..FinishInfo::default() };
-            self.content(Content::Finish(finish)).await;
+    pub async fn finish(&self, finish: FinishInfo) {
+        if self.accepts(ACCEPT_FINISH) {
+            self.message(Content::Finish(finish)).await;
         }
     }
 
     /// Data that the provider needs with the next request.
     pub async fn provider_data(&self, data: ProviderData) {
-        if self.accepts_provider_data {
-            self.content(Content::ProviderData(data)).await;
+        if self.accepts(ACCEPT_PROVIDER_DATA) {
+            self.message(Content::ProviderData(data)).await;
+        }
+    }
+
+    /// The request is sent to the provider again.
+    pub(super) async fn retry(&self, notice: RetryNotice) {
+        if self.accepts(ACCEPT_RETRY) {
+            self.message(Content::Retry(notice)).await;
         }
     }
 
@@ -64,10 +80,15 @@ impl ResponseWriter {
     }
 
     /// The end of an answer that failed.
-    pub async fn error(&self, code: &str, message: &str) {
+    pub async fn error(&self, error: ErrorInfo) {
         self.outcome.get_or_init(|| "failed");
-        let error = ErrorInfo { code: code.to_owned(), message: message.to_owned(), ..ErrorInfo::default() };
         self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
+    }
+
+    /// The end of an answer that failed, with a code that the client supports.
+    pub(super) async fn fail(&self, error: ProviderError) {
+        let info = if self.accepts(ACCEPT_CODES) { error.into_info() } else { error.into_old_info() };
+        self.error(info).await;
     }
 
     /// Breaks the stream after the chunks that were sent.
@@ -86,6 +107,10 @@ impl ResponseWriter {
     /// Returns when the client has disconnected.
     pub(super) async fn client_gone(&self) {
         self.sender.closed().await;
+    }
+
+    async fn message(&self, content: Content) {
+        self.send(Ok(GenerateResponse { content: Some(content), is_final: false })).await;
     }
 
     async fn send(&self, chunk: Result<GenerateResponse, Status>) {

@@ -23,7 +23,9 @@ use super::writer::ResponseWriter;
 use crate::drill::BUILTIN;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
-use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition};
+use crate::llm::proto::{
+    ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition,
+};
 
 /// The settings of the backend. The default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +64,8 @@ impl Scripted {
 
     pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
         if let Err(failure) = self.replay(request, writer).await {
-            writer.error(failure.code, &failure.message).await;
+            let Failure { code, message } = failure;
+            writer.error(ErrorInfo { code: code.to_owned(), message, ..ErrorInfo::default() }).await;
         }
     }
 

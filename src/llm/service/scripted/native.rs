@@ -23,6 +23,7 @@ pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
             end_index,
             text: resting.text.clone(),
             grounding_chunk_indices: resting.sources.clone(),
+            ..GroundingSupport::default()
         }
     };
     let source = |source: &crate::investigation::native::Source| GroundingChunkInfo {
@@ -34,6 +35,7 @@ pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
         grounding_chunks: research.sources.iter().map(source).collect(),
         grounding_supports: research.supports.iter().map(&mut support).collect(),
         search_entry_point_html: research.search_widget.clone(),
+        url_retrievals: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use super::native;
 use crate::drill::gate::{Gates, Passage};
 use crate::drill::transcript::{Answer, Chunk, Fail, Usage};
 use crate::llm::proto::generate_response::Content;
-use crate::llm::proto::{ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
+use crate::llm::proto::{ErrorInfo, FinishInfo, ProviderData, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
 use crate::llm::service::writer::ResponseWriter;
 
 /// The length of one streamed piece.
@@ -47,7 +47,7 @@ impl Player<'_> {
     async fn run(&mut self, answer: &Answer, writer: &ResponseWriter) -> Result<(), BrokenOff> {
         self.own_gate("start").await?;
         if let Some(fail) = self.fail {
-            writer.error(&fail.code, &fail.message).await;
+            writer.error(ErrorInfo { code: fail.code.clone(), message: fail.message.clone(), ..ErrorInfo::default() }).await;
             return Ok(());
         }
         let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };
@@ -112,7 +112,8 @@ impl Player<'_> {
     }
 
     async fn close(&mut self, answer: &Answer, calls: usize, writer: &ResponseWriter) {
-        writer.finish(if calls == 0 { "stop" } else { "tool_calls" }).await;
+        let reason = if calls == 0 { "stop" } else { "tool_calls" };
+        writer.finish(FinishInfo { reason: reason.to_owned(), ..FinishInfo::default() }).await;
         if let Some(state) = self.state.take() {
             writer.provider_data(state).await;
         }
@@ -155,6 +156,6 @@ fn tokens(usage: Usage) -> UsageInfo {
         total_tokens: count(total),
         thinking_tokens: count(usage.thinking),
         cache_read_tokens: count(usage.cached),
-        cache_creation_tokens: 0,
+        ..UsageInfo::default()
     }
 }

@@ -106,6 +106,7 @@ fn kind(chunk: &GenerateResponse) -> &'static str {
         Some(Content::Grounding(_)) => "grounding",
         Some(Content::Finish(_)) => "finish",
         Some(Content::ProviderData(_)) => "provider_data",
+        Some(Content::Retry(_)) => "retry",
         None => "",
     }
 }

@@ -1,0 +1,229 @@
+//! Which keys and addresses a request may name.
+//!
+//! A key is the name of a variable. Permitted are the variables and addresses of the known providers, each key only
+//! with the addresses of its own provider, and the operator's patterns, in every combination. So a request can send no
+//! other variable of this process anywhere, and no key to an address that it does not belong to.
+
+use url::Url;
+
+use super::error::{ErrorCode, ProviderError};
+use super::key::{ApiKey, Environment};
+use super::known::{self, Known};
+use super::url_pattern::{InvalidUrlPattern, UrlPattern, glob};
+use crate::llm::proto::LlmConfig;
+
+/// The option that permits a variable.
+const KEY_OPTION: &str = "--allow-key-env";
+/// The option that permits an address.
+const URL_OPTION: &str = "--allow-base-url";
+
+/// The keys and addresses that requests may name.
+#[derive(Clone, Debug)]
+pub struct Access {
+    keys: Vec<String>,
+    urls: Vec<UrlPattern>,
+    environment: Environment,
+}
+
+/// Where to send a request, and with which key.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Without user name, query and fragment.
+    pub url: Url,
+    /// `None` if the request names none and no variable of the provider is set.
+    pub key: Option<ApiKey>,
+}
+
+impl Access {
+    /// `keys` are patterns of names of variables, `urls` patterns of addresses.
+    ///
+    /// # Errors
+    /// When a pattern of addresses is none.
+    pub fn new(keys: Vec<String>, urls: &[String], environment: Environment) -> Result<Self, InvalidUrlPattern> {
+        let urls = urls.iter().map(|text| UrlPattern::parse(text)).collect::<Result<_, _>>()?;
+        Ok(Self { keys, urls, environment })
+    }
+
+    /// The address and the key of a request to a provider.
+    ///
+    /// # Errors
+    /// When the request names a key or an address that it may not use (`credentials`, `invalid_request`), or the key
+    /// cannot be read (`credentials`).
+    pub async fn endpoint(&self, provider: &'static Known, config: &LlmConfig) -> Result<Endpoint, ProviderError> {
+        let name = self.key_name(provider, &config.api_key_env);
+        let owners = name.map_or_else(|| Ok(vec![provider]), |name| self.owners(name))?;
+        let url = self.url(provider, &config.base_url, &owners)?;
+        let key = match name {
+            Some(name) => Some(ApiKey::read(&self.environment, name).await?),
+            None => None,
+        };
+        Ok(Endpoint { url, key })
+    }
+
+    /// The variable of the key: the one that the request names, or the first one of the provider that is set.
+    fn key_name<'a>(&self, provider: &'static Known, requested: &'a str) -> Option<&'a str> {
+        if !requested.is_empty() {
+            return Some(requested);
+        }
+        let is_set = |name: &str| {
+            self.environment.read(name).or_else(|| self.environment.read(&format!("{name}_FILE"))).is_some()
+        };
+        provider.keys.iter().copied().find(|name| is_set(name))
+    }
+
+    /// The providers to whose addresses a key may be sent.
+    fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
+        if self.keys.iter().any(|pattern| glob(pattern, name)) {
+            return Ok(known::ALL.iter().collect());
+        }
+        let owners: Vec<_> = known::ALL.iter().filter(|known| known.keys.contains(&name)).collect();
+        if owners.is_empty() {
+            // The beginning is that of the existing service. The text is the same whether the variable exists or not.
+            let message = format!(
+                "Environment variable '{name}' is not set or not permitted; permit it with {KEY_OPTION} '{name}'"
+            );
+            return Err(ProviderError::new(ErrorCode::Credentials, message));
+        }
+        Ok(owners)
+    }
+
+    fn url(&self, provider: &Known, requested: &str, owners: &[&Known]) -> Result<Url, ProviderError> {
+        let configured = self.base_url(provider);
+        let (text, is_requested) = match (requested.is_empty(), &configured) {
+            (false, _) => (requested, true),
+            (true, Some(configured)) => (configured.as_str(), false),
+            (true, None) => (provider.addresses.first().copied().unwrap_or_default(), true),
+        };
+        let url = Url::parse(text).map_err(|_error| refused("The base URL is no address".to_owned()))?;
+        let is_permitted = self.urls.iter().any(|pattern| pattern.matches(&url))
+            || owners.iter().any(|known| self.belongs(&url, known));
+        match (is_permitted, is_requested) {
+            (true, _) => Ok(url),
+            (false, true) => {
+                let shown = shown(&url);
+                Err(refused(format!(
+                    "The base URL '{shown}' may not be used with this key; permit it with {URL_OPTION} '{shown}'"
+                )))
+            }
+            (false, false) => Err(refused(format!(
+                "The base URL in {} may not be used with this key; permit it with {URL_OPTION}",
+                provider.base_url_variable
+            ))),
+        }
+    }
+
+    /// Whether an address is one of a provider's, or below the one that its variable names.
+    fn belongs(&self, url: &Url, known: &Known) -> bool {
+        let patterns = known.addresses.iter().map(|text| UrlPattern::parse(text));
+        let configured = self.base_url(known).map(|text| UrlPattern::parse(&text));
+        patterns.chain(configured).flatten().any(|pattern| pattern.matches(url))
+    }
+
+    fn base_url(&self, known: &Known) -> Option<String> {
+        let name = Some(known.base_url_variable).filter(|name| !name.is_empty())?;
+        self.environment.read(name).map(|text| text.trim().to_owned())
+    }
+}
+
+/// Scheme, host and port: the other parts may contain a secret.
+fn shown(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
+}
+
+fn refused(message: String) -> ProviderError {
+    ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VARIABLES: [(&str, &str); 7] = [
+        ("GEMINI_API_KEY", "gemini-key"),
+        ("OPENAI_API_KEY", "openai-key"),
+        ("OPENAI_BASE_URL", "http://proxy.test:4000/v1"),
+        ("CASE_KEY_1", "case-key"),
+        ("DATABASE_URL", "postgres://secret"),
+        ("XAI_API_KEY_FILE", "/nowhere"),
+        ("OTHER", "other"),
+    ];
+
+    fn access(keys: &[&str], urls: &[&str]) -> Access {
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let read =
+            |name: &str| VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Access::new(own(keys), &own(urls), Environment::new(read)).unwrap()
+    }
+
+    async fn ask(access: &Access, provider: &str, key: &str, url: &str) -> Result<String, String> {
+        let config = LlmConfig { api_key_env: key.into(), base_url: url.into(), ..LlmConfig::default() };
+        let endpoint = access.endpoint(known::by_name(provider).unwrap(), &config).await;
+        let shown = |endpoint: Endpoint| {
+            format!("{} {}", endpoint.url, endpoint.key.map(|key| key.expose().to_owned()).unwrap_or_default())
+        };
+        endpoint.map(shown).map_err(|error| error.message)
+    }
+
+    #[tokio::test]
+    async fn known_keys_go_to_the_addresses_of_their_own_provider() {
+        let access = access(&[], &[]);
+        let gemini = "https://generativelanguage.googleapis.com/ gemini-key";
+        for (provider, key, url, expected) in [
+            ("google", "GEMINI_API_KEY", "", gemini),
+            ("google", "", "", gemini),
+            ("google", "", "https://GENERATIVELANGUAGE.googleapis.com:443", gemini),
+            ("openai", "OPENAI_API_KEY", "", "http://proxy.test:4000/v1 openai-key"),
+            ("openai", "OPENAI_API_KEY", "https://api.openai.com/v1", "https://api.openai.com/v1 openai-key"),
+            ("openai", "OPENAI_API_KEY", "http://proxy.test:4000/v1/x", "http://proxy.test:4000/v1/x openai-key"),
+            ("ollama", "", "", "http://localhost:11434/ "),
+        ] {
+            assert_eq!(ask(&access, provider, key, url).await, Ok(expected.to_owned()), "{provider} {key} {url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_sent_anywhere() {
+        let access = access(&[], &[]);
+        let url = |shown| {
+            Err(format!(
+                "The base URL '{shown}' may not be used with this key; permit it with --allow-base-url '{shown}'"
+            ))
+        };
+        let key = |name| {
+            Err(format!(
+                "Environment variable '{name}' is not set or not permitted; permit it with --allow-key-env '{name}'"
+            ))
+        };
+        for (name, address, expected) in [
+            ("GEMINI_API_KEY", "https://evil.test/steal?x=1", url("https://evil.test")),
+            ("GEMINI_API_KEY", "https://api.openai.com", url("https://api.openai.com")),
+            ("GEMINI_API_KEY", "http://proxy.test:4000/v1", url("http://proxy.test:4000")),
+            ("", "http://generativelanguage.googleapis.com", url("http://generativelanguage.googleapis.com")),
+            ("DATABASE_URL", "", key("DATABASE_URL")),
+            ("NOT_THERE", "", key("NOT_THERE")),
+            ("CASE_KEY_1", "", key("CASE_KEY_1")),
+            ("GEMINI_API_KEY", "evil", Err("The base URL is no address".to_owned())),
+            ("GOOGLE_API_KEY", "", Err("Environment variable 'GOOGLE_API_KEY' is not set".to_owned())),
+        ] {
+            assert_eq!(ask(&access, "google", name, address).await, expected, "{name} {address}");
+        }
+        let unreadable = Err("The file that 'XAI_API_KEY_FILE' names cannot be read".to_owned());
+        assert_eq!(ask(&access, "xai", "", "").await, unreadable);
+    }
+
+    #[tokio::test]
+    async fn the_patterns_of_the_operator_permit_more() {
+        let access = access(&["CASE_KEY_*"], &["https://llm.corp.test/gemini"]);
+        for (key, url, expected) in [
+            ("CASE_KEY_1", "https://llm.corp.test/gemini/x", Ok("https://llm.corp.test/gemini/x case-key")),
+            ("CASE_KEY_1", "https://api.openai.com", Ok("https://api.openai.com/ case-key")),
+            ("GEMINI_API_KEY", "https://llm.corp.test/gemini", Ok("https://llm.corp.test/gemini gemini-key")),
+            ("CASE_KEY_2", "", Err("Environment variable 'CASE_KEY_2' is not set")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(ask(&access, "google", key, url).await, expected, "{key} {url}");
+        }
+        assert!(ask(&access, "google", "CASE_KEY_1", "https://llm.corp.test/other").await.is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! The providers that this service knows: the variables of their keys, their addresses, and the variable by which
+//! their official clients take another address.
+//!
+//! A request may use these without being permitted, each key only with the addresses of its own provider.
+
+/// A provider and what belongs to it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The word in `llm_config.provider`.
+    pub name: &'static str,
+    /// The first one that is set is used for a request without `api_key_env`.
+    pub keys: &'static [&'static str],
+    /// Patterns of addresses. The first one is the default if it has no `*`.
+    pub addresses: &'static [&'static str],
+    /// The variable that replaces the default address; empty if there is none.
+    pub base_url_variable: &'static str,
+}
+
+const fn known(
+    name: &'static str,
+    keys: &'static [&'static str],
+    addresses: &'static [&'static str],
+    base_url_variable: &'static str,
+) -> Known {
+    Known { name, keys, addresses, base_url_variable }
+}
+
+/// Gemini, by its Developer API.
+pub const GOOGLE: Known = known(
+    "google",
+    &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    &["https://generativelanguage.googleapis.com"],
+    "GOOGLE_GEMINI_BASE_URL",
+);
+
+/// Every known provider.
+pub const ALL: [Known; 14] = [
+    GOOGLE,
+    known("openai", &["OPENAI_API_KEY"], &["https://api.openai.com"], "OPENAI_BASE_URL"),
+    known("anthropic", &["ANTHROPIC_API_KEY"], &["https://api.anthropic.com"], "ANTHROPIC_BASE_URL"),
+    known("xai", &["XAI_API_KEY"], &["https://api.x.ai"], "XAI_API_BASE"),
+    known("mistral", &["MISTRAL_API_KEY"], &["https://api.mistral.ai"], ""),
+    known("groq", &["GROQ_API_KEY"], &["https://api.groq.com"], ""),
+    known("deepseek", &["DEEPSEEK_API_KEY"], &["https://api.deepseek.com"], ""),
+    known("openrouter", &["OPENROUTER_API_KEY"], &["https://openrouter.ai"], ""),
+    known("together", &["TOGETHER_API_KEY"], &["https://api.together.xyz"], ""),
+    known("fireworks", &["FIREWORKS_API_KEY"], &["https://api.fireworks.ai"], ""),
+    known("cohere", &["COHERE_API_KEY"], &["https://api.cohere.com"], ""),
+    known(
+        "azure",
+        &["AZURE_OPENAI_API_KEY"],
+        &["https://*.openai.azure.com", "https://*.services.ai.azure.com", "https://*.cognitiveservices.azure.com"],
+        "AZURE_OPENAI_ENDPOINT",
+    ),
+    known(
+        "bedrock",
+        &["BEDROCK_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"],
+        &["https://bedrock-runtime.*.amazonaws.com"],
+        "",
+    ),
+    known("ollama", &["OLLAMA_API_KEY"], &["http://localhost:11434", "http://127.0.0.1:11434"], "OLLAMA_HOST"),
+];
+
+/// The known provider of this name.
+pub fn by_name(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}

@@ -1,0 +1,16 @@
+//! The parts that the backends of real providers share.
+//!
+//! A backend resolves address and key with [`access`], sends each request with the client of [`http`], and leaves
+//! repeated attempts to [`retry`]. Each failure is a [`ProviderError`]. Nothing here knows the format of a provider.
+
+pub mod known;
+pub mod url_pattern;
+pub mod key;
+pub mod access;
+pub mod http;
+pub mod timeouts;
+pub mod error;
+pub mod retry;
+
+pub use access::{Access, Endpoint};
+pub use error::{ErrorCode, ProviderError};
