@@ -12,8 +12,10 @@ use super::shutdown::print_ready_and_metrics;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::llm::service::backend::{Backend, Backends};
+use crate::llm::service::google::Google;
 use crate::llm::service::provider::Access;
 use crate::llm::service::provider::key::Environment;
+use crate::llm::service::provider::timeouts::Timeouts;
 use crate::llm::service::scripted::{self, Scripted};
 use crate::llm::service::{self, Service};
 use crate::telemetry::http::Readiness;
@@ -54,7 +56,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         calls_file: options.calls_file,
         pace: options.pace,
     })?;
-    let _access = Access::new(options.allow_key_env, &options.allow_base_url, Environment::of_process())
+    let access = Access::new(options.allow_key_env, &options.allow_base_url, Environment::of_process())
         .context("--allow-base-url")?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
@@ -65,7 +67,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         );
     }
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
-    tracing::info!(%address, metrics = %telemetry.address, "llm-service started: the backend scripted replays recordings");
+    tracing::info!(%address, metrics = %telemetry.address, "llm-service started");
     print_ready_and_metrics(address, telemetry.address)?;
     ready.send_replace(Readiness::Ready);
     let draining = async {
@@ -73,7 +75,10 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         ready.send_replace(Readiness::NotReady("draining".to_owned()));
         std::future::pending().await
     };
-    let service = Service::new(Backends::new([Backend::Scripted(scripted)]), service::Options::default());
+    let service = Service::new(
+        Backends::new([Backend::Google(Google::new(access, Timeouts::default())), Backend::Scripted(scripted)]),
+        service::Options::default(),
+    );
     let served = tokio::select! {
         served = service.serve(listener, shutdown.clone()) => served,
         never = draining => never,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::call::Call;
+use super::google::Google;
 use super::scripted::Scripted;
 
 /// The backend of a request that names none. The existing service has the same default.
@@ -11,6 +12,8 @@ const DEFAULT_BACKEND: &str = "google-native";
 /// Produces the answers of a model.
 #[derive(Debug)]
 pub enum Backend {
+    /// Calls Gemini.
+    Google(Google),
     /// Replays a transcript.
     Scripted(Scripted),
 }
@@ -19,6 +22,7 @@ impl Backend {
     /// The name in `llm_config.backend`.
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Self::Google(_) => "google-native",
             Self::Scripted(_) => "scripted",
         }
     }
@@ -26,6 +30,7 @@ impl Backend {
     /// Answers one request. A failure is written as part of the answer.
     pub(super) async fn generate(&self, call: &Call<'_>) {
         match self {
+            Self::Google(google) => google.generate(call).await,
             Self::Scripted(scripted) => scripted.generate(call.request, call.writer).await,
         }
     }

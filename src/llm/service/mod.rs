@@ -8,6 +8,7 @@ pub mod routes;
 pub mod call;
 pub mod backend;
 pub mod scripted;
+pub mod google;
 pub mod provider;
 pub mod writer;
 mod counted;

@@ -12,9 +12,11 @@ const MAX_FILE_BYTES: u64 = 64 * 1024;
 const MIN_REDACTED_CHARS: usize = 6;
 const REDACTED: &str = "[key]";
 
+type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// The variables from which keys and addresses are read.
 #[derive(Clone)]
-pub struct Environment(Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct Environment(Arc<Read>);
 
 impl Environment {
     /// The environment of this process.
@@ -48,7 +50,7 @@ impl ApiKey {
     ///
     /// # Errors
     /// When neither is set, or the file cannot be read.
-    pub(super) async fn read(environment: &Environment, name: &str) -> Result<Self, ProviderError> {
+    pub(in crate::llm::service) async fn read(environment: &Environment, name: &str) -> Result<Self, ProviderError> {
         if let Some(value) = environment.read(name) {
             return Ok(Self(value.trim().to_owned()));
         }

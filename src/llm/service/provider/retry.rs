@@ -67,27 +67,126 @@ fn notice(error: &ProviderError, delay: Duration) -> RetryNotice {
     }
 }
 
-/// The last error with the words of the existing service before its message.
+/// The last error with the words of the existing service before its message. The id in brackets is also in the log.
 fn explained(call: &Call<'_>, error: ProviderError) -> ProviderError {
     let sent = call.writer.parts_sent();
-    let message = match &error.message {
-        message if sent > 0 => format!("Stream failed after partial output ({sent} chunks): {message}"),
-        message if error.retryable && error.attempts >= MAX_ATTEMPTS => {
-            format!("Generation failed after {MAX_ATTEMPTS} retries: {message}")
-        }
-        message => format!("Generation failed: {message}"),
-    };
+    let id = format!("{:08x}", fastrand::u32(..));
     tracing::warn!(
         request_id = call.request.request_id,
+        failure_id = id,
         attempts = error.attempts,
         code = error.code.as_str(),
         provider_status = error.provider_status,
         parts_sent = sent,
         "model call failed"
     );
-    if sent > 0 {
-        let retryable = error.code != ErrorCode::DeadlineExceeded || error.retryable;
-        return ProviderError { code: ErrorCode::PartialStream, retryable, message, ..error };
+    let text = &error.message;
+    let message = match (sent, error.retryable) {
+        (1.., _) => format!("Stream failed after partial output ({sent} chunks): [{id}] {text}"),
+        (0, true) if error.attempts >= MAX_ATTEMPTS => {
+            format!("Generation failed after {MAX_ATTEMPTS} retries: [{id}] {text}")
+        }
+        (0, true) => format!("Generation failed: [{id}] {text}"),
+        (0, false) => format!("Generation failed: {text}"),
+    };
+    // A failure that another attempt would meet again keeps its code, because it says more.
+    let code = if sent > 0 && error.retryable { ErrorCode::PartialStream } else { error.code };
+    ProviderError { code, message, ..error }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::llm::proto::generate_response::Content;
+    use crate::llm::proto::{ACCEPT_CODES, ACCEPT_RETRY, GenerateRequest, GenerateResponse, TextDelta};
+    use crate::llm::service::call::Deadline;
+    use crate::llm::service::writer::ResponseWriter;
+
+    /// Writes a text for each `Ok`, and returns each error.
+    struct Script(VecDeque<Result<&'static str, ProviderError>>);
+
+    impl Attempt for Script {
+        async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
+            while let Some(step) = self.0.pop_front() {
+                let content = step?.to_owned();
+                call.writer.content(Content::Text(TextDelta { content })).await;
+            }
+            Ok(())
+        }
     }
-    ProviderError { message, ..error }
+
+    fn overloaded() -> Result<&'static str, ProviderError> {
+        Err(ProviderError::transient(ErrorCode::Unavailable, "busy").with_status("503 UNAVAILABLE"))
+    }
+
+    fn limited(seconds: u64) -> Result<&'static str, ProviderError> {
+        let error = ProviderError::transient(ErrorCode::RateLimited, "slow down");
+        Err(ProviderError { retry_after: Some(Duration::from_secs(seconds)), ..error })
+    }
+
+    /// The answer as text, and the seconds that it took. The id of a failure becomes `[id]`.
+    async fn play(script: Vec<Result<&'static str, ProviderError>>, deadline: Deadline) -> (Vec<String>, f64) {
+        let (sender, mut receiver) = mpsc::channel(32);
+        let writer = ResponseWriter::new(sender, &[ACCEPT_CODES, ACCEPT_RETRY].map(str::to_owned));
+        let request = GenerateRequest::default();
+        let began = Instant::now();
+        run(&Call { request: &request, deadline, writer: &writer }, &mut Script(script.into())).await;
+        drop(writer);
+        let mut shown = Vec::new();
+        while let Some(Ok(GenerateResponse { content, is_final })) = receiver.recv().await {
+            shown.push(match content {
+                Some(Content::Text(text)) => text.content,
+                Some(Content::Retry(notice)) => format!("retry {} {}", notice.attempt, notice.code),
+                Some(Content::Error(error)) => {
+                    let message = match error.message.split_once('[') {
+                        Some((start, end)) => format!("{start}[id{}", end.get(8..).unwrap()),
+                        None => error.message,
+                    };
+                    format!("{} {} {} {message}", error.code, error.retryable, error.attempts)
+                }
+                None if is_final => "end".to_owned(),
+                other => format!("{other:?}"),
+            });
+        }
+        (shown, began.elapsed().as_secs_f64())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_repeated_twice_and_nothing_waits_after_the_last_attempt() {
+        let (shown, took) = play(vec![overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
+        assert_eq!(shown, ["retry 1 unavailable", "retry 2 unavailable", "x", "end"]);
+        assert!((1.4..=3.1).contains(&took), "{took}");
+        let (shown, took) = play(vec![overloaded(), overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
+        assert_eq!(shown[2], "unavailable true 3 Generation failed after 3 retries: [id] busy");
+        assert!((1.4..=3.1).contains(&took), "{took}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_of_the_provider_counts_unless_it_passes_the_deadline() {
+        let (shown, took) = play(vec![limited(30), Ok("x")], Deadline::default()).await;
+        assert_eq!(shown, ["retry 1 rate_limited", "x", "end"]);
+        assert!((29.9..=30.1).contains(&took), "{took}");
+        for (delay, deadline) in [(30, Deadline::after(Duration::from_secs(20))), (3_600, Deadline::default())] {
+            let (shown, took) = play(vec![limited(delay), Ok("x")], deadline).await;
+            assert_eq!(shown, ["rate_limited true 1 Generation failed: [id] slow down"]);
+            assert!(took < 0.1, "{took}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_not_repeated_after_a_part_of_its_answer_or_in_vain() {
+        let (shown, _) = play(vec![Ok("x"), overloaded(), Ok("y")], Deadline::default()).await;
+        let partial = "partial_stream_error true 1 Stream failed after partial output (1 chunks): [id] busy";
+        assert_eq!(shown, ["x", partial]);
+        let refused = || Err(ProviderError::new(ErrorCode::Blocked, "no"));
+        let (shown, _) = play(vec![refused(), Ok("y")], Deadline::default()).await;
+        assert_eq!(shown, ["blocked false 1 Generation failed: no"]);
+        let (shown, _) = play(vec![Ok("x"), refused()], Deadline::default()).await;
+        assert_eq!(shown[1], "blocked false 1 Stream failed after partial output (1 chunks): [id] no");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::error::{ErrorCode, ProviderError};
 use crate::llm::service::call::Deadline;
@@ -14,28 +14,45 @@ pub struct Timeouts {
     pub first_chunk: Duration,
     /// Between two events.
     pub stall: Duration,
+    /// From the last event of a complete answer to the end of its response. The answer counts without this end.
+    pub end: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { first_chunk: Duration::from_secs(120), stall: Duration::from_secs(60) }
+        Self { first_chunk: Duration::from_secs(120), stall: Duration::from_secs(60), end: Duration::from_secs(5) }
+    }
+}
+
+/// How long to wait, from when.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::llm::service) struct Silence {
+    limit: Duration,
+    since: Instant,
+}
+
+impl Silence {
+    pub(in crate::llm::service) fn since(since: Instant, limit: Duration) -> Self {
+        Self { limit, since }
     }
 }
 
 /// Waits for `work`.
 ///
 /// # Errors
-/// When `limit` or the deadline passes first. After a deadline no other attempt makes sense.
+/// When the provider is silent for too long or the deadline passes. After a deadline no other attempt makes sense.
 pub(in crate::llm::service) async fn within<T>(
     deadline: Deadline,
-    limit: Duration,
+    silence: Silence,
     work: impl Future<Output = T>,
 ) -> Result<T, ProviderError> {
-    timeout(deadline.limit(limit), work).await.map_err(|_elapsed| {
+    let Silence { limit, since } = silence;
+    let left = limit.saturating_sub(since.elapsed());
+    timeout(deadline.limit(left), work).await.map_err(|_elapsed| {
         if deadline.has_passed() {
             ProviderError::new(ErrorCode::DeadlineExceeded, "Generation timed out: the deadline of the caller passed")
         } else {
-            let message = format!("Generation timed out after {:?}", limit);
+            let message = format!("Generation timed out after {limit:?}");
             ProviderError::transient(ErrorCode::DeadlineExceeded, message)
         }
     })
@@ -50,10 +67,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_timeout_before_the_deadline_can_be_retried() {
         let limit = Duration::from_secs(120);
-        let error = within(Deadline::default(), limit, pending::<()>()).await.unwrap_err();
+        let silence = Silence::since(Instant::now(), limit);
+        tokio::time::advance(Duration::from_secs(50)).await;
+        let error = within(Deadline::default(), silence, pending::<()>()).await.unwrap_err();
         assert_eq!((error.retryable, error.message.as_str()), (true, "Generation timed out after 120s"));
-        let error = within(Deadline::after(Duration::from_secs(3)), limit, pending::<()>()).await.unwrap_err();
+        assert_eq!(silence.since.elapsed(), limit);
+        let silence = Silence::since(Instant::now(), limit);
+        let error = within(Deadline::after(Duration::from_secs(3)), silence, pending::<()>()).await.unwrap_err();
         assert_eq!((error.retryable, error.code), (false, ErrorCode::DeadlineExceeded));
-        assert_eq!(within(Deadline::default(), limit, async { 7 }).await, Ok(7));
+        assert_eq!(within(Deadline::default(), silence, async { 7 }).await, Ok(7));
     }
 }

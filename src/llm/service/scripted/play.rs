@@ -47,7 +47,9 @@ impl Player<'_> {
     async fn run(&mut self, answer: &Answer, writer: &ResponseWriter) -> Result<(), BrokenOff> {
         self.own_gate("start").await?;
         if let Some(fail) = self.fail {
-            writer.error(ErrorInfo { code: fail.code.clone(), message: fail.message.clone(), ..ErrorInfo::default() }).await;
+            writer
+                .error(ErrorInfo { code: fail.code.clone(), message: fail.message.clone(), ..ErrorInfo::default() })
+                .await;
             return Ok(());
         }
         let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };

@@ -1,0 +1,267 @@
+//! Converts the events of a stream into the parts of an answer.
+//!
+//! Text, reasoning, calls and code are written as they arrive. Grounding, finish, provider data and usage are known at
+//! the end, and are written in this order. The last usage and the last grounding of a stream count.
+
+use super::finish::{CONTINUATION, Finish, Written};
+use super::models::Model;
+use super::replay::Recorder;
+use super::wire::{
+    Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part, PromptFeedback, Raw,
+    UrlContextMetadata, UsageMetadata,
+};
+use super::{fault, grounding, names};
+use crate::llm::proto::generate_response::Content;
+use crate::llm::proto::{
+    ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
+};
+use crate::llm::service::provider::key::ApiKey;
+use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::writer::ResponseWriter;
+
+/// An answer that has begun.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    writer: &'a ResponseWriter,
+    key: &'a ApiKey,
+    written: Written,
+    recorder: Recorder,
+    grounding: Option<GroundingMetadata>,
+    pages: Option<UrlContextMetadata>,
+    usage: Option<UsageMetadata>,
+    finish_reason: Option<String>,
+    finish_message: String,
+    model_version: String,
+    response_id: String,
+    continuation_token: Option<String>,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(writer: &'a ResponseWriter, key: &'a ApiKey) -> Self {
+        Self {
+            writer,
+            key,
+            written: Written::Nothing,
+            recorder: Recorder::default(),
+            grounding: None,
+            pages: None,
+            usage: None,
+            finish_reason: None,
+            finish_message: String::new(),
+            model_version: String::new(),
+            response_id: String::new(),
+            continuation_token: None,
+        }
+    }
+
+    /// Whether a reason to stop has arrived. After it, the response may bring only usage.
+    pub(super) fn is_complete(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    /// The token with which the same answer goes on, and which is taken from it.
+    pub(super) fn take_continuation(&mut self) -> Option<String> {
+        let token = self.continuation_token.take_if(|_token| self.finish_reason.as_deref() == Some(CONTINUATION))?;
+        self.finish_reason = None;
+        Some(token)
+    }
+
+    /// Writes what an event brings.
+    ///
+    /// # Errors
+    /// When the event is an error, cannot be parsed, or says that the prompt was blocked.
+    pub(super) async fn add(&mut self, event: &str) -> Result<(), ProviderError> {
+        for chunk in fault::chunks(event)? {
+            self.add_chunk(chunk).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_chunk(&mut self, chunk: Chunk) -> Result<(), ProviderError> {
+        if let Some(error) = chunk.error {
+            return Err(fault::of_error(error, self.key));
+        }
+        if let Some(blocked) = chunk.prompt_feedback.and_then(blocked) {
+            return Err(blocked);
+        }
+        self.usage = chunk.usage_metadata.or(self.usage);
+        replace(&mut self.model_version, chunk.model_version);
+        replace(&mut self.response_id, chunk.response_id);
+        // One candidate is asked for.
+        let Some(candidate) = chunk.candidates.unwrap_or_default().into_iter().next() else { return Ok(()) };
+        let Candidate { content, finish_reason, finish_message, .. } = candidate;
+        for part in content.and_then(|content| content.parts).unwrap_or_default() {
+            self.add_part(part).await?;
+        }
+        self.grounding = candidate.grounding_metadata.or_else(|| self.grounding.take());
+        self.pages = candidate.url_context_metadata.or_else(|| self.pages.take());
+        self.continuation_token = candidate.continuation_token.or_else(|| self.continuation_token.take());
+        replace(&mut self.finish_message, finish_message);
+        let finish_reason = finish_reason.filter(|reason| !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED");
+        self.finish_reason = finish_reason.or_else(|| self.finish_reason.take());
+        Ok(())
+    }
+
+    async fn add_part(&mut self, raw: Raw) -> Result<(), ProviderError> {
+        let part: Part = serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
+        self.recorder.add(raw);
+        if let Some(call) = part.function_call {
+            self.written = Written::Calls;
+            self.writer.content(Content::ToolCall(tool_call(call))).await;
+        }
+        if let Some(code) = part.executable_code {
+            self.raise(Written::Text);
+            self.writer.content(Content::CodeExecution(code_part(code))).await;
+        }
+        if let Some(result) = part.code_execution_result {
+            self.raise(Written::Text);
+            self.writer.content(Content::CodeExecution(code_result(result))).await;
+        }
+        match part.text.filter(|text| !text.is_empty()) {
+            Some(content) if part.thought.unwrap_or(false) => {
+                self.raise(Written::Thoughts);
+                self.writer.content(Content::Thinking(ThinkingDelta { content })).await;
+            }
+            Some(content) => {
+                self.raise(Written::Text);
+                self.writer.content(Content::Text(TextDelta { content })).await;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Calls count more than text, and text counts more than thoughts.
+    fn raise(&mut self, written: Written) {
+        self.written = self.written.max(written);
+    }
+
+    /// Writes what is known at the end, except for the final message. `left_out` are tools that were not offered.
+    ///
+    /// # Errors
+    /// When the answer has no content, or no reason to stop.
+    pub(super) async fn end(self, model: Model<'_>, left_out: &str) -> Result<(), ProviderError> {
+        let Some(reason) = self.finish_reason else {
+            return Err(ProviderError::transient(
+                ErrorCode::Unavailable,
+                "the stream of the provider ended without a finish reason",
+            ));
+        };
+        let finish = Finish::of(&reason);
+        if let Some(error) = finish.error(&reason, self.written) {
+            return Err(error);
+        }
+        let grounding = grounding::convert(self.grounding, self.pages);
+        let accepts_failed_pages = self.writer.accepts(ACCEPT_URL_RETRIEVALS);
+        if grounding::has_sources(&grounding) || (accepts_failed_pages && !grounding.url_retrievals.is_empty()) {
+            self.writer.content(Content::Grounding(grounding)).await;
+        }
+        let message = match (self.finish_message.is_empty(), left_out.is_empty()) {
+            (_, true) => self.key.redact(&self.finish_message),
+            (true, false) => format!("left out: {left_out}"),
+            (false, false) => format!("{} (left out: {left_out})", self.key.redact(&self.finish_message)),
+        };
+        let info = FinishInfo {
+            reason: finish.word(self.written).to_owned(),
+            provider_reason: reason,
+            message,
+            response_id: self.response_id,
+            model_version: self.model_version,
+        };
+        self.writer.finish(info).await;
+        if let Some(data) = self.recorder.provider_data(model) {
+            self.writer.provider_data(data).await;
+        }
+        if let Some(usage) = self.usage {
+            self.writer.content(Content::Usage(tokens(usage))).await;
+        }
+        Ok(())
+    }
+}
+
+fn replace(field: &mut String, new: Option<String>) {
+    if let Some(new) = new.filter(|new| !new.is_empty()) {
+        *field = new;
+    }
+}
+
+fn blocked(feedback: PromptFeedback) -> Option<ProviderError> {
+    let reason = feedback.block_reason.filter(|reason| !reason.is_empty() && reason != "BLOCK_REASON_UNSPECIFIED")?;
+    let details = feedback.block_reason_message.map(|text| format!(": {text}")).unwrap_or_default();
+    let message = format!("The prompt was blocked: {reason}{details}");
+    Some(ProviderError::new(ErrorCode::Blocked, message).with_status(reason))
+}
+
+fn tool_call(call: FunctionCall) -> ToolCallDelta {
+    let call_id = call.id.filter(|id| !id.is_empty());
+    ToolCallDelta {
+        call_id: call_id.unwrap_or_else(|| format!("call_{}", uuid::Uuid::new_v4().simple())),
+        name: names::from_wire(&call.name),
+        arguments: call.args.map_or_else(|| "{}".to_owned(), |args| compact(args.get())),
+    }
+}
+
+/// Valid JSON without the blanks between its tokens. Keys keep their order, numbers and texts their spelling.
+fn compact(json: &str) -> String {
+    let mut compact = String::with_capacity(json.len());
+    let (mut is_text, mut is_escaped) = (false, false);
+    for character in json.chars() {
+        if is_text {
+            is_text = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+        } else if character.is_ascii_whitespace() {
+            continue;
+        } else {
+            is_text = character == '"';
+        }
+        compact.push(character);
+    }
+    compact
+}
+
+fn code_part(code: ExecutableCode) -> CodeExecutionDelta {
+    CodeExecutionDelta {
+        code: code.code.unwrap_or_default(),
+        language: code.language.unwrap_or_default(),
+        id: code.id.unwrap_or_default(),
+        ..CodeExecutionDelta::default()
+    }
+}
+
+fn code_result(result: CodeExecutionResult) -> CodeExecutionDelta {
+    CodeExecutionDelta {
+        result: result.output.unwrap_or_default(),
+        outcome: result.outcome.unwrap_or_default(),
+        id: result.id.unwrap_or_default(),
+        ..CodeExecutionDelta::default()
+    }
+}
+
+fn tokens(usage: UsageMetadata) -> UsageInfo {
+    let count = |tokens: Option<i64>| i32::try_from(tokens.unwrap_or_default().max(0)).unwrap_or(i32::MAX);
+    UsageInfo {
+        input_tokens: count(usage.prompt_token_count),
+        output_tokens: count(usage.candidates_token_count),
+        total_tokens: count(usage.total_token_count),
+        thinking_tokens: count(usage.thoughts_token_count),
+        cache_read_tokens: count(usage.cached_content_token_count),
+        cache_creation_tokens: 0,
+        tool_use_prompt_tokens: count(usage.tool_use_prompt_token_count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_lose_only_the_blanks_between_tokens() {
+        for (json, expected) in [
+            (r#"{ "b" : "x  \" y\\" , "a": [1, 2.0] }"#, r#"{"b":"x  \" y\\","a":[1,2.0]}"#),
+            ("{\n}", "{}"),
+            (r#""a \\" "#, r#""a \\""#),
+        ] {
+            assert_eq!(compact(json), expected);
+        }
+    }
+}

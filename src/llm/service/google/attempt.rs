@@ -1,0 +1,165 @@
+//! One attempt to get an answer: the request, the events of its response, and the rest of an answer that goes on.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode};
+use tokio::time::Instant;
+use url::Url;
+
+use super::answer::Answer;
+use super::events::Events;
+use super::fault;
+use super::request::Prepared;
+use crate::llm::service::call::{Call, Deadline};
+use crate::llm::service::provider::key::ApiKey;
+use crate::llm::service::provider::retry::Attempt;
+use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};
+use crate::llm::service::provider::{ErrorCode, ProviderError, http};
+
+const KEY_HEADER: &str = "x-goog-api-key";
+/// The rest of a longer error is not read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+/// How often one answer may go on.
+const MAX_CONTINUATIONS: usize = 32;
+
+/// A request to Gemini.
+#[derive(Debug)]
+pub(super) struct GeminiAttempt<'a> {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) key: &'a ApiKey,
+    pub(super) timeouts: Timeouts,
+    pub(super) prepared: Prepared<'a>,
+    /// Whether the history was built anew because its signatures were refused. This happens once.
+    pub(super) has_rebuilt: bool,
+}
+
+impl Attempt for GeminiAttempt<'_> {
+    async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
+        let refused = match self.answer(call).await {
+            Err(error) if self.can_rebuild(&error, call) => error,
+            outcome => return outcome,
+        };
+        tracing::warn!(
+            request_id = call.request.request_id,
+            provider_status = refused.provider_status,
+            "history rebuilt: the provider refused its thought signatures"
+        );
+        self.has_rebuilt = true;
+        self.prepared.rebuild_history()?;
+        self.answer(call).await
+    }
+}
+
+impl GeminiAttempt<'_> {
+    fn can_rebuild(&self, error: &ProviderError, call: &Call<'_>) -> bool {
+        error.code == ErrorCode::ThoughtSignature
+            && !self.has_rebuilt
+            && self.prepared.history.has_answers
+            && call.writer.parts_sent() == 0
+    }
+
+    /// Writes the answer, up to but not including the final message.
+    async fn answer(&self, call: &Call<'_>) -> Result<(), ProviderError> {
+        let mut answer = Answer::new(call.writer, self.key);
+        let mut token = None;
+        for _request in 0..=MAX_CONTINUATIONS {
+            self.response(call.deadline, token.as_deref(), &mut answer).await?;
+            token = answer.take_continuation();
+            if token.is_none() {
+                return answer.end(self.prepared.model, &self.prepared.tools.left_out).await;
+            }
+        }
+        Err(ProviderError::new(ErrorCode::Provider, format!("the answer goes on after {MAX_CONTINUATIONS} responses")))
+    }
+
+    /// Sends one request and adds the events of its response.
+    async fn response(
+        &self,
+        deadline: Deadline,
+        token: Option<&str>,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ProviderError> {
+        let began = Instant::now();
+        let request = self
+            .client
+            .post(self.url.clone())
+            .header(KEY_HEADER, self.key.header()?)
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(self.prepared.body(token)?);
+        let sent = within(deadline, Silence::since(began, self.timeouts.first_chunk), request.send()).await?;
+        let response = sent.map_err(http::unavailable)?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(deadline, response).await);
+        }
+        let reader = Reader { deadline, timeouts: self.timeouts, since: began, has_begun: false };
+        reader.read(response, answer).await
+    }
+
+    /// The error of a response that is not 200.
+    async fn refusal(&self, deadline: Deadline, mut response: Response) -> ProviderError {
+        let status = response.status().as_u16();
+        let delay = retry_after(response.headers());
+        let mut body = Vec::new();
+        while body.len() < MAX_ERROR_BYTES {
+            let silence = Silence::since(Instant::now(), self.timeouts.stall);
+            let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else { break };
+            body.extend_from_slice(&piece);
+        }
+        let error = fault::of_response(status, &body, self.key);
+        ProviderError { retry_after: error.retry_after.or(delay), ..error }
+    }
+}
+
+/// Reads a response to its end.
+#[derive(Debug)]
+struct Reader {
+    deadline: Deadline,
+    timeouts: Timeouts,
+    /// The request, or the last event.
+    since: Instant,
+    has_begun: bool,
+}
+
+impl Reader {
+    async fn read(mut self, mut response: Response, answer: &mut Answer<'_>) -> Result<(), ProviderError> {
+        let mut events = Events::default();
+        loop {
+            let piece = match self.piece(&mut response, answer.is_complete()).await {
+                Ok(piece) => piece,
+                // Everything has arrived; only the end of the response is missing.
+                Err(_) if answer.is_complete() => None,
+                Err(error) => return Err(error),
+            };
+            match &piece {
+                Some(bytes) => events.push(bytes)?,
+                None => events.end(),
+            }
+            while let Some(event) = events.next()? {
+                self.has_begun = true;
+                answer.add(&event).await?;
+                self.since = Instant::now();
+            }
+            if piece.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next bytes; `None` at the end.
+    async fn piece(&self, response: &mut Response, is_complete: bool) -> Result<Option<bytes::Bytes>, ProviderError> {
+        let limit = match (is_complete, self.has_begun) {
+            (true, _) => self.timeouts.end,
+            (false, true) => self.timeouts.stall,
+            (false, false) => self.timeouts.first_chunk,
+        };
+        within(self.deadline, Silence::since(self.since, limit), response.chunk()).await?.map_err(http::unavailable)
+    }
+}
+
+/// The delay in seconds that a proxy asks for.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_secs)
+}

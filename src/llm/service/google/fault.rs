@@ -1,0 +1,186 @@
+//! Classifies the errors of Gemini: as the body of a response, and in the middle of a stream.
+//!
+//! The text of the provider is passed on, without the key and cut to a length. A body that is no error of this API, for
+//! example the page of a proxy, is not.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::wire::{ApiError, Chunk};
+use crate::llm::service::provider::key::ApiKey;
+use crate::llm::service::provider::{ErrorCode, ProviderError};
+
+/// The words before the delay in a message.
+const RETRY_WORDS: &str = "retry in ";
+
+/// The error of a response that is not 200.
+pub(super) fn of_response(status: u16, body: &[u8], key: &ApiKey) -> ProviderError {
+    let chunk = chunks(std::str::from_utf8(body).unwrap_or_default()).ok().and_then(|chunks| chunks.into_iter().next());
+    let error = chunk.and_then(|chunk| chunk.error).unwrap_or_default();
+    of_error(ApiError { code: Some(i64::from(status)), ..error }, key)
+}
+
+/// Parses one chunk, or a list of chunks.
+///
+/// # Errors
+/// When the text is no JSON of this kind. The message has none of its content.
+pub(super) fn chunks(text: &str) -> Result<Vec<Chunk>, ProviderError> {
+    let parsed = if text.trim_start().starts_with('[') {
+        serde_json::from_str::<Vec<Chunk>>(text)
+    } else {
+        serde_json::from_str::<Chunk>(text).map(|chunk| vec![chunk])
+    };
+    parsed.map_err(|error| unreadable(&error))
+}
+
+/// The error for JSON that cannot be read.
+pub(super) fn unreadable(error: &serde_json::Error) -> ProviderError {
+    let (line, column) = (error.line(), error.column());
+    let message = format!("Failed to parse response as JSON: {:?} at line {line} column {column}", error.classify());
+    ProviderError::transient(ErrorCode::Provider, message)
+}
+
+/// The error that the API describes.
+pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
+    let code = error.code.unwrap_or_default();
+    let text = key.redact(error.message.as_deref().unwrap_or_default());
+    let details = error.details.unwrap_or_default();
+    let word = error.status.unwrap_or_default();
+    let status = format!("{code} {word}").trim().to_owned();
+    let (kind, is_transient) = classify(code, &text, &details);
+    let prefix = if code >= 500 { "Google API server error: " } else { "" };
+    let message = format!("{prefix}{status}. {text}").trim_end().to_owned();
+    let retry_after = delay(&details).or_else(|| delay_in_text(&text));
+    ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(kind, message).with_status(status) }
+}
+
+fn classify(code: i64, text: &str, details: &[Value]) -> (ErrorCode, bool) {
+    let text = text.to_lowercase();
+    match code {
+        400 if has_reason(details, "API_KEY") || text.contains("api key") => (ErrorCode::Credentials, false),
+        400 if text.contains("thought signature") || text.contains("thought_signature") => {
+            (ErrorCode::ThoughtSignature, false)
+        }
+        400 if text.contains("token count") || text.contains("maximum number of tokens") => {
+            (ErrorCode::ContextWindowExceeded, false)
+        }
+        400 if text.contains("user location") || text.contains("billing") => (ErrorCode::Credentials, false),
+        401 | 403 => (ErrorCode::Credentials, false),
+        404 => (ErrorCode::ModelNotFound, false),
+        408 => (ErrorCode::Unavailable, true),
+        413 => (ErrorCode::ContextWindowExceeded, false),
+        429 => (ErrorCode::RateLimited, !is_daily_quota(details)),
+        499 => (ErrorCode::Cancelled, false),
+        500..=599 => (ErrorCode::Unavailable, true),
+        400..=498 => (ErrorCode::InvalidRequest, false),
+        _ => (ErrorCode::Provider, false),
+    }
+}
+
+fn is_type(detail: &Value, name: &str) -> bool {
+    detail.get("@type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with(name))
+}
+
+fn has_reason(details: &[Value], prefix: &str) -> bool {
+    let reasons = details.iter().filter_map(|detail| detail.get("reason")?.as_str());
+    reasons.into_iter().any(|reason| reason.starts_with(prefix))
+}
+
+/// A quota of a day is not there again after a short wait.
+fn is_daily_quota(details: &[Value]) -> bool {
+    let violations = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
+    let ids = violations.filter_map(|violation| violation.get("quotaId")?.as_str());
+    ids.into_iter().any(|id| id.contains("PerDay"))
+}
+
+/// The delay of `google.rpc.RetryInfo`.
+fn delay(details: &[Value]) -> Option<Duration> {
+    let info = details.iter().find(|detail| is_type(detail, "google.rpc.RetryInfo"))?;
+    duration(info.get("retryDelay")?.as_str()?)
+}
+
+fn delay_in_text(text: &str) -> Option<Duration> {
+    let (_, rest) = text.split_once(RETRY_WORDS)?;
+    let end = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '.').unwrap_or(rest.len());
+    duration(rest.get(..end)?.trim_end_matches('.'))
+}
+
+/// A duration as `2.500s`, `850ms` or `1h2m3.5s`.
+fn duration(mut text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    while !text.is_empty() {
+        let digits = text.find(|character: char| character.is_ascii_alphabetic())?;
+        let (number, rest) = text.split_at_checked(digits)?;
+        let end = rest.find(|character: char| !character.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (unit, rest) = rest.split_at_checked(end)?;
+        let scale = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * scale;
+        text = rest;
+    }
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::service::provider::key::Environment;
+
+    async fn key() -> ApiKey {
+        ApiKey::read(&Environment::new(|_| Some("secret-key-1".into())), "K").await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_kind_of_error_gets_its_code_and_its_delay() {
+        use ErrorCode::{
+            Cancelled, ContextWindowExceeded, Credentials, InvalidRequest, ModelNotFound, RateLimited,
+            ThoughtSignature, Unavailable,
+        };
+        let reason = r#"[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]"#;
+        let retry = r#"[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2.500s"}]"#;
+        let day = r#"[{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"RequestsPerDayPerModel"}]}]"#;
+        let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
+        for (status, message, details, code, retryable, delay) in [
+            (400, "x", reason, Credentials, false, None),
+            (400, "API key not valid.", "[]", Credentials, false, None),
+            (400, "Function call is missing a thought_signature", "[]", ThoughtSignature, false, None),
+            (400, "Corrupted thought signature.", "[]", ThoughtSignature, false, None),
+            (400, "The input token count (9) exceeds the maximum", "[]", ContextWindowExceeded, false, None),
+            (400, "bad", "null", InvalidRequest, false, None),
+            (403, "no", "[]", Credentials, false, None),
+            (404, "no model", "[]", ModelNotFound, false, None),
+            (429, "slow", retry, RateLimited, true, seconds(2.5)),
+            (429, "Please retry in 48.8s.", "[]", RateLimited, true, seconds(48.8)),
+            (429, "Please retry in 1h2m3.5s", "[]", RateLimited, true, seconds(3_723.5)),
+            (429, "Please retry in 850ms", "[]", RateLimited, true, seconds(0.85)),
+            (429, "day", day, RateLimited, false, None),
+            (499, "x", "[]", Cancelled, false, None),
+            (503, "overloaded", "[]", Unavailable, true, None),
+        ] {
+            let body = format!(r#"{{"error":{{"code":1,"message":"{message}","status":"W","details":{details}}}}}"#);
+            for body in [body.clone(), format!("[{body}\n]")] {
+                let error = of_response(status, body.as_bytes(), &key().await);
+                let found = (error.code, error.retryable, error.retry_after, error.provider_status);
+                assert_eq!(found, (code, retryable, delay, format!("{status} W")), "{body}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_has_the_words_of_the_provider_without_the_key_and_no_foreign_body() {
+        let body = br#"{"error":{"message":"key secret-key-1 is bad","status":"UNAVAILABLE"}}"#;
+        let message = of_response(503, body, &key().await).message;
+        assert_eq!(message, "Google API server error: 503 UNAVAILABLE. key [key] is bad");
+        for body in ["<html>secret</html>", "", "{", r#"{"prompt":"secret"}"#, "[]"] {
+            assert_eq!(of_response(418, body.as_bytes(), &key().await).message, "418.");
+        }
+        let message = chunks(r#"{"candidates":[{"content":"secret prompt"}]}"#).unwrap_err().message;
+        assert!(message.starts_with("Failed to parse response as JSON") && !message.contains("secret"), "{message}");
+    }
+}

@@ -1,0 +1,83 @@
+//! No key and no prompt leaves the service in a message or a log line, at any level.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::conversation::{KEY, PROMPT, ask, continued, error, request};
+use super::endpoint::{Ending, Endpoint, Reply};
+
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Every failure, with the key in the words of the provider and the prompt where it could be repeated by accident.
+fn failures() -> Vec<Vec<Reply>> {
+    let api = |status, text: &str| {
+        let details = r#"[{"@type":"google.rpc.RetryInfo","retryDelay":"0.001s"}]"#;
+        let body = format!(r#"{{"error":{{"message":"{text} {KEY}","status":"S","details":{details}}}}}"#);
+        Reply::error(status, &body)
+    };
+    let echo = format!("<html>{KEY} {PROMPT}</html>");
+    let partial = format!("data: {{\"candidates\":[{{\"content\":\"{PROMPT} {KEY}\"}}]}}\n\n");
+    let hello = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
+    vec![
+        vec![api(400, "Invalid thought signature")],
+        vec![api(401, "bad key"), api(401, "bad key")],
+        vec![api(429, "slow")],
+        vec![api(503, "busy")],
+        vec![Reply::error(502, &echo)],
+        vec![Reply::error(200, &echo)],
+        vec![Reply::stream(partial)],
+        vec![Reply::stream(format!("{hello}data: {PROMPT}\n\n"))],
+        vec![Reply::stream(hello).ending(Ending::Cut)],
+        vec![Reply::stream(hello).ending(Ending::Hang)],
+        vec![Reply::stream("").ending(Ending::NoHeaders)],
+        vec![Reply::error(302, "").with_header("location: http://127.0.0.1:1/?key=x")],
+    ]
+}
+
+#[tokio::test]
+async fn a_seeded_key_and_prompt_are_in_no_message_and_no_log() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(log.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let mut messages = String::new();
+    for replies in failures() {
+        let calls = Reply::fixture("calls.sse");
+        let endpoint = Endpoint::start([vec![calls], replies].concat()).await;
+        let first = ask(&endpoint, &request()).await;
+        let found = error(&ask(&endpoint, &continued(request(), &first)).await);
+        messages.push_str(&format!("{found:?}\n"));
+    }
+    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(logged.contains("model call failed") && logged.contains("model call repeated"), "{logged}");
+    for text in [messages, logged] {
+        for secret in [KEY, PROMPT, "x-goog-api-key", "seeded"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The tools of a request: functions, and the provider's native tools.
+//!
+//! The functions keep the order of the request, and the native tools have a fixed order, so that the same tools give
+//! the same bytes and the provider's cache can be used.
+
+use super::models::Model;
+use super::names;
+use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
+use crate::llm::proto::{GenerateRequest, LlmConfig, ToolDefinition};
+use crate::llm::service::provider::{ErrorCode, ProviderError};
+
+/// The option of `llm_config` for native tools beside functions: `combine` or `exclusive`. Without it they are combined
+/// where the model can, as the existing service does.
+const NATIVE_OPTION: &str = "native_tools";
+const EXCLUSIVE: &str = "exclusive";
+
+const GOOGLE_SEARCH: &str = "google_search";
+const CODE_EXECUTION: &str = "code_execution";
+const URL_CONTEXT: &str = "url_context";
+
+/// The tools as the provider gets them.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    pub(super) list: Vec<Tool>,
+    pub(super) config: Option<ToolConfig>,
+    /// For the client: the tools that were left out and why; empty if there are none.
+    pub(super) left_out: String,
+}
+
+/// The tools of a request.
+///
+/// # Errors
+/// `invalid_request` when a name or a schema has no form at the provider, or `tool_choice` names no tool.
+pub(super) fn convert(request: &GenerateRequest, model: Model<'_>) -> Result<Tools, ProviderError> {
+    let config = request.llm_config.as_ref();
+    let mut native = native_tools(config);
+    let mut functions = request.tools.as_slice();
+    let mut left_out = String::new();
+    if model.is_image_model() {
+        native.retain(|name| *name == GOOGLE_SEARCH);
+        if !functions.is_empty() {
+            left_out = format!("functions: {} has none", model.name);
+        }
+        functions = &[];
+    }
+    let is_exclusive =
+        config.and_then(|config| config.options.get(NATIVE_OPTION)).is_some_and(|word| word == EXCLUSIVE);
+    if !functions.is_empty() && !native.is_empty() && (is_exclusive || !model.family.combines_tools) {
+        let reason = if is_exclusive { "the request excludes them" } else { "the model cannot combine them" };
+        left_out = format!("{}: not beside functions, {reason}", native.join(", "));
+        native.clear();
+    }
+    let is_combined = !functions.is_empty() && !native.is_empty();
+    let mut list: Vec<Tool> = native.into_iter().filter_map(native_tool).collect();
+    if !functions.is_empty() {
+        list.push(Tool::FunctionDeclarations(functions.iter().map(declaration).collect::<Result<_, _>>()?));
+    }
+    let choice = if functions.is_empty() { None } else { choice(&request.tool_choice, functions)? };
+    let config = (is_combined || choice.is_some()).then(|| ToolConfig {
+        function_calling_config: choice,
+        include_server_side_tool_invocations: is_combined.then_some(true),
+    });
+    Ok(Tools { list, config, left_out })
+}
+
+/// The native tools that are switched on, in a fixed order.
+fn native_tools(config: Option<&LlmConfig>) -> Vec<&'static str> {
+    let is_on = |name: &&str| config.is_some_and(|config| config.native_tools.get(*name).is_some_and(|on| *on));
+    [GOOGLE_SEARCH, CODE_EXECUTION, URL_CONTEXT].into_iter().filter(is_on).collect()
+}
+
+fn native_tool(name: &str) -> Option<Tool> {
+    match name {
+        GOOGLE_SEARCH => Some(Tool::GoogleSearch {}),
+        CODE_EXECUTION => Some(Tool::CodeExecution {}),
+        URL_CONTEXT => Some(Tool::UrlContext {}),
+        _ => None,
+    }
+}
+
+fn declaration(tool: &ToolDefinition) -> Result<FunctionDeclaration, ProviderError> {
+    let schema = Some(tool.parameters_schema.trim()).filter(|schema| !schema.is_empty());
+    let parameters_json_schema: Option<Raw> = schema
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|_error| invalid(format!("the parameters of the tool '{}' are no JSON schema", tool.name)))?;
+    Ok(FunctionDeclaration {
+        description: tool.description.clone(),
+        name: names::to_wire(&tool.name)?,
+        parameters_json_schema,
+    })
+}
+
+fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<FunctionCallingConfig>, ProviderError> {
+    let mode = |mode| Some(FunctionCallingConfig { mode, allowed_function_names: Vec::new() });
+    match wanted {
+        "" => Ok(None),
+        "auto" => Ok(mode("AUTO")),
+        "none" => Ok(mode("NONE")),
+        "required" => Ok(mode("ANY")),
+        name if tools.iter().any(|tool| tool.name == name) => {
+            Ok(Some(FunctionCallingConfig { mode: "ANY", allowed_function_names: vec![names::to_wire(name)?] }))
+        }
+        name => Err(invalid(format!("tool_choice names '{name}', which is no tool of the request"))),
+    }
+}
+
+fn invalid(message: String) -> ProviderError {
+    ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(native: &[&str], functions: &[&str], option: &str) -> GenerateRequest {
+        let tool = |name: &&str| ToolDefinition {
+            name: (*name).into(),
+            description: "d".into(),
+            parameters_schema: r#"{"type": "object"}"#.into(),
+        };
+        let llm_config = LlmConfig {
+            native_tools: native.iter().map(|name| ((*name).to_owned(), true)).collect(),
+            options: [(NATIVE_OPTION.to_owned(), option.to_owned())].into(),
+            ..LlmConfig::default()
+        };
+        let tools = functions.iter().map(tool).collect();
+        GenerateRequest { llm_config: Some(llm_config), tools, ..GenerateRequest::default() }
+    }
+
+    fn sent(model: &str, request: &GenerateRequest) -> String {
+        let tools = convert(request, Model::parse(model).unwrap()).unwrap();
+        let text = |value: Result<String, serde_json::Error>| value.unwrap();
+        format!(
+            "{} {} {}",
+            text(serde_json::to_string(&tools.list)),
+            text(serde_json::to_string(&tools.config)),
+            tools.left_out
+        )
+    }
+
+    #[test]
+    fn native_tools_and_functions_are_combined_only_where_the_model_can() {
+        let function =
+            r#"{"functionDeclarations":[{"description":"d","name":"s__a","parametersJsonSchema":{"type": "object"}}]}"#;
+        let both = request(&[URL_CONTEXT, GOOGLE_SEARCH, CODE_EXECUTION], &["s.a"], "combine");
+        let native = r#"{"googleSearch":{}},{"codeExecution":{}},{"urlContext":{}}"#;
+        let combined = format!(r#"[{native},{function}] {{"includeServerSideToolInvocations":true}} "#);
+        assert_eq!(sent("gemini-3-flash-preview", &both), combined);
+        assert_eq!(
+            sent("gemini-2.5-pro", &both),
+            format!(
+                "[{function}] null google_search, code_execution, url_context: not beside functions, the model cannot \
+                 combine them"
+            )
+        );
+        let exclusive = request(&[GOOGLE_SEARCH], &["s.a"], EXCLUSIVE);
+        assert_eq!(
+            sent("gemini-3-flash-preview", &exclusive),
+            format!("[{function}] null google_search: not beside functions, the request excludes them")
+        );
+        let only_native = request(&[GOOGLE_SEARCH], &[], EXCLUSIVE);
+        assert_eq!(sent("gemini-2.5-pro", &only_native), r#"[{"googleSearch":{}}] null "#);
+        assert_eq!(
+            sent("gemini-2.5-flash-image", &both),
+            r#"[{"googleSearch":{}}] null functions: gemini-2.5-flash-image has none"#
+        );
+    }
+
+    #[test]
+    fn the_choice_of_a_tool_becomes_a_mode() {
+        for (choice, expected) in [
+            ("auto", r#"{"mode":"AUTO"}"#),
+            ("none", r#"{"mode":"NONE"}"#),
+            ("required", r#"{"mode":"ANY"}"#),
+            ("s.a", r#"{"mode":"ANY","allowedFunctionNames":["s__a"]}"#),
+        ] {
+            let request = GenerateRequest { tool_choice: choice.into(), ..request(&[], &["s.a"], "") };
+            let tools = convert(&request, Model::parse("gemini-3-flash-preview").unwrap()).unwrap();
+            let config = serde_json::to_string(&tools.config).unwrap();
+            assert_eq!(config, format!(r#"{{"functionCallingConfig":{expected}}}"#));
+        }
+        let unknown = GenerateRequest { tool_choice: "s.b".into(), ..request(&[], &["s.a"], "") };
+        let model = Model::parse("gemini-3-flash-preview").unwrap();
+        assert_eq!(convert(&unknown, model).unwrap_err().code, ErrorCode::InvalidRequest);
+    }
+}
