@@ -105,7 +105,7 @@ impl Events {
         }
         self.unframed.push_str(name);
         if let Some(value) = value {
-            // The parser took away the colon and a blank.
+            // The parser removed the colon and a blank.
             self.unframed.push_str(": ");
             self.unframed.push_str(value);
         }

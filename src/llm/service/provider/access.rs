@@ -65,10 +65,7 @@ impl Access {
         if !requested.is_empty() {
             return Some(requested);
         }
-        let is_set = |name: &str| {
-            self.environment.read(name).or_else(|| self.environment.read(&format!("{name}_FILE"))).is_some()
-        };
-        provider.keys.iter().copied().find(|name| is_set(name))
+        provider.keys.iter().copied().find(|name| self.is_set(name))
     }
 
     /// The providers to whose addresses a key may be sent.
@@ -78,13 +75,20 @@ impl Access {
         }
         let owners: Vec<_> = known::ALL.iter().filter(|known| known.keys.contains(&name)).collect();
         if owners.is_empty() {
-            // The beginning is that of the existing service. The text is the same whether the variable exists or not.
-            let message = format!(
-                "Environment variable '{name}' is not set or not permitted; permit it with {KEY_OPTION} '{name}'"
-            );
+            let reason = if self.is_set(name) {
+                format!("is not permitted as a key; permit it with {KEY_OPTION} '{name}'")
+            } else {
+                // The words of the existing service.
+                "is not set".to_owned()
+            };
+            let message = format!("Environment variable '{name}' {reason}");
             return Err(ProviderError::new(ErrorCode::Credentials, message));
         }
         Ok(owners)
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        [name, &format!("{name}_FILE")].into_iter().any(|name| self.environment.read(name).is_some())
     }
 
     fn url(&self, provider: &Known, requested: &str, owners: &[&Known]) -> Result<Url, ProviderError> {
@@ -192,7 +196,7 @@ mod tests {
         };
         let key = |name| {
             Err(format!(
-                "Environment variable '{name}' is not set or not permitted; permit it with --allow-key-env '{name}'"
+                "Environment variable '{name}' is not permitted as a key; permit it with --allow-key-env '{name}'"
             ))
         };
         for (name, address, expected) in [
@@ -201,7 +205,7 @@ mod tests {
             ("GEMINI_API_KEY", "http://proxy.test:4000/v1", url("http://proxy.test:4000")),
             ("", "http://generativelanguage.googleapis.com", url("http://generativelanguage.googleapis.com")),
             ("DATABASE_URL", "", key("DATABASE_URL")),
-            ("NOT_THERE", "", key("NOT_THERE")),
+            ("NOT_THERE", "", Err("Environment variable 'NOT_THERE' is not set".to_owned())),
             ("CASE_KEY_1", "", key("CASE_KEY_1")),
             ("GEMINI_API_KEY", "evil", Err("The base URL is no address".to_owned())),
             ("GOOGLE_API_KEY", "", Err("Environment variable 'GOOGLE_API_KEY' is not set".to_owned())),

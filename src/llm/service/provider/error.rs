@@ -101,13 +101,13 @@ impl ProviderError {
     }
 
     /// The message of the protocol with every code.
-    pub(in crate::llm::service) fn into_info(self) -> ErrorInfo {
+    pub(crate) fn into_info(self) -> ErrorInfo {
         let code = self.code.as_str();
         self.info(code)
     }
 
     /// The message of the protocol with the codes of the existing service.
-    pub(in crate::llm::service) fn into_old_info(self) -> ErrorInfo {
+    pub(crate) fn into_old_info(self) -> ErrorInfo {
         let code = self.old_code();
         self.info(code)
     }

@@ -50,7 +50,7 @@ fn builder() -> ClientBuilder {
 }
 
 /// A request that could not be sent, or an answer that could not be read. The URL is not part of the message.
-pub(in crate::llm::service) fn unavailable(error: reqwest::Error) -> ProviderError {
+pub(crate) fn unavailable(error: reqwest::Error) -> ProviderError {
     ProviderError::transient(ErrorCode::Unavailable, format!("connection failed: {}", describe(&error.without_url())))
 }
 

@@ -50,7 +50,7 @@ impl ApiKey {
     ///
     /// # Errors
     /// When neither is set, or the file cannot be read.
-    pub(in crate::llm::service) async fn read(environment: &Environment, name: &str) -> Result<Self, ProviderError> {
+    pub(crate) async fn read(environment: &Environment, name: &str) -> Result<Self, ProviderError> {
         if let Some(value) = environment.read(name) {
             return Ok(Self(value.trim().to_owned()));
         }

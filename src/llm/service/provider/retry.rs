@@ -18,13 +18,13 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration:
 const MAX_DELAY: Duration = Duration::from_secs(120);
 
 /// A request that can be sent several times.
-pub(in crate::llm::service) trait Attempt {
+pub(crate) trait Attempt {
     /// Sends the request once and writes its answer, up to but not including the final message.
     fn run(&mut self, call: &Call<'_>) -> impl Future<Output = Result<(), ProviderError>> + Send;
 }
 
 /// Makes the attempts of a call and ends its stream.
-pub(in crate::llm::service) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
+pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
     let mut attempts = 0;
     loop {
         attempts += 1;

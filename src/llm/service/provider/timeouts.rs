@@ -26,13 +26,13 @@ impl Default for Timeouts {
 
 /// How long to wait, from when.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::llm::service) struct Silence {
+pub(crate) struct Silence {
     limit: Duration,
     since: Instant,
 }
 
 impl Silence {
-    pub(in crate::llm::service) fn since(since: Instant, limit: Duration) -> Self {
+    pub(crate) fn since(since: Instant, limit: Duration) -> Self {
         Self { limit, since }
     }
 }
@@ -41,7 +41,7 @@ impl Silence {
 ///
 /// # Errors
 /// When the provider is silent for too long or the deadline passes. After a deadline no other attempt makes sense.
-pub(in crate::llm::service) async fn within<T>(
+pub(crate) async fn within<T>(
     deadline: Deadline,
     silence: Silence,
     work: impl Future<Output = T>,
