@@ -191,7 +191,7 @@ pub struct LlmServiceArgs {
     /// Variables, beside those of known providers, whose values requests may use as keys; `*` stands for any characters
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub allow_key_env: Vec<String>,
-    /// Addresses, beside those of known providers, that requests may name: scheme://host[:port][/path] with `*`
+    /// Addresses, beside those of known providers, that requests may name, as `scheme://host[:port][/path]` with `*`
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub allow_base_url: Vec<String>,
     /// Recordings that the scripted provider replays

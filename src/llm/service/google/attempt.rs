@@ -126,10 +126,12 @@ impl Reader {
     async fn read(mut self, mut response: Response, answer: &mut Answer<'_>) -> Result<(), ProviderError> {
         let mut events = Events::default();
         loop {
-            let piece = match self.piece(&mut response, answer.is_complete()).await {
+            let silence = Silence::since(self.since, self.limit(answer));
+            let read = within(self.deadline, silence, response.chunk()).await;
+            let piece = match read.and_then(|read| read.map_err(http::unavailable)) {
                 Ok(piece) => piece,
                 // Everything has arrived; only the end of the response is missing.
-                Err(_) if answer.is_complete() => None,
+                Err(_) if answer.is_complete() => return Ok(()),
                 Err(error) => return Err(error),
             };
             match &piece {
@@ -147,14 +149,13 @@ impl Reader {
         }
     }
 
-    /// The next bytes; `None` at the end.
-    async fn piece(&self, response: &mut Response, is_complete: bool) -> Result<Option<bytes::Bytes>, ProviderError> {
-        let limit = match (is_complete, self.has_begun) {
+    /// How long the provider may be silent now.
+    fn limit(&self, answer: &Answer<'_>) -> Duration {
+        match (answer.is_complete(), self.has_begun) {
             (true, _) => self.timeouts.end,
             (false, true) => self.timeouts.stall,
             (false, false) => self.timeouts.first_chunk,
-        };
-        within(self.deadline, Silence::since(self.since, limit), response.chunk()).await?.map_err(http::unavailable)
+        }
     }
 }
 
