@@ -22,6 +22,7 @@ use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::llm::service::provider::url_pattern::UrlPattern;
 use crate::roles::shutdown::StopOn;
 
 use values::{drill, duration};
@@ -192,8 +193,8 @@ pub struct LlmServiceArgs {
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub allow_key_env: Vec<String>,
     /// Addresses, beside those of known providers, that requests may name, as `scheme://host[:port][/path]` with `*`
-    #[arg(long, value_name = "PATTERN", num_args = 1..)]
-    pub allow_base_url: Vec<String>,
+    #[arg(long, value_name = "PATTERN", num_args = 1.., value_parser = UrlPattern::parse)]
+    pub allow_base_url: Vec<UrlPattern>,
     /// Recordings that the scripted provider replays
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,

@@ -16,6 +16,7 @@ use crate::llm::service::google::Google;
 use crate::llm::service::provider::Access;
 use crate::llm::service::provider::key::Environment;
 use crate::llm::service::provider::timeouts::Timeouts;
+use crate::llm::service::provider::url_pattern::UrlPattern;
 use crate::llm::service::scripted::{self, Scripted};
 use crate::llm::service::{self, Service};
 use crate::telemetry::http::Readiness;
@@ -32,7 +33,7 @@ pub struct Options {
     /// Patterns of variables that requests may use as keys, beside those of known providers.
     pub allow_key_env: Vec<String>,
     /// Patterns of addresses that requests may name, beside those of known providers.
-    pub allow_base_url: Vec<String>,
+    pub allow_base_url: Vec<UrlPattern>,
     /// A directory of transcripts in addition to the built-in ones.
     pub transcripts: Option<PathBuf>,
     /// A file that counts the calls of each execution.
@@ -46,7 +47,7 @@ pub struct Options {
 /// Serves until `shutdown` is cancelled.
 ///
 /// # Errors
-/// When a transcript or a pattern of addresses cannot be parsed, an address is taken, or the server fails.
+/// When a transcript cannot be parsed, an address is taken, or the server fails.
 pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Result<()> {
     let transcripts = options.transcripts.as_deref().map(transcripts).transpose()?.unwrap_or_default();
     let scripted = Scripted::new(scripted::Options {
@@ -56,8 +57,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         calls_file: options.calls_file,
         pace: options.pace,
     })?;
-    let access = Access::new(options.allow_key_env, &options.allow_base_url, Environment::of_process())
-        .context("--allow-base-url")?;
+    let access = Access::new(options.allow_key_env, options.allow_base_url, Environment::of_process());
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() {

@@ -81,7 +81,7 @@ impl<'a> Answer<'a> {
         if let Some(error) = chunk.error {
             return Err(fault::of_error(error, self.key));
         }
-        if let Some(blocked) = chunk.prompt_feedback.and_then(blocked) {
+        if let Some(blocked) = chunk.prompt_feedback.and_then(|feedback| blocked(feedback, self.key)) {
             return Err(blocked);
         }
         self.usage = chunk.usage_metadata.or(self.usage);
@@ -185,9 +185,9 @@ fn replace(field: &mut String, new: Option<String>) {
     }
 }
 
-fn blocked(feedback: PromptFeedback) -> Option<ProviderError> {
+fn blocked(feedback: PromptFeedback, key: &ApiKey) -> Option<ProviderError> {
     let reason = feedback.block_reason.filter(|reason| !reason.is_empty() && reason != "BLOCK_REASON_UNSPECIFIED")?;
-    let details = feedback.block_reason_message.map(|text| format!(": {text}")).unwrap_or_default();
+    let details = feedback.block_reason_message.map(|text| format!(": {}", key.redact(&text))).unwrap_or_default();
     let message = format!("The prompt was blocked: {reason}{details}");
     Some(ProviderError::new(ErrorCode::Blocked, message).with_status(reason))
 }

@@ -46,7 +46,7 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
     let code = error.code.unwrap_or_default();
     let text = key.redact(error.message.as_deref().unwrap_or_default());
     let details = error.details.unwrap_or_default();
-    let word = error.status.unwrap_or_default();
+    let word = key.redact(error.status.as_deref().unwrap_or_default());
     let status = format!("{code} {word}").trim().to_owned();
     let (kind, is_transient) = classify(code, &text, &details);
     let prefix = if code >= 500 { "Google API server error: " } else { "" };
@@ -174,9 +174,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_has_the_words_of_the_provider_without_the_key_and_no_foreign_body() {
-        let body = br#"{"error":{"message":"key secret-key-1 is bad","status":"UNAVAILABLE"}}"#;
-        let message = of_response(503, body, &key().await).message;
-        assert_eq!(message, "Google API server error: 503 UNAVAILABLE. key [key] is bad");
+        let body = br#"{"error":{"message":"key secret-key-1 is bad","status":"BAD_secret-key-1"}}"#;
+        let error = of_response(503, body, &key().await);
+        assert_eq!(error.message, "Google API server error: 503 BAD_[key]. key [key] is bad");
+        assert_eq!(error.provider_status, "503 BAD_[key]");
         for body in ["<html>secret</html>", "", "{", r#"{"prompt":"secret"}"#, "[]"] {
             assert_eq!(of_response(418, body.as_bytes(), &key().await).message, "418.");
         }

@@ -9,7 +9,7 @@ use url::Url;
 use super::error::{ErrorCode, ProviderError};
 use super::key::{ApiKey, Environment};
 use super::known::{self, Known};
-use super::url_pattern::{InvalidUrlPattern, UrlPattern, glob};
+use super::url_pattern::{UrlPattern, glob};
 use crate::llm::proto::LlmConfig;
 
 /// The option that permits a variable.
@@ -35,13 +35,9 @@ pub struct Endpoint {
 }
 
 impl Access {
-    /// `keys` are patterns of names of variables, `urls` patterns of addresses.
-    ///
-    /// # Errors
-    /// When a pattern of addresses is none.
-    pub fn new(keys: Vec<String>, urls: &[String], environment: Environment) -> Result<Self, InvalidUrlPattern> {
-        let urls = urls.iter().map(|text| UrlPattern::parse(text)).collect::<Result<_, _>>()?;
-        Ok(Self { keys, urls, environment })
+    /// `keys` are patterns of names of variables.
+    pub fn new(keys: Vec<String>, urls: Vec<UrlPattern>, environment: Environment) -> Self {
+        Self { keys, urls, environment }
     }
 
     /// The address and the key of a request to a provider.
@@ -123,9 +119,11 @@ impl Access {
         patterns.chain(configured).flatten().any(|pattern| pattern.matches(url))
     }
 
+    /// The address in the variable of a provider. One without a scheme, as `OLLAMA_HOST` may be, is one of HTTP.
     fn base_url(&self, known: &Known) -> Option<String> {
         let name = Some(known.base_url_variable).filter(|name| !name.is_empty())?;
-        self.environment.read(name).map(|text| text.trim().to_owned())
+        let text = self.environment.read(name)?.trim().to_owned();
+        Some(if text.contains("://") { text } else { format!("http://{text}") })
     }
 }
 
@@ -143,7 +141,7 @@ fn refused(message: String) -> ProviderError {
 mod tests {
     use super::*;
 
-    const VARIABLES: [(&str, &str); 7] = [
+    const VARIABLES: [(&str, &str); 8] = [
         ("GEMINI_API_KEY", "gemini-key"),
         ("OPENAI_API_KEY", "openai-key"),
         ("OPENAI_BASE_URL", "http://proxy.test:4000/v1"),
@@ -151,13 +149,15 @@ mod tests {
         ("DATABASE_URL", "postgres://secret"),
         ("XAI_API_KEY_FILE", "/nowhere"),
         ("OTHER", "other"),
+        ("OLLAMA_HOST", "ollama.test:11434"),
     ];
 
     fn access(keys: &[&str], urls: &[&str]) -> Access {
-        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let keys = keys.iter().map(|text| (*text).to_owned()).collect();
+        let urls = urls.iter().map(|text| UrlPattern::parse(text).unwrap()).collect();
         let read =
             |name: &str| VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Access::new(own(keys), &own(urls), Environment::new(read)).unwrap()
+        Access::new(keys, urls, Environment::new(read))
     }
 
     async fn ask(access: &Access, provider: &str, key: &str, url: &str) -> Result<String, String> {
@@ -180,7 +180,8 @@ mod tests {
             ("openai", "OPENAI_API_KEY", "", "http://proxy.test:4000/v1 openai-key"),
             ("openai", "OPENAI_API_KEY", "https://api.openai.com/v1", "https://api.openai.com/v1 openai-key"),
             ("openai", "OPENAI_API_KEY", "http://proxy.test:4000/v1/x", "http://proxy.test:4000/v1/x openai-key"),
-            ("ollama", "", "", "http://localhost:11434/ "),
+            ("ollama", "", "", "http://ollama.test:11434/ "),
+            ("ollama", "", "http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1 "),
         ] {
             assert_eq!(ask(&access, provider, key, url).await, Ok(expected.to_owned()), "{provider} {key} {url}");
         }

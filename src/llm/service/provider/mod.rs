@@ -10,6 +10,7 @@ pub mod access;
 pub mod http;
 pub mod timeouts;
 pub mod error;
+mod echo;
 pub mod retry;
 
 pub use access::{Access, Endpoint};

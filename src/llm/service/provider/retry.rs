@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::echo::without_conversation;
 use super::error::{ErrorCode, ProviderError};
 use crate::engine::backoff::Backoff;
 use crate::llm::proto::RetryNotice;
@@ -31,7 +32,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         let Err(error) = attempt.run(call).await else {
             return call.writer.end().await;
         };
-        let error = ProviderError { attempts, ..error };
+        let error = without_conversation(ProviderError { attempts, ..error }, call.request);
         let delay = match delay(call, &error) {
             Some(delay) => delay,
             None => return call.writer.fail(explained(call, error)).await,

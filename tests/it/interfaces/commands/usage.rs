@@ -84,6 +84,7 @@ fn wrong_usage_exits_with_two_and_names_the_accepted_values() {
         (&["watch", "abc"], "6 characters"),
         (&["watch", "--timeout", "30"], "500ms"),
         (&["worker", "--slots", "0"], "1..=1024"),
+        (&["llm-service", "--allow-base-url", "llm.example.com"], "scheme://host"),
         (&["submit"], "<FILE>"),
         (&["sessions", "list", "--limit", "0"], "1..=1000"),
         (&["sessions", "list", "--since", "yesterday"], "not a duration"),

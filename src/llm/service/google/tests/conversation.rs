@@ -21,7 +21,7 @@ use crate::llm::service::writer::ResponseWriter;
 /// The key of every request. It may be in no message and no log.
 pub(super) const KEY: &str = "seeded-key-5d41402abc4b2a76";
 /// A text in every prompt. It may be in no message and no log either.
-pub(super) const PROMPT: &str = "seeded prompt: why does web-1 crash?";
+pub(super) const PROMPT: &str = "seeded prompt: why does the pod web-1 of the team payments crash every two minutes?";
 const TIMEOUTS: Timeouts = Timeouts {
     first_chunk: Duration::from_millis(400),
     stall: Duration::from_millis(400),
@@ -90,7 +90,7 @@ pub(super) fn backend(address: SocketAddr) -> Google {
         "GOOGLE_GEMINI_BASE_URL" => Some(format!("http://{address}")),
         _ => None,
     };
-    let access = Access::new(vec!["TEST_KEY".to_owned()], &[], Environment::new(read)).unwrap();
+    let access = Access::new(vec!["TEST_KEY".to_owned()], Vec::new(), Environment::new(read));
     Google::new(access, TIMEOUTS)
 }
 

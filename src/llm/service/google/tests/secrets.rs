@@ -39,12 +39,15 @@ fn failures() -> Vec<Vec<Reply>> {
     };
     let echo = format!("<html>{KEY} {PROMPT}</html>");
     let partial = format!("data: {{\"candidates\":[{{\"content\":\"{PROMPT} {KEY}\"}}]}}\n\n");
+    let blocked = format!(r#"{{"promptFeedback":{{"blockReason":"OTHER","blockReasonMessage":"{KEY}"}}}}"#);
     let hello = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
     vec![
         vec![api(400, "Invalid thought signature")],
         vec![api(401, "bad key"), api(401, "bad key")],
         vec![api(429, "slow")],
+        vec![api(400, PROMPT)],
         vec![api(503, "busy")],
+        vec![Reply::events(&[&blocked])],
         vec![Reply::error(502, &echo)],
         vec![Reply::error(200, &echo)],
         vec![Reply::stream(partial)],
