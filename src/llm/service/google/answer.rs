@@ -1,7 +1,8 @@
 //! Converts the events of a stream into the parts of an answer.
 //!
 //! Text, reasoning, calls and code are written as they arrive. Grounding, finish, provider data and usage are known at
-//! the end, and are written in this order. The last usage and the last grounding of a stream count.
+//! the end, and are written in this order. The last usage and the last grounding of a stream count. If an answer goes
+//! on in another stream, the tokens of both are added.
 
 use super::finish::{CONTINUATION, Finish, Written};
 use super::models::Model;
@@ -29,6 +30,8 @@ pub(super) struct Answer<'a> {
     grounding: Option<GroundingMetadata>,
     pages: Option<UrlContextMetadata>,
     usage: Option<UsageMetadata>,
+    /// The tokens of the streams before this one.
+    earlier_usage: Option<UsageInfo>,
     finish_reason: Option<String>,
     finish_message: String,
     model_version: String,
@@ -46,6 +49,7 @@ impl<'a> Answer<'a> {
             grounding: None,
             pages: None,
             usage: None,
+            earlier_usage: None,
             finish_reason: None,
             finish_message: String::new(),
             model_version: String::new(),
@@ -63,7 +67,15 @@ impl<'a> Answer<'a> {
     pub(super) fn take_continuation(&mut self) -> Option<String> {
         let token = self.continuation_token.take_if(|_token| self.finish_reason.as_deref() == Some(CONTINUATION))?;
         self.finish_reason = None;
+        self.earlier_usage = self.total_usage();
+        self.usage = None;
         Some(token)
+    }
+
+    /// The tokens of all streams.
+    fn total_usage(&self) -> Option<UsageInfo> {
+        let usages = [self.earlier_usage, self.usage.map(tokens)];
+        usages.into_iter().flatten().reduce(sum)
     }
 
     /// Writes what an event brings.
@@ -141,6 +153,7 @@ impl<'a> Answer<'a> {
     /// # Errors
     /// When the answer has no content, or no reason to stop.
     pub(super) async fn end(self, model: Model<'_>, left_out: &str) -> Result<(), ProviderError> {
+        let usage = self.total_usage();
         let Some(reason) = self.finish_reason else {
             return Err(ProviderError::transient(
                 ErrorCode::Unavailable,
@@ -172,8 +185,8 @@ impl<'a> Answer<'a> {
         if let Some(data) = self.recorder.provider_data(model) {
             self.writer.provider_data(data).await;
         }
-        if let Some(usage) = self.usage {
-            self.writer.content(Content::Usage(tokens(usage))).await;
+        if let Some(usage) = usage {
+            self.writer.content(Content::Usage(usage)).await;
         }
         Ok(())
     }
@@ -234,6 +247,18 @@ fn code_result(result: CodeExecutionResult) -> CodeExecutionDelta {
         outcome: result.outcome.unwrap_or_default(),
         id: result.id.unwrap_or_default(),
         ..CodeExecutionDelta::default()
+    }
+}
+
+fn sum(a: UsageInfo, b: UsageInfo) -> UsageInfo {
+    UsageInfo {
+        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
+        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
+        total_tokens: a.total_tokens.saturating_add(b.total_tokens),
+        thinking_tokens: a.thinking_tokens.saturating_add(b.thinking_tokens),
+        cache_read_tokens: a.cache_read_tokens.saturating_add(b.cache_read_tokens),
+        cache_creation_tokens: a.cache_creation_tokens.saturating_add(b.cache_creation_tokens),
+        tool_use_prompt_tokens: a.tool_use_prompt_tokens.saturating_add(b.tool_use_prompt_tokens),
     }
 }
 

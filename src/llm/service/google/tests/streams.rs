@@ -64,12 +64,18 @@ async fn code_and_its_output_are_two_parts() {
 
 #[tokio::test]
 async fn an_answer_that_goes_on_is_asked_for_with_its_token() {
-    let first = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"CONTINUATION","continuationToken":"t1"}]}"#;
-    let last = r#"{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}"#;
+    let first = concat!(
+        r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"CONTINUATION","continuationToken":"t1"}],"#,
+        r#""usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":900,"totalTokenCount":910}}"#
+    );
+    let last = concat!(
+        r#"{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}],"#,
+        r#""usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}"#
+    );
     let endpoint = Endpoint::start(vec![Reply::events(&[first]), Reply::events(&[last])]).await;
     let answer = lines(&ask(&endpoint, &request()).await);
     let data = r#"data [{"parts":[{"text":"ab"}],"role":"model"}]"#;
-    assert_eq!(answer, ["text a", "text b", "stop|STOP|||", data, "end"]);
+    assert_eq!(answer, ["text a", "text b", "stop|STOP|||", data, "usage 20 905 925 0 0 0", "end"]);
     let bodies = endpoint.bodies();
     assert_eq!(bodies[1], format!(r#"{},"continuationToken":"t1"}}"#, bodies[0].strip_suffix('}').unwrap()));
 }
