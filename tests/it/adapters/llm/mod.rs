@@ -1,6 +1,7 @@
 //! The scripted LLM service over gRPC: the real client calls a real server.
 
 mod answers;
+mod differential;
 mod endless;
 mod failures;
 mod fields;
