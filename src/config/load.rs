@@ -12,7 +12,7 @@ use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer,
-    Receive, Retention, Runbooks, Streams, Worker, builtin,
+    NativeTools, Receive, Retention, Runbooks, Streams, Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -161,6 +161,7 @@ fn built_in() -> Settings {
     Settings {
         iteration_strategy: Some(Strategy::NativeThinking),
         llm_provider: None,
+        native_tools: NativeTools::default(),
         mcp_servers: None,
         max_iterations: Some(limits.max_iterations),
         iteration_timeout: Some(Duration::from_millis(limits.iteration_timeout_ms)),

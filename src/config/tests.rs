@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::*;
-use crate::investigation::plan::{Strategy, SuccessPolicy};
+use crate::investigation::plan::{NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel};
 
 fn env(name: &str) -> Option<String> {
     (name == "K8S_TOKEN").then(|| "s3cret".to_owned())
@@ -25,6 +25,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
     let settings = Settings {
         iteration_strategy: Some(Strategy::NativeThinking),
         llm_provider: Some("scripted".to_owned()),
+        native_tools: NativeTools::default(),
         mcp_servers: None,
         max_iterations: Some(20),
         iteration_timeout: Some(Duration::from_secs(120)),
@@ -42,6 +43,7 @@ fn the_example_has_no_faults_and_only_default_worker_settings() {
     assert_eq!(config.llm_providers["gemini"].backend, Backend::GoogleNative);
     assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
     assert!(!config.llm_providers["gemini"].keep_search_widget);
+    assert!(config.llm_providers["gemini"].generation.native_tools.enabled().is_empty());
     assert_eq!(config.agent_chains["kubernetes"].stages[0].agents[0].settings.max_iterations, Some(12));
     assert_eq!(config.worker, Worker::default());
     assert_eq!(config.defaults.chain, "kubernetes");
@@ -73,6 +75,11 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', '']}\n\
          mcp_servers: {'true': {command: '${X:-1}', args: ['${A:-$}', \"x\\ny\"], env: {'2': '1'}}}\n\
          defaults: {mcp_servers: ['true'], iteration_strategy: ''}\nstreams: {dead_letters: {max_bytes: 1GiB}}",
+        "llm_providers: {a: {provider: google, model: m, native_tools: {google_search: true, url_context: false}, \
+         native_tools_mode: combine, thinking: {level: minimal}, max_output_tokens: 64k, temperature: 0.7, \
+         project: example.com:p-1, location: europe-west4, credentials_env: C}, \
+         b: {provider: openai, model: m, thinking: {budget: 0}, temperature: 2}}\n\
+         defaults: {llm_provider: a, native_tools: {code_execution: true}}",
         &format!("agents: {{a: {{instructions: {}}}}}", "long words ".repeat(500)),
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
@@ -163,6 +170,17 @@ fn each_section_reports_what_it_accepts() {
         "llm_providers: {a: {provider: openai, backend: google-native, model: 4, transcript: x}}",
         "llm_providers: {a: {provider: openai, model: m, context_window: 128K}}",
         "llm_providers: {a: {provider: google, model: m, api_key_env: sk-12345}}",
+        "llm_providers: {a: {provider: google, model: m, native_tools: {search: true, url_contxt: true, code_execution: 1}}}",
+        "llm_providers: {a: {provider: google, model: m, native_tools: [google_search], native_tools_mode: both}}",
+        "llm_providers: {a: {provider: google, model: m, thinking: {level: hgih, effort: 1}, temperature: 2.5}}",
+        "llm_providers: {a: {provider: google, model: m, thinking: {level: low, budget: 1k}, max_output_tokens: 0}}",
+        "llm_providers: {a: {provider: google, model: m, thinking: high, temperature: .nan, native_tool: {}}}",
+        "llm_providers: {a: {provider: google, model: m, thinking: {budget: 2M}, location: 'eu/../x', credentials_env: /run/key.json}}",
+        "llm_providers: {a: {provider: google, backend: genai, model: m, native_tools: {google_search: true}, project: 'P 1'}}",
+        "llm_providers: {a: {provider: openai, model: m, native_tools: {google_search: true}, native_tools_mode: combine, project: p, location: global, credentials_env: C}}",
+        "llm_providers: {a: {provider: scripted, thinking: {level: low}, max_output_tokens: 8k, temperature: 0}}",
+        "llm_providers: {a: {provider: gogle, model: m, native_tools: {google_search: true}, project: p}}",
+        "defaults: {native_tools: {google_serch: true}}",
         "llm_providers: {a: {provider: scripted}, b: {provider: scripted}}",
         "llm_providers: {a: {provider: scripted, price: {input: -1}}}",
         "agents: {a: {}, b: {}}",
@@ -186,6 +204,48 @@ fn each_section_reports_what_it_accepts() {
     ];
     let reports: Vec<String> = cases.iter().map(|text| faults(text)).collect();
     insta::assert_snapshot!(reports.join("\n"));
+}
+
+#[test]
+fn every_setting_of_a_model_is_read() {
+    let text = "\
+llm_providers:
+  a:
+    provider: google
+    model: m
+    native_tools: {google_search: true, url_context: false}
+    native_tools_mode: combine
+    thinking: {budget: 8k}
+    max_output_tokens: 64k
+    temperature: 0.5
+    project: my-project-1
+    location: global
+    credentials_env: GOOGLE_CREDENTIALS
+  b: {provider: anthropic, model: m, thinking: {level: high}, temperature: 1}
+agents: {sre: {native_tools: {url_context: true}}}
+defaults: {llm_provider: a}
+";
+    let config = Config::parse("f", text, &env).unwrap();
+    let native_tools = NativeTools { google_search: Some(true), url_context: Some(false), ..NativeTools::default() };
+    let a = Generation {
+        native_tools,
+        native_tools_mode: NativeToolsMode::Combine,
+        thinking: Some(Thinking::Budget(8_000)),
+        max_output_tokens: Some(64_000),
+        temperature: Some(0.5),
+    };
+    let thinking = Some(Thinking::Level(ThinkingLevel::High));
+    let b = Generation { thinking, temperature: Some(1.0), ..Generation::default() };
+    let providers = &config.llm_providers;
+    assert_eq!((&providers["a"].generation, &providers["b"].generation), (&a, &b));
+    let vertex_ai = VertexAi {
+        project: "my-project-1".to_owned(),
+        location: "global".to_owned(),
+        credentials_env: "GOOGLE_CREDENTIALS".to_owned(),
+    };
+    assert_eq!((&providers["a"].vertex_ai, &providers["b"].vertex_ai), (&vertex_ai, &VertexAi::default()));
+    let own = NativeTools { url_context: Some(true), ..NativeTools::default() };
+    assert_eq!(config.agents["sre"].settings.native_tools, own);
 }
 
 #[test]

@@ -3,7 +3,11 @@
 //! A resume reads the plan, never the configuration, so a rolling deploy cannot change a running investigation.
 //! Secrets are names of environment variables, never values.
 
+mod provider;
+
 use serde::{Deserialize, Serialize};
+
+pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 
 /// The version of the plan and journal format that this program writes. It reads this version and older ones; it
 /// releases a session with a newer one.
@@ -212,32 +216,6 @@ impl Default for Limits {
             max_calls: 64,
         }
     }
-}
-
-/// A model and the way to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProviderPlan {
-    /// Name in the configuration.
-    pub name: String,
-    /// `google`, `openai`, …; `scripted` for a recording.
-    pub provider: String,
-    /// `google-native`, `genai`, `scripted`.
-    pub backend: String,
-    /// The provider's name of the model.
-    pub model: String,
-    /// Environment variable of the LLM service that holds the key; empty for none.
-    pub api_key_env: String,
-    /// An endpoint other than the provider's own; empty for none.
-    pub base_url: String,
-    /// Name of the recording for `scripted`; empty for the recording that fits any alert.
-    #[serde(default)]
-    pub transcript: String,
-    /// Size of the model's context window in tokens; 0 when it is unknown.
-    #[serde(default)]
-    pub context_window: u64,
-    /// Whether the provider's HTML for its search suggestions is kept in the record of the call.
-    #[serde(default)]
-    pub keep_search_widget: bool,
 }
 
 /// A tool that the model may call.

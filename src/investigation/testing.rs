@@ -144,7 +144,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         base_url: String::new(),
         transcript: String::new(),
         context_window: 0,
-        keep_search_widget: false,
+        ..ProviderPlan::default()
     };
     AgentPlan {
         name: "sre".to_owned(),

@@ -36,5 +36,12 @@ pub const ACCEPT_URL_RETRIEVALS: &str = "url_retrievals";
 /// The option of `llm_config` that names the recording for the backend `scripted`.
 pub const TRANSCRIPT_OPTION: &str = "transcript";
 
+/// The option of `llm_config` with the temperature, a number from 0 to 2.
+pub const TEMPERATURE_OPTION: &str = "temperature";
+
+/// The option of `llm_config` for native tools beside functions: `combine` or `exclusive`. Without it they are combined
+/// where the model can, as the existing service does.
+pub const NATIVE_TOOLS_OPTION: &str = "native_tools";
+
 /// The role of the messages that are answers of the model.
 pub const ASSISTANT: &str = "assistant";

@@ -164,6 +164,14 @@ impl<'c> Field<'c> {
         self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a whole number")
     }
 
+    pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        self.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
+    }
+
+    pub(crate) fn decimal(&self, range: RangeInclusive<f64>) -> Option<f64> {
+        self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a number")
+    }
+
     /// An amount of money.
     pub(crate) fn amount(&self) -> Option<f64> {
         let amount = |text: &str| text.trim().parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
@@ -304,7 +312,7 @@ impl<'c> Map<'c> {
     }
 
     pub(crate) fn tokens(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
+        self.get(key)?.tokens(range)
     }
 
     /// A name that is defined elsewhere in the file.

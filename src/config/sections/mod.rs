@@ -1,9 +1,10 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `servers`, `settings` and `agents`; `chains` and `synthesis` say which of
-//! them run. `worker`, `streams`, `retention` and `trust` configure the system around them.
+//! Agents are put together from `providers`, `native_tools`, `servers`, `settings` and `agents`; `chains` and
+//! `synthesis` say which of them run. `worker`, `streams`, `retention` and `trust` configure the system around them.
 
 pub(crate) mod names;
+pub(crate) mod native_tools;
 pub(crate) mod providers;
 pub(crate) mod servers;
 pub(crate) mod settings;

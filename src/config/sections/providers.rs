@@ -1,10 +1,17 @@
 //! `llm_providers`: models, the services that run them, and their prices.
 
+mod backend;
+mod generation;
+mod vertex_ai;
+
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::config::read::reader::{Field, Map};
+pub use self::backend::Backend;
+pub use self::generation::Generation;
+pub use self::vertex_ai::VertexAi;
+use crate::config::read::reader::Map;
 use crate::config::write::{is_default, tokens, written};
 
 /// A model and the service that runs it.
@@ -32,6 +39,11 @@ pub struct LlmProvider {
     /// Whether the record of each call keeps the provider's HTML for search suggestions.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_search_widget: bool,
+    /// How the model is asked.
+    #[serde(flatten)]
+    pub generation: Generation,
+    #[serde(flatten)]
+    pub vertex_ai: VertexAi,
     /// The price of tokens; without it no cost is shown.
     #[serde(skip_serializing_if = "is_default")]
     pub price: Option<Price>,
@@ -48,46 +60,9 @@ pub struct Price {
     pub output: f64,
 }
 
-/// A backend of the LLM service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// Replays a recording.
-    Scripted,
-    /// Uses Gemini's own protocol.
-    GoogleNative,
-    /// Supports all other providers. `langchain` is its older name.
-    Genai,
-}
-
-impl Backend {
-    /// The word in plans and requests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Scripted => "scripted",
-            Self::GoogleNative => "google-native",
-            Self::Genai => "genai",
-        }
-    }
-
-    fn of_provider(provider: &str) -> Self {
-        match provider {
-            "scripted" => Self::Scripted,
-            "google" => Self::GoogleNative,
-            _ => Self::Genai,
-        }
-    }
-}
-
 const PROVIDERS: [&str; 6] = ["google", "openai", "anthropic", "ollama", "xai", "scripted"];
 /// The accepted context windows, in tokens.
 const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
-const BACKENDS: [(&str, Backend); 4] = [
-    ("google-native", Backend::GoogleNative),
-    ("genai", Backend::Genai),
-    ("langchain", Backend::Genai),
-    ("scripted", Backend::Scripted),
-];
 
 impl LlmProvider {
     /// A provider that replays the recording that matches the alert.
@@ -101,13 +76,15 @@ impl LlmProvider {
             transcript: String::new(),
             context_window: 0,
             keep_search_widget: false,
+            generation: Generation::default(),
+            vertex_ai: VertexAi::default(),
             price: None,
         }
     }
 
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
-        let backend = map.get("backend").and_then(|field| backend(&field, provider.as_deref()));
+        let backend = map.get("backend").and_then(|field| backend::read(&field, provider.as_deref()));
         let backend = backend.or_else(|| provider.as_deref().map(Backend::of_provider)).unwrap_or(Backend::Genai);
         let recorded = backend == Backend::Scripted;
         let model = map.text("model");
@@ -123,6 +100,9 @@ impl LlmProvider {
         let api_key_env = map.get("api_key_env").and_then(|field| field.variable_name());
         let base_url = map.get("base_url").and_then(|field| field.url());
         let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
+        let keep_search_widget = map.flag("keep_search_widget");
+        let generation = Generation::read(map, provider.is_some().then_some(backend));
+        let vertex_ai = VertexAi::read(map, provider.as_deref());
         Self {
             provider: provider.unwrap_or_default(),
             backend,
@@ -131,27 +111,12 @@ impl LlmProvider {
             base_url: base_url.unwrap_or_default(),
             transcript: transcript.unwrap_or_default(),
             context_window: context_window.unwrap_or_default(),
-            keep_search_widget: map.flag("keep_search_widget").unwrap_or_default(),
+            keep_search_widget: keep_search_widget.unwrap_or_default(),
+            generation,
+            vertex_ai,
             price: map.get("price").map(|field| field.section(Price::read)),
         }
     }
-}
-
-/// The configured backend; reports a fault if it does not support the provider.
-fn backend(field: &Field<'_>, provider: Option<&str>) -> Option<Backend> {
-    let (word, backend) = field.choice(&BACKENDS, |known| known.0)?;
-    let fits = match backend {
-        Backend::GoogleNative => provider == Some("google"),
-        Backend::Scripted => provider == Some("scripted"),
-        Backend::Genai => provider != Some("scripted"),
-    };
-    if let (false, Some(provider)) = (fits, provider) {
-        field.fault(format!(
-            "backend {word:?} does not support {provider}; accepted: {}",
-            Backend::of_provider(provider).as_str()
-        ));
-    }
-    Some(backend)
 }
 
 impl Price {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::names::Names;
+use super::native_tools::NativeTools;
 use crate::config::read::reader::Map;
 use crate::config::write::{is_default, written};
 use crate::investigation::plan::Strategy;
@@ -17,6 +18,9 @@ pub struct Settings {
     /// The name of a provider.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub llm_provider: Option<String>,
+    /// Above the provider's own layer; without effect for providers that have no native tools.
+    #[serde(skip_serializing_if = "is_default")]
+    pub native_tools: NativeTools,
     /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub mcp_servers: Option<Vec<String>>,
@@ -44,6 +48,7 @@ impl Settings {
         Self {
             iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
             llm_provider: self.llm_provider.clone().or_else(|| lower.llm_provider.clone()),
+            native_tools: self.native_tools.over(lower.native_tools),
             mcp_servers: self.mcp_servers.clone().or_else(|| lower.mcp_servers.clone()),
             max_iterations: self.max_iterations.or(lower.max_iterations),
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
@@ -58,6 +63,7 @@ impl Settings {
         Self {
             iteration_strategy: strategy.and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
             llm_provider: map.reference("llm_provider", &names.providers),
+            native_tools: map.get("native_tools").map(|field| NativeTools::read(&field)).unwrap_or_default(),
             mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
             max_iterations: map.number("max_iterations", 1..=1_000),
             iteration_timeout: map.duration("iteration_timeout", 1..=3_600),

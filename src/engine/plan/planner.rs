@@ -5,12 +5,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::provider_plan::{native_tools, provider_plan};
 use super::stage_agents::{agents_of, needs_synthesis, settings, strategy, synthesis};
-use crate::config::{AgentChain, Config, LlmProvider, Settings, Stage};
+use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, Prompts, prompts, without_servers};
 
@@ -138,6 +139,7 @@ pub(super) fn agent_plan(
     let tools: Vec<ToolSpec> = offered.cloned().collect();
     let mut missing = names_of(&listing.unavailable);
     missing.retain(|server| is_offered(server));
+    let native_tools = native_tools(llm, settings, &tools);
     let limits = limits(settings);
     let briefing = Briefing {
         agent: name,
@@ -152,7 +154,7 @@ pub(super) fn agent_plan(
         name: name.to_owned(),
         strategy,
         limits,
-        providers: vec![provider_plan(provider, llm)],
+        providers: vec![provider_plan(provider, llm, native_tools)],
         tools,
         system_prompt: without_servers(texts.system, &missing),
         user_prompt: texts.user,
@@ -183,20 +185,6 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-fn provider_plan(name: &str, llm: &LlmProvider) -> ProviderPlan {
-    ProviderPlan {
-        name: name.to_owned(),
-        provider: llm.provider.clone(),
-        backend: llm.backend.as_str().to_owned(),
-        model: llm.model.clone(),
-        api_key_env: llm.api_key_env.clone(),
-        base_url: llm.base_url.clone(),
-        transcript: llm.transcript.clone(),
-        context_window: llm.context_window,
-        keep_search_widget: llm.keep_search_widget,
-    }
-}
-
 /// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
 /// allows; sorted, each name once.
 pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
@@ -220,7 +208,7 @@ fn server_of(tool: &ToolSpec) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::plan::Strategy;
+    use crate::investigation::plan::{ProviderPlan, Strategy};
     use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
@@ -261,9 +249,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             model: model.to_owned(),
             api_key_env: api_key_env.to_owned(),
             base_url: String::new(),
-            transcript: String::new(),
-            context_window: 0,
-            keep_search_widget: false,
+            ..ProviderPlan::default()
         }
     }
 

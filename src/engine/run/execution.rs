@@ -18,7 +18,7 @@ use crate::engine::ports::{
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
-use crate::investigation::execution::decide::{Decision, ModelCall, decide};
+use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
 use crate::investigation::execution::entry::{Answer, Entry, Outcome, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
@@ -187,11 +187,16 @@ impl<W: World> Execution<W> {
 
     fn request(&self, call: ModelCall) -> Option<ModelRequest> {
         let plan = self.state.plan();
+        let mut provider = plan.providers.get(call.provider)?.clone();
+        if call.purpose == Purpose::Conclusion {
+            // A conclusion rests on what was found before.
+            provider.native_tools.clear();
+        }
         Some(ModelRequest {
             session_id: self.lease.session_id,
             execution_id: self.id,
             request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
-            provider: plan.providers.get(call.provider)?.clone(),
+            provider,
             messages: self.state.messages(),
             tools: if call.tools == ToolBinding::Bound { plan.tools.clone() } else { Vec::new() },
             timeout: self.iteration_timeout(),

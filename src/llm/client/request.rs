@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::engine::ports::{Message, ModelRequest};
 use crate::investigation::execution::entry::{ProviderData, ToolCall};
-use crate::investigation::plan::{ProviderPlan, ToolSpec};
+use crate::investigation::plan::{ProviderPlan, Thinking, ToolSpec};
 use crate::llm::proto;
 
 const ACCEPTED: [&str; 3] = [proto::ACCEPT_FINISH, proto::ACCEPT_PROVIDER_DATA, proto::ACCEPT_CODES];
@@ -18,8 +18,18 @@ pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
         llm_config: Some(config(&request.provider)),
         tools: request.tools.iter().map(tool).collect(),
         accept: ACCEPTED.map(str::to_owned).to_vec(),
+        max_output_tokens: request.provider.max_output_tokens.unwrap_or_default(),
+        thinking: request.provider.thinking.map(thinking),
         ..proto::GenerateRequest::default()
     }
+}
+
+fn thinking(thinking: Thinking) -> proto::ThinkingConfig {
+    let (level, budget) = match thinking {
+        Thinking::Level(level) => (level.as_str().to_owned(), None),
+        Thinking::Budget(tokens) => (String::new(), Some(i32::try_from(tokens).unwrap_or(i32::MAX))),
+    };
+    proto::ThinkingConfig { budget, level, include_thoughts: None }
 }
 
 fn message(message: &Message) -> proto::ConversationMessage {
@@ -60,13 +70,97 @@ fn config(provider: &ProviderPlan) -> proto::LlmConfig {
     if !provider.transcript.is_empty() {
         options.insert(proto::TRANSCRIPT_OPTION.to_owned(), provider.transcript.clone());
     }
+    if let Some(temperature) = provider.temperature {
+        options.insert(proto::TEMPERATURE_OPTION.to_owned(), temperature.to_string());
+    }
+    if !provider.native_tools.is_empty() {
+        options.insert(proto::NATIVE_TOOLS_OPTION.to_owned(), provider.native_tools_mode.as_str().to_owned());
+    }
     proto::LlmConfig {
         provider: provider.provider.clone(),
         model: provider.model.clone(),
         api_key_env: provider.api_key_env.clone(),
         base_url: provider.base_url.clone(),
         backend: provider.backend.clone(),
+        native_tools: provider.native_tools.iter().map(|tool| (tool.as_str().to_owned(), true)).collect(),
+        project: provider.project.clone(),
+        location: provider.location.clone(),
+        credentials_env: provider.credentials_env.clone(),
         options,
-        ..proto::LlmConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::investigation::ids::{ExecutionId, SessionId};
+    use crate::investigation::plan::{NativeTool, NativeToolsMode, ThinkingLevel};
+
+    fn sent(provider: ProviderPlan) -> proto::GenerateRequest {
+        wire(&ModelRequest {
+            session_id: SessionId(Uuid::nil()),
+            execution_id: ExecutionId(Uuid::nil()),
+            request_id: "r".to_owned(),
+            provider,
+            messages: Vec::new(),
+            tools: Vec::new(),
+            timeout: Duration::from_secs(1),
+        })
+    }
+
+    #[test]
+    fn a_request_carries_every_setting_of_its_provider() {
+        let request = sent(ProviderPlan {
+            name: "gemini".to_owned(),
+            provider: "google".to_owned(),
+            backend: "google-native".to_owned(),
+            model: "m".to_owned(),
+            api_key_env: "K".to_owned(),
+            base_url: "https://h".to_owned(),
+            transcript: "t".to_owned(),
+            context_window: 9_000,
+            keep_search_widget: true,
+            native_tools: vec![NativeTool::GoogleSearch, NativeTool::UrlContext, NativeTool::CodeExecution],
+            native_tools_mode: NativeToolsMode::Combine,
+            thinking: Some(Thinking::Level(ThinkingLevel::Medium)),
+            max_output_tokens: Some(8_192),
+            temperature: Some(0.7),
+            project: "p".to_owned(),
+            location: "global".to_owned(),
+            credentials_env: "C".to_owned(),
+        });
+        let text = |text: &str| text.to_owned();
+        let expected = proto::LlmConfig {
+            provider: text("google"),
+            model: text("m"),
+            api_key_env: text("K"),
+            credentials_env: text("C"),
+            base_url: text("https://h"),
+            native_tools: ["google_search", "url_context", "code_execution"].map(|tool| (text(tool), true)).into(),
+            project: text("p"),
+            location: text("global"),
+            backend: text("google-native"),
+            options: [("transcript", "t"), ("temperature", "0.7"), ("native_tools", "combine")]
+                .map(|(name, value)| (text(name), text(value)))
+                .into(),
+        };
+        assert_eq!(request.llm_config, Some(expected));
+        assert_eq!(request.max_output_tokens, 8_192);
+        let thinking = proto::ThinkingConfig { level: text("medium"), ..proto::ThinkingConfig::default() };
+        assert_eq!(request.thinking, Some(thinking));
+    }
+
+    #[test]
+    fn a_request_says_nothing_about_settings_that_are_not_configured() {
+        let request = sent(ProviderPlan::default());
+        assert_eq!((request.max_output_tokens, &request.thinking), (0, &None));
+        assert_eq!(request.llm_config, Some(proto::LlmConfig::default()));
+        let budget = sent(ProviderPlan { thinking: Some(Thinking::Budget(0)), ..ProviderPlan::default() });
+        let thinking = proto::ThinkingConfig { budget: Some(0), ..proto::ThinkingConfig::default() };
+        assert_eq!(budget.thinking, Some(thinking));
     }
 }

@@ -6,7 +6,7 @@ use super::control;
 use crate::engine::ports::RunStatus;
 use crate::engine::testing::{Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, Role, StopReason};
-use crate::investigation::plan::{FORMAT_VERSION, Strategy};
+use crate::investigation::plan::{FORMAT_VERSION, NativeTool, Strategy};
 use crate::investigation::timeline::{DeltaKind, EventStatus, EventType};
 
 async fn run(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Scene {
@@ -128,6 +128,17 @@ async fn a_forced_react_conclusion_falls_back_to_the_thought() {
     assert_eq!(end.final_analysis.as_deref(), Some("Cause: likely z"));
     let last = shown(&scene).pop().unwrap();
     assert_eq!(last.2, json!({"forced_conclusion": true, "stop_reason": "max_iterations"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_conclusion_has_no_tools_and_no_native_tools() {
+    let scene = Scene::new(Strategy::NativeThinking, 1, vec![Turn::Says("look", vec![("a", "k8s.get")])]);
+    scene.disk().record.plan.stages[0].agents[0].providers[0].native_tools = vec![NativeTool::GoogleSearch];
+    go_on(&scene).await;
+    let requests = lock(&scene.ports.model.requests);
+    let offered: Vec<_> =
+        requests.iter().map(|request| (!request.tools.is_empty(), request.provider.native_tools.len())).collect();
+    assert_eq!(offered, [(true, 1), (false, 0)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,10 +5,8 @@ use super::models::Model;
 use super::tools::{self, Tools};
 use super::wire::{GenerationConfig, Request};
 use super::{fault, thinking};
-use crate::llm::proto::GenerateRequest;
+use crate::llm::proto::{GenerateRequest, TEMPERATURE_OPTION};
 use crate::llm::service::provider::{ErrorCode, ProviderError};
-
-const TEMPERATURE_OPTION: &str = "temperature";
 
 /// A request in the words of the provider.
 #[derive(Debug)]

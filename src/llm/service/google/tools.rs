@@ -6,12 +6,9 @@
 use super::models::Model;
 use super::names;
 use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
-use crate::llm::proto::{GenerateRequest, LlmConfig, ToolDefinition};
+use crate::llm::proto::{GenerateRequest, LlmConfig, NATIVE_TOOLS_OPTION, ToolDefinition};
 use crate::llm::service::provider::{ErrorCode, ProviderError};
 
-/// The option of `llm_config` for native tools beside functions: `combine` or `exclusive`. Without it they are combined
-/// where the model can, as the existing service does.
-const NATIVE_OPTION: &str = "native_tools";
 const EXCLUSIVE: &str = "exclusive";
 
 const GOOGLE_SEARCH: &str = "google_search";
@@ -44,7 +41,7 @@ pub(super) fn convert(request: &GenerateRequest, model: Model<'_>) -> Result<Too
         functions = &[];
     }
     let is_exclusive =
-        config.and_then(|config| config.options.get(NATIVE_OPTION)).is_some_and(|word| word == EXCLUSIVE);
+        config.and_then(|config| config.options.get(NATIVE_TOOLS_OPTION)).is_some_and(|word| word == EXCLUSIVE);
     if !functions.is_empty() && !native.is_empty() && (is_exclusive || !model.family.combines_tools) {
         let reason = if is_exclusive { "the request excludes them" } else { "the model cannot combine them" };
         left_out = format!("{}: not beside functions, {reason}", native.join(", "));
@@ -121,7 +118,7 @@ mod tests {
         };
         let llm_config = LlmConfig {
             native_tools: native.iter().map(|name| ((*name).to_owned(), true)).collect(),
-            options: [(NATIVE_OPTION.to_owned(), option.to_owned())].into(),
+            options: [(NATIVE_TOOLS_OPTION.to_owned(), option.to_owned())].into(),
             ..LlmConfig::default()
         };
         let tools = functions.iter().map(tool).collect();

@@ -93,7 +93,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             base_url: String::new(),
             transcript: transcript.into(),
             context_window: 0,
-            keep_search_widget: false,
+            ..ProviderPlan::default()
         },
         messages: vec![message(Role::System, "You investigate alerts."), message(Role::User, prompt)],
         tools: vec![ToolSpec {

@@ -9,3 +9,4 @@ mod gates;
 mod harness;
 mod native;
 mod peers;
+mod settings;

@@ -78,7 +78,7 @@ pub(crate) fn provider() -> ProviderPlan {
         base_url: String::new(),
         transcript: String::new(),
         context_window: 0,
-        keep_search_widget: false,
+        ..ProviderPlan::default()
     }
 }
 
