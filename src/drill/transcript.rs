@@ -111,7 +111,7 @@ impl Call {
 }
 
 /// A recorded error of the provider.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
     /// The error code of the LLM service, e.g. `max_retries`.
@@ -119,6 +119,15 @@ pub struct Fail {
     pub message: String,
     /// The number of calls of this answer that fail in each execution; by default all of them.
     pub times: Option<u32>,
+    /// Whether the same request may succeed later.
+    #[serde(default)]
+    pub retryable: bool,
+    /// The delay that the provider asks for.
+    #[serde(default, deserialize_with = "optional_duration")]
+    pub retry_after: Option<Duration>,
+    /// The provider's own words, e.g. `429 RESOURCE_EXHAUSTED`.
+    #[serde(default)]
+    pub status: String,
 }
 
 /// Tokens of a recorded answer.
@@ -246,6 +255,10 @@ fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duratio
     let text = String::deserialize(deserializer)?;
     let wrong = || D::Error::custom(format!("'{text}' is not a duration such as 300ms, 2s, 1m"));
     parse_duration(&text).ok_or_else(wrong)
+}
+
+fn optional_duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
 }
 
 /// A flag that may only be written as `true`.

@@ -37,7 +37,7 @@ answers:
             Chunk::Gate("before-call".into()),
             Chunk::Call(Call { tool: "k8s.pods".into(), arguments: json!({"namespace": "shop"}) }),
         ],
-        fail: Some(Fail { code: "max_retries".into(), message: "busy".into(), times: Some(1) }),
+        fail: Some(Fail { code: "max_retries".into(), message: "busy".into(), times: Some(1), ..Fail::default() }),
         usage: Some(Usage { input: 10, output: 2, ..Usage::default() }),
         conclusion: Some(Box::new(Answer { chunks: vec![Chunk::Text("No tools left.".into())], ..Answer::default() })),
     };

@@ -59,5 +59,17 @@ pub enum ModelError {
         message: String,
         /// It took too long.
         timeout: bool,
+        provider: ProviderFailure,
     },
+}
+
+/// The provider's part of a failure, as the LLM service reports it; empty if no provider has answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderFailure {
+    /// The provider's own words, for example `429 RESOURCE_EXHAUSTED`.
+    pub status: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// The delay that the provider asks for, at most a day.
+    pub retry_after: Option<Duration>,
 }

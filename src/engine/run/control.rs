@@ -210,6 +210,17 @@ impl Control {
         }
     }
 
+    /// Waits unless the run is asked to stop or its lease is lost before. `None`: the run has to stop. A drain ends the
+    /// wait at once: the caller asks for a permit next.
+    ///
+    /// # Errors
+    /// When the lease is lost.
+    pub(super) async fn pause(&self, delay: Duration) -> Result<Option<()>, Interrupted> {
+        // The wait itself: it ends at the latest when the delay is over.
+        let passed = tokio::time::timeout(delay, self.drain.cancelled());
+        Ok(self.unless_stopped(passed).await?.map(drop))
+    }
+
     /// The lease is lost: the run ends at its next await and writes nothing more.
     pub fn lose(&self) {
         self.lost.cancel();

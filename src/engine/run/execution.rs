@@ -1,7 +1,6 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
@@ -9,12 +8,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::control::{Control, Interrupted, ReleaseReason, STORE_BOUND};
+use super::deltas::Deltas;
 use super::performed::{Performed, millis};
 use super::tool_calls::Batch;
-use super::{instruments, native};
+use super::{instruments, model_retry, native};
 use crate::engine::ports::{
-    Checkpoint, ExecutionRecord, Feed, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, RunStatus,
-    StoreError,
+    Checkpoint, ExecutionRecord, Feed, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
+    ProviderFailure, RunStatus, StoreError,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::absorb;
@@ -26,12 +26,10 @@ use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::ToolBinding;
 use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::{AgentPlan, Strategy};
+use crate::investigation::plan::{AgentPlan, ProviderPlan};
 use crate::investigation::timeline::projection::{Measured, project};
 use crate::investigation::timeline::{Delta, DeltaKind};
 
-/// Pause after a failed model call.
-const MODEL_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Pause between two attempts to write while the store is unavailable.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -49,6 +47,17 @@ pub(super) struct Execution<W: World> {
     iteration_began: Instant,
     /// Whether an iteration is running whose duration has to be recorded.
     measuring: bool,
+    /// When the provider accepts the next call, after it has refused one.
+    retry_at: Option<Instant>,
+}
+
+/// The outcome of one model call.
+struct Reply {
+    answer: Result<Answer, ModelError>,
+    provider: ProviderPlan,
+    duration: Duration,
+    /// Pieces of the answer were emitted.
+    has_begun: bool,
 }
 
 /// An execution to resume, with its part of the plan.
@@ -84,6 +93,7 @@ impl<W: World> Execution<W> {
             owed,
             iteration_began: Instant::now(),
             measuring: false,
+            retry_at: None,
         })
     }
 
@@ -123,34 +133,82 @@ impl<W: World> Execution<W> {
     }
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
-        let Some(request) = self.request(call) else {
-            let missing = format!("the plan has no provider number {}", call.provider);
-            return Err(ReleaseReason::Incompatible(missing).into());
-        };
         if self.state.model_failure().is_some() {
-            let pause = tokio::time::sleep(MODEL_RETRY_DELAY); // pace of the retries
-            if self.control.unless_stopped(pause).await?.is_none() {
+            let (failures, longest) = (self.state.model_failures(), self.iteration_timeout());
+            let delay = model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
+            if self.control.pause(delay).await?.is_none() {
                 return Ok(());
             }
         }
         self.control.permit()?;
         (self.iteration_began, self.measuring) = (Instant::now(), true);
-        let (timeout, provider) = (request.timeout, request.provider.clone());
-        let deltas = Deltas::new(self);
-        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
-        let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
-        let reply = match self.control.unless_stopped(asked).await? {
-            Some(Ok(reply)) => reply,
-            Some(Err(_elapsed)) => Err(self.timed_out(timeout).await),
-            None => return Ok(()),
-        };
-        let duration = self.iteration_began.elapsed();
-        instruments::model_call(&provider.name, &reply, duration);
+        let Some(reply) = self.reply(call).await? else { return Ok(()) };
+        let requested = reply.answer.as_ref().err().and_then(model_retry::requested_delay);
+        self.retry_at = requested.map(|delay| Instant::now() + delay);
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
+        let Reply { answer: outcome, provider, duration, .. } = reply;
         let (purpose, answer, error) = (call.purpose, None, None);
         let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
-        let performed = self.absorb(reply, call)?;
+        let performed = self.absorb(outcome, call)?;
         self.commit(performed).await
+    }
+
+    /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
+    /// time. `None`: the run has to stop.
+    async fn reply(&self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
+        let (mut waits, mut timeout) = (0, self.iteration_timeout());
+        loop {
+            let Some(reply) = self.ask(call, timeout).await? else { return Ok(None) };
+            let error = reply.answer.as_ref().err().filter(|_| !reply.has_begun);
+            let delay = error.and_then(|error| model_retry::delay_within_iteration(error, waits, self.remaining()));
+            let Some(delay) = delay else { return Ok(Some(reply)) };
+            let (session_id, execution_id) = (self.lease.session_id, self.id);
+            tracing::info!(%session_id, %execution_id, delay_secs = delay.as_secs_f64(), "model call delayed: the provider is at its limit");
+            if self.control.pause(delay).await?.is_none() {
+                return Ok(None);
+            }
+            self.control.permit()?;
+            waits += 1;
+            timeout = Duration::from_millis(millis(self.remaining()));
+        }
+    }
+
+    /// Asks the model once. `None`: the run has to stop.
+    async fn ask(&self, call: ModelCall, timeout: Duration) -> Result<Option<Reply>, Interrupted> {
+        let Some(request) = self.request(call, timeout) else {
+            let missing = format!("the plan has no provider number {}", call.provider);
+            return Err(ReleaseReason::Incompatible(missing).into());
+        };
+        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let deltas = Deltas::new(&self.ports.feed, self.first_delta(), self.state.plan().strategy);
+        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
+        let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
+        let answer = match self.control.unless_stopped(asked).await? {
+            Some(Ok(answer)) => answer,
+            Some(Err(_elapsed)) => Err(self.timed_out(timeout).await),
+            None => return Ok(None),
+        };
+        let duration = asked_at.elapsed();
+        instruments::model_call(&provider.name, &answer, duration);
+        Ok(Some(Reply { answer, provider, duration, has_begun: deltas.have_begun() }))
+    }
+
+    /// The time that is left of the iteration.
+    fn remaining(&self) -> Duration {
+        self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
+    }
+
+    fn first_delta(&self) -> Delta {
+        Delta {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+            epoch: self.lease.epoch,
+            iteration: self.state.iteration() + 1,
+            attempt: 1,
+            kind: DeltaKind::Text,
+            offset: 0,
+            delta: String::new(),
+        }
     }
 
     /// Interprets a reply, and adds it to the record of its call.
@@ -159,10 +217,13 @@ impl<W: World> Execution<W> {
         let (entries, call) = match reply {
             Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
             Err(ModelError::Broke(error)) => return Err(ReleaseReason::ModelBroke(error).into()),
-            Err(ModelError::Failed { code, message, timeout }) => {
-                tracing::info!(session_id = %self.lease.session_id, execution_id = %self.id, code, "model call failed: {message}");
+            Err(ModelError::Failed { code, message, timeout, provider }) => {
+                let (session_id, execution_id, status) = (self.lease.session_id, self.id, &provider.status);
+                tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
                 let entries = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
-                (entries, ModelCallRecord { error: Some(message), ..call })
+                let words = [code.as_str(), status.as_str()].map(str::trim).into_iter().filter(|word| !word.is_empty());
+                let error = words.chain([message.as_str()]).collect::<Vec<_>>().join(": ");
+                (entries, ModelCallRecord { error: Some(error), ..call })
             }
             Ok(answer) => {
                 native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
@@ -179,13 +240,18 @@ impl<W: World> Execution<W> {
     async fn timed_out(&self, timeout: Duration) -> ModelError {
         let message = format!("no answer within {} s", timeout.as_secs_f64());
         if self.ports.model.serving().await {
-            ModelError::Failed { code: "timeout".to_owned(), message, timeout: true }
+            ModelError::Failed {
+                code: "timeout".to_owned(),
+                message,
+                timeout: true,
+                provider: ProviderFailure::default(),
+            }
         } else {
             ModelError::Unavailable(message)
         }
     }
 
-    fn request(&self, call: ModelCall) -> Option<ModelRequest> {
+    fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
         let plan = self.state.plan();
         let mut provider = plan.providers.get(call.provider)?.clone();
         if call.purpose == Purpose::Conclusion {
@@ -199,7 +265,7 @@ impl<W: World> Execution<W> {
             provider,
             messages: self.state.messages(),
             tools: if call.tools == ToolBinding::Bound { plan.tools.clone() } else { Vec::new() },
-            timeout: self.iteration_timeout(),
+            timeout,
         })
     }
 
@@ -210,7 +276,7 @@ impl<W: World> Execution<W> {
     /// Runs the calls of one decision and commits their results.
     async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
         self.control.permit()?;
-        let remaining = self.iteration_timeout().saturating_sub(self.iteration_began.elapsed());
+        let remaining = self.remaining();
         let deadline = Instant::now() + remaining;
         if let [call] = calls.as_slice()
             && !call.read_only
@@ -314,43 +380,4 @@ fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
 /// The present in microseconds, the precision of the store.
 pub(super) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(6)
-}
-
-/// Emits the pieces of one answer as deltas with offsets.
-struct Deltas<W: World> {
-    feed: Arc<W::Feed>,
-    stamp: Delta,
-    /// The kind of the text: one that has to be parsed first is not for people.
-    text_kind: DeltaKind,
-    text: AtomicU64,
-    thinking: AtomicU64,
-}
-
-impl<W: World> Deltas<W> {
-    fn new(execution: &Execution<W>) -> Self {
-        let stamp = Delta {
-            session_id: execution.lease.session_id,
-            execution_id: execution.id,
-            epoch: execution.lease.epoch,
-            iteration: execution.state.iteration() + 1,
-            attempt: 1,
-            kind: DeltaKind::Text,
-            offset: 0,
-            delta: String::new(),
-        };
-        let feed = Arc::clone(&execution.ports.feed);
-        let is_react = execution.state.plan().strategy == Strategy::React;
-        let text_kind = if is_react { DeltaKind::Raw } else { DeltaKind::Text };
-        Self { feed, stamp, text_kind, text: AtomicU64::new(0), thinking: AtomicU64::new(0) }
-    }
-
-    fn send(&self, kind: DeltaKind, text: &str) {
-        let (kind, sent) = match kind {
-            DeltaKind::Thinking => (kind, &self.thinking),
-            DeltaKind::Text | DeltaKind::Raw => (self.text_kind, &self.text),
-        };
-        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        let offset = sent.fetch_add(length, Ordering::Relaxed);
-        self.feed.delta(Delta { kind, offset, delta: text.to_owned(), ..self.stamp.clone() });
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::engine::mutex::lock;
-use crate::engine::ports::{Model, ModelError, ModelRequest};
+use crate::engine::ports::{Model, ModelError, ModelRequest, ProviderFailure};
 use crate::investigation::execution::entry::{Answer, ToolCall, Unmasked};
 use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, Source, Support};
@@ -129,8 +129,9 @@ fn masked_error(mask: &Mask, error: ModelError) -> ModelError {
     match error {
         ModelError::Unavailable(message) => ModelError::Unavailable(text(message)),
         ModelError::Broke(message) => ModelError::Broke(text(message)),
-        ModelError::Failed { code, message, timeout } => {
-            ModelError::Failed { code: text(code), message: text(message), timeout }
+        ModelError::Failed { code, message, timeout, provider } => {
+            let provider = ProviderFailure { status: text(provider.status), ..provider };
+            ModelError::Failed { code: text(code), message: text(message), timeout, provider }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The run of one leased session, from its claim to its end.
 //!
-//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `tool_calls` its batches
-//! (`performed` has their results);
+//! `holder` claims and releases; `session` runs the chain, `execution` the loop of one agent, `model_retry` the delays
+//! between its model calls, `deltas` the pieces of an answer, `tool_calls` its batches (`performed` has their results);
 //! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
@@ -9,6 +9,8 @@ mod holder;
 pub mod control;
 pub mod session;
 mod execution;
+mod model_retry;
+mod deltas;
 mod tool_calls;
 mod performed;
 mod native;

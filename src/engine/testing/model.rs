@@ -24,6 +24,8 @@ pub(in crate::engine) enum Turn {
     TimesOut,
     NeverAnswers,
     Panics,
+    /// Until the call of this number the provider asks to wait for so many seconds.
+    Limited(u32, u64),
     /// The service is unavailable.
     Unavailable,
     /// The service breaks off after it was asked.
@@ -69,7 +71,8 @@ impl Model for FakeModel {
         };
         let before = request.messages.iter().filter(spoke).count();
         let failed = |timeout| {
-            Err(ModelError::Failed { code: "max_retries".to_owned(), message: "provider broke".to_owned(), timeout })
+            let (code, message) = ("max_retries".to_owned(), "provider broke".to_owned());
+            Err(ModelError::Failed { code, message, timeout, provider: ProviderFailure::default() })
         };
         let turns = lock(&self.others).get(&request.provider.model).cloned().unwrap_or_else(|| self.turns.clone());
         let mut turn = turns.get(before).cloned().unwrap_or(Turn::Says("Cause: the end", vec![]));
@@ -85,8 +88,16 @@ impl Model for FakeModel {
             Turn::SaysWithTools(text) => Ok(Answer { text: text.to_owned(), ..Answer::default() }),
             Turn::Misconfigured => {
                 let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
-                Err(ModelError::Failed { code, message, timeout: false })
+                Err(ModelError::Failed { code, message, timeout: false, provider: ProviderFailure::default() })
             }
+            Turn::Limited(answers, secs) if *lock(&self.calls) < answers => {
+                let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
+                let status = "429 RESOURCE_EXHAUSTED".to_owned();
+                let retry_after = Some(Duration::from_secs(secs));
+                let provider = ProviderFailure { status, retryable: true, retry_after };
+                Err(ModelError::Failed { code, message, timeout: false, provider })
+            }
+            Turn::Limited(..) => Ok(Answer { text: "Cause: the end".to_owned(), ..Answer::default() }),
             Turn::TimesOut => failed(true),
             Turn::NeverAnswers => std::future::pending().await,
             Turn::Panics => panic!("an unexpected answer"),

@@ -1,6 +1,6 @@
 //! Assembles an answer from the chunks of its stream.
 
-use super::failure::failed;
+use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
@@ -55,7 +55,7 @@ impl Assembly {
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
             Some(Content::Finish(finish)) => self.answer.finish = clean(finish.reason),
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
-            Some(Content::Error(error)) => return Err(failed(&clean(error.code), clean(error.message))),
+            Some(Content::Error(error)) => return Err(reported(clean_error(error))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
             // A newer service may send content of an unknown kind.
@@ -86,6 +86,12 @@ fn append(whole: &mut String, piece: String, kind: DeltaKind, deltas: &(impl Fn(
 fn clean(mut text: String) -> String {
     text.retain(|character| character != '\0');
     text
+}
+
+fn clean_error(error: proto::ErrorInfo) -> proto::ErrorInfo {
+    let proto::ErrorInfo { message, code, provider_status, .. } = error;
+    let (message, code, provider_status) = (clean(message), clean(code), clean(provider_status));
+    proto::ErrorInfo { message, code, provider_status, ..error }
 }
 
 fn tokens(usage: proto::UsageInfo) -> Usage {

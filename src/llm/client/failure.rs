@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
-use crate::engine::ports::ModelError;
+use crate::engine::ports::{ModelError, ProviderFailure};
+use crate::llm::proto::ErrorInfo;
 
 /// The error code of a stream that broke after its first chunk; the existing service uses the same word.
 const PARTIAL_CODE: &str = "partial_stream_error";
@@ -18,6 +19,9 @@ const PARTIAL_CODE: &str = "partial_stream_error";
 const DEADLINE_CODE: &str = "deadline_exceeded";
 /// The error code of an answer over a limit.
 const TOO_LARGE_CODE: &str = "answer_too_large";
+
+/// A longer delay is cut to this one.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// The start of the transport's message when a single chunk exceeds the limit of a whole answer.
 const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
@@ -59,7 +63,20 @@ fn is_large(status: &Status) -> bool {
 
 /// A failed call; its code shows whether it timed out.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
-    ModelError::Failed { code: code.to_owned(), message, timeout: code == DEADLINE_CODE }
+    let provider = ProviderFailure::default();
+    ModelError::Failed { code: code.to_owned(), message, timeout: code == DEADLINE_CODE, provider }
+}
+
+/// The failure that the service reports in place of an answer; its texts have no NUL.
+pub(super) fn reported(error: ErrorInfo) -> ModelError {
+    let retry_after = error.retry_after.and_then(|delay| Duration::try_from(delay).ok());
+    let provider = ProviderFailure {
+        status: error.provider_status,
+        retryable: error.retryable,
+        retry_after: retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)),
+    };
+    let timeout = error.code == DEADLINE_CODE;
+    ModelError::Failed { code: error.code, message: error.message, timeout, provider }
 }
 
 /// The error of an answer that exceeds `limit`.
@@ -136,6 +153,32 @@ mod tests {
             before_first_chunk(&Status::deadline_exceeded("too slow")),
             failed(DEADLINE_CODE, "deadline_exceeded: too slow".to_owned())
         );
+    }
+
+    #[test]
+    fn the_words_of_a_provider_are_kept_with_its_failure() {
+        let info = |delay: u64| ErrorInfo {
+            message: "too many requests".to_owned(),
+            code: "rate_limited".to_owned(),
+            retryable: true,
+            retry_after: Duration::from_secs(delay).try_into().ok(),
+            provider_status: "429 RESOURCE_EXHAUSTED".to_owned(),
+            attempts: 3,
+        };
+        let failed = |delay| ModelError::Failed {
+            code: "rate_limited".to_owned(),
+            message: "too many requests".to_owned(),
+            timeout: false,
+            provider: ProviderFailure {
+                status: "429 RESOURCE_EXHAUSTED".to_owned(),
+                retryable: true,
+                retry_after: Some(delay),
+            },
+        };
+        assert_eq!(reported(info(22)), failed(Duration::from_secs(22)));
+        assert_eq!(reported(info(u64::MAX / 4)), failed(MAX_RETRY_AFTER));
+        let plain = ErrorInfo { code: DEADLINE_CODE.to_owned(), ..ErrorInfo::default() };
+        assert!(matches!(reported(plain), ModelError::Failed { timeout: true, .. }));
     }
 
     #[test]

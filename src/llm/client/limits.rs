@@ -78,7 +78,7 @@ mod tests {
         });
         let results: Vec<_> =
             chunks.enumerate().take(3_000_000).find(|(_, result)| result.is_err()).into_iter().collect();
-        let [(count, Err(ModelError::Failed { code, message, timeout: false }))] = results.as_slice() else {
+        let [(count, Err(ModelError::Failed { code, message, timeout: false, .. }))] = results.as_slice() else {
             panic!("no limit was reached: {results:?}")
         };
         assert_eq!(code, "answer_too_large");

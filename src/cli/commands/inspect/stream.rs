@@ -69,7 +69,7 @@ fn projected(strategy: Strategy, reply: Result<Answer, ModelError>) -> Vec<Event
     }
     let entries = match reply {
         Ok(answer) => absorb::absorb(&state, answer),
-        Err(ModelError::Failed { code, message, timeout }) => {
+        Err(ModelError::Failed { code, message, timeout, .. }) => {
             absorb::failed(&state, &code, CallError { message: &message, timeout })
         }
         Err(ModelError::Unavailable(message) | ModelError::Broke(message)) => {

@@ -36,7 +36,8 @@ impl Model for Scripted {
         let mut answers = lock(&self.answers);
         if answers.is_empty() {
             let message = format!("GET https://provider?key={SECRET} failed");
-            return Err(ModelError::Failed { code: "invalid_request".to_owned(), message, timeout: false });
+            let provider = ProviderFailure { status: format!("400 {SECRET}"), ..ProviderFailure::default() };
+            return Err(ModelError::Failed { code: "invalid_request".to_owned(), message, timeout: false, provider });
         }
         let answer = answers.remove(0);
         for (kind, text) in [(DeltaKind::Thinking, &answer.thinking), (DeltaKind::Text, &answer.text)] {

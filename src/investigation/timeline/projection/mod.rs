@@ -52,9 +52,14 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         Entry::ToolResult(shown) => result(state, shown, &shown.content, next, measured),
         Entry::Observation(shown) => result(state, shown, results::plain(&shown.tool, &shown.content), next, measured),
         Entry::Answer(answer) => answered(state, answer, analysis, measured),
-        Entry::Failed { error, timeout, source, .. } => {
-            let event =
-                |kind| EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout})).failed();
+        Entry::Failed { error, timeout, source, code } => {
+            let event = |kind| {
+                let mut metadata = json!({"kind": kind, "timeout": timeout});
+                if *source == FailureSource::Model && !code.is_empty() {
+                    metadata["code"] = code.as_str().into();
+                }
+                EventDraft::new(EventType::Error, error, metadata).failed()
+            };
             error_kind(*source).map(event).into_iter().collect()
         }
         Entry::Switched { provider } => {

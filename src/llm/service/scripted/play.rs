@@ -47,9 +47,15 @@ impl Player<'_> {
     async fn run(&mut self, answer: &Answer, writer: &ResponseWriter) -> Result<(), BrokenOff> {
         self.own_gate("start").await?;
         if let Some(fail) = self.fail {
-            writer
-                .error(ErrorInfo { code: fail.code.clone(), message: fail.message.clone(), ..ErrorInfo::default() })
-                .await;
+            let error = ErrorInfo {
+                code: fail.code.clone(),
+                message: fail.message.clone(),
+                retryable: fail.retryable,
+                retry_after: fail.retry_after.and_then(|delay| delay.try_into().ok()),
+                provider_status: fail.status.clone(),
+                ..ErrorInfo::default()
+            };
+            writer.error(error).await;
             return Ok(());
         }
         let mut progress = Progress { sent: 0, half: text_chars(answer) / 2, passed_half: !self.gate_every_answer };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Model, ModelError};
+use tarsy::engine::ports::{Model, ModelError, ProviderFailure};
 use tarsy::llm::client::Client;
 use tarsy::llm::service::scripted::Options;
 
@@ -40,6 +40,20 @@ async fn failures_are_counted_in_memory_without_a_file() {
     let (client, request) = (server.client(), request("test", "x"));
     assert_eq!(failed(ask(&client, &request).await), ("x".into(), "y".into(), false));
     assert_eq!(ask(&client, &request).await.unwrap().text, "fine");
+}
+
+#[tokio::test]
+async fn the_client_keeps_what_the_provider_says_about_a_failure() {
+    let fail = "{code: rate_limited, message: busy, retryable: true, retry_after: 22s, status: 429 RESOURCE_EXHAUSTED}";
+    let server = Server::start(script(&format!("  - {{chunks: [{{text: fine}}], fail: {fail}}}\n")));
+    let error = ask(&server.client(), &request("test", "x")).await.unwrap_err();
+    let provider = ProviderFailure {
+        status: "429 RESOURCE_EXHAUSTED".to_owned(),
+        retryable: true,
+        retry_after: Some(Duration::from_secs(22)),
+    };
+    let (code, message) = ("rate_limited".to_owned(), "busy".to_owned());
+    assert_eq!(error, ModelError::Failed { code, message, timeout: false, provider });
 }
 
 #[tokio::test]

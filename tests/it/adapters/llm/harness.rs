@@ -159,7 +159,7 @@ pub(super) async fn within_timeout<T>(future: impl Future<Output = T>) -> T {
 /// Code, message and timeout flag of a failure.
 pub(super) fn failed(result: Result<Answer, ModelError>) -> (String, String, bool) {
     match result {
-        Err(ModelError::Failed { code, message, timeout }) => (code, message, timeout),
+        Err(ModelError::Failed { code, message, timeout, .. }) => (code, message, timeout),
         other => panic!("not a failure: {other:?}"),
     }
 }
