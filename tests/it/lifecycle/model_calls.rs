@@ -62,7 +62,7 @@ async fn every_model_call_is_stored_with_its_tokens_and_its_place_in_the_journal
     let one_call = response(0, "", 1, "tool_calls");
     let expected = [
         json!([1, "iteration", 2, cost, response(0, "", 0, "stop"), null]),
-        json!([2, "iteration", 4, null, null, "busy"]),
+        json!([2, "iteration", 4, null, null, "max_retries: busy"]),
         json!([3, "iteration", 6, cost, response(6, "hm", 1, "tool_calls"), null]),
         json!([4, "iteration", 8, cost, one_call, null]),
         json!([5, "iteration", 10, cost, one_call, null]),

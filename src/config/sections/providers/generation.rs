@@ -76,7 +76,7 @@ fn read_thinking(field: &Field<'_>) -> Option<Thinking> {
         }
         let level = level.and_then(|field| field.choice(&ThinkingLevel::ALL, ThinkingLevel::as_str));
         let budget = budget.and_then(|field| tokens(&field, BUDGETS));
-        level.map(Thinking::Level).or(budget.map(Thinking::Budget))
+        level.map(Thinking::Level).or_else(|| budget.map(Thinking::Budget))
     })
 }
 

@@ -54,11 +54,9 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         Entry::Answer(answer) => answered(state, answer, analysis, measured),
         Entry::Failed { error, timeout, source, code } => {
             let event = |kind| {
-                let mut metadata = json!({"kind": kind, "timeout": timeout});
-                if *source == FailureSource::Model && !code.is_empty() {
-                    metadata["code"] = code.as_str().into();
-                }
-                EventDraft::new(EventType::Error, error, metadata).failed()
+                let event = EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout}));
+                let code = (*source == FailureSource::Model && !code.is_empty()).then_some(code.as_str());
+                event.with("code", code).failed()
             };
             error_kind(*source).map(event).into_iter().collect()
         }
