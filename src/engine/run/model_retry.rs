@@ -65,13 +65,13 @@ mod tests {
     #[test]
     fn a_call_is_repeated_in_its_iteration_while_half_of_its_time_is_left() {
         let limited = |secs| ProviderFailure { retryable: true, retry_after: secs, ..ProviderFailure::default() };
-        let told = |secs: u32| limited(Some(secs * SECOND));
+        let asking = |secs: u32| limited(Some(secs * SECOND));
         for (code, provider, expected) in [
-            ("rate_limited", told(50), Some(50 * SECOND)),
-            ("rate_limited", told(51), None),
-            ("unavailable", told(7), Some(7 * SECOND)),
+            ("rate_limited", asking(50), Some(50 * SECOND)),
+            ("rate_limited", asking(51), None),
+            ("unavailable", asking(7), Some(7 * SECOND)),
             ("unavailable", limited(None), None),
-            ("rate_limited", ProviderFailure { retryable: false, ..told(7) }, None),
+            ("rate_limited", ProviderFailure { retryable: false, ..asking(7) }, None),
         ] {
             assert_eq!(delay_within_iteration(&failed(code, provider), 0, 100 * SECOND), expected, "{code}");
         }

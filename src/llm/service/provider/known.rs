@@ -12,7 +12,7 @@ pub struct Known {
     pub keys: &'static [&'static str],
     /// Patterns of addresses. The first one is the default if it has no `*`.
     pub addresses: &'static [&'static str],
-    /// The variable that replaces the default address; empty if there is none.
+    /// The environment variable whose value replaces the default address; empty if the provider has no such variable.
     pub base_url_variable: &'static str,
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
     }
 }
 
-/// How long to wait for the next attempt; `None` if there is none.
+/// Returns the delay before the next attempt; `None` if the call is not repeated.
 fn delay(call: &Call<'_>, error: &ProviderError) -> Option<Duration> {
     if !error.retryable || error.attempts >= MAX_ATTEMPTS || call.writer.parts_sent() > 0 {
         return None;

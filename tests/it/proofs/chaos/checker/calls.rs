@@ -115,10 +115,10 @@ fn repeats_due(facts: &Facts, call: &Journalled<'_>) -> u32 {
             && event.event.metadata["call_id"] == call.id
     };
     let asked = events.iter().find(|event| of_call(event, EventType::LlmToolCall));
-    let told = events.iter().find(|event| of_call(event, EventType::ToolResult)).or_else(|| events.last());
-    let due = resumes(events, asked.map_or(0, seq), told.map_or(u32::MAX, seq));
-    let (Some(asked), Some(told)) = (asked, told) else { return due };
-    let (from, until) = (asked.event.created_at - MARGIN, told.event.created_at + MARGIN);
+    let shown = events.iter().find(|event| of_call(event, EventType::ToolResult)).or_else(|| events.last());
+    let due = resumes(events, asked.map_or(0, seq), shown.map_or(u32::MAX, seq));
+    let (Some(asked), Some(shown)) = (asked, shown) else { return due };
+    let (from, until) = (asked.event.created_at - MARGIN, shown.event.created_at + MARGIN);
     let died = facts
         .faults
         .iter()
