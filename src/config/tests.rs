@@ -181,6 +181,7 @@ fn each_section_reports_what_it_accepts() {
         "llm_providers: {a: {provider: scripted, thinking: {level: low}, max_output_tokens: 8k, temperature: 0}}",
         "llm_providers: {a: {provider: gogle, model: m, native_tools: {google_search: true}, project: p}}",
         "defaults: {native_tools: {google_serch: true}}",
+        "llm_providers: {a: {provider: vllm, model: m}, b: {provider: bedrock, model: m, native_tools: {google_search: true}}}",
         "llm_providers: {a: {provider: scripted}, b: {provider: scripted}}",
         "llm_providers: {a: {provider: scripted, price: {input: -1}}}",
         "agents: {a: {}, b: {}}",

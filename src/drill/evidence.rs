@@ -44,7 +44,7 @@ pub struct EvidenceTool {
 #[serde(deny_unknown_fields, default)]
 pub struct Recorded {
     /// Arguments that must have exactly these values.
-    pub when: Map<String, Value>,
+    pub when: BTreeMap<String, Value>,
     /// Arguments that must be texts with these parts.
     pub contains: BTreeMap<String, String>,
     /// The file with the text.
@@ -148,7 +148,9 @@ impl Recorded {
     /// The text of the answer to a call with these arguments.
     pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
         let mut text = self.text.clone();
-        for (name, value) in arguments.iter().filter(|_| self.fill) {
+        // Sorted by name, because a value may have the mark of another argument.
+        let arguments: BTreeMap<&String, &Value> = arguments.iter().filter(|_| self.fill).collect();
+        for (name, value) in arguments {
             let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
             text = text.replace(&format!("{{{{{name}}}}}"), &value);
         }

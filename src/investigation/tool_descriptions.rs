@@ -16,7 +16,11 @@ pub(super) fn describe(tools: &[ToolSpec]) -> String {
 fn tool(tool: &ToolSpec) -> String {
     let mut text = format!("\n- {}", tool.name);
     push_described(&mut text, &tool.description);
-    match serde_json::from_str::<Value>(&tool.parameters_schema) {
+    let mut schema = serde_json::from_str::<Value>(&tool.parameters_schema);
+    if let Ok(schema) = &mut schema {
+        schema.sort_all_objects();
+    }
+    match schema {
         Ok(Value::Object(schema)) => push_arguments(&mut text, &schema),
         // No JSON object: shown unchanged.
         Ok(_) | Err(_) => push_line(&mut text, &format!("arguments: {}", one_line(&tool.parameters_schema))),

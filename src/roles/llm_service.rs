@@ -12,6 +12,7 @@ use super::shutdown::print_ready_and_metrics;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::llm::service::backend::{Backend, Backends};
+use crate::llm::service::genai::Genai;
 use crate::llm::service::google::Google;
 use crate::llm::service::provider::Access;
 use crate::llm::service::provider::key::Environment;
@@ -76,7 +77,11 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         std::future::pending().await
     };
     let service = Service::new(
-        Backends::new([Backend::Google(Google::new(access, Timeouts::default())), Backend::Scripted(scripted)]),
+        Backends::new([
+            Backend::Google(Google::new(access.clone(), Timeouts::default())),
+            Backend::Genai(Genai::new(access, Timeouts::default())),
+            Backend::Scripted(scripted),
+        ]),
         service::Options::default(),
     );
     let served = tokio::select! {

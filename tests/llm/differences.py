@@ -50,11 +50,11 @@ def gemini(change):
 
 @difference
 def the_backends_have_other_names(case, client, expected):
-    """`genai` is called `langchain` on the wire, too, and `scripted` plays recordings."""
+    """`langchain` is also called `genai`, and `scripted` plays recordings."""
     for error in (response["error"] for response in responses(expected, "error")):
         start, found, _ = error["message"].partition("Available backends: ")
         if found:
-            error["message"] = Message(start + found, "google-native, scripted")
+            error["message"] = Message(start + found, "genai, google-native, langchain, scripted")
 
 
 @difference

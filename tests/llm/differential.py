@@ -132,9 +132,8 @@ def added_messages(run):
 
 
 def lacks_backend(run):
-    """For a while: the backend `genai` is not there yet."""
-    error = run.answers[0][-1].get("error", {})
-    return run.case.backend in ("genai", "langchain") and error.get("code") == "invalid_backend"
+    """For a while: the cases of the backend `genai` are not compared yet."""
+    return run.case.backend in ("genai", "langchain")
 
 
 def main(service, provider, folder, names):
@@ -155,7 +154,7 @@ def main(service, provider, folder, names):
             for run in runs:
                 if lacks_backend(run):
                     missing += 1
-                    print(f"SKIPPED  {run.case.name} ({run.client}): the service has no backend {run.case.backend}")
+                    print(f"SKIPPED  {run.case.name} ({run.client}): the backend {run.case.backend} is not compared yet")
                     continue
                 used, places = compare(run)
                 outcome = "FAILED" if places else "ok"

@@ -116,7 +116,7 @@ def main(witness, service, provider, folder):
         run.send(service, provider)
         if lacks_backend(run):
             missing += 1
-            print(f"SKIPPED  {name}: the service has no backend {run.case.backend}")
+            print(f"SKIPPED  {name}: the backend {run.case.backend} is not compared yet")
             continue
         places = unexpected(expected, [sent(each, witness) for each in run.http], "request")
         places += unexpected(parts, [found_by_service(answer) for answer in run.answers], "answer")

@@ -17,7 +17,8 @@ use crate::config::write::{is_default, tokens, written};
 /// A model and the service that runs it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LlmProvider {
-    /// The service: `google`, `openai`, …
+    /// The service: `google`, `openai`, …; a server that speaks the protocol of OpenAI is `openai-compatible`, or the
+    /// name of its program.
     pub provider: String,
     /// The backend of the LLM service that sends the requests.
     pub backend: Backend,
@@ -60,7 +61,37 @@ pub struct Price {
     pub output: f64,
 }
 
-const PROVIDERS: [&str; 6] = ["google", "openai", "anthropic", "ollama", "xai", "scripted"];
+const PROVIDERS: [&str; 20] = [
+    "google",
+    "openai",
+    "anthropic",
+    "ollama",
+    "xai",
+    "azure",
+    "bedrock",
+    "mistral",
+    "groq",
+    "deepseek",
+    "openrouter",
+    "together",
+    "fireworks",
+    "cohere",
+    "vllm",
+    "llamacpp",
+    "lmstudio",
+    "litellm",
+    "openai-compatible",
+    "scripted",
+];
+/// The providers that have no address of their own.
+const WITHOUT_ADDRESS: [(&str, &str); 6] = [
+    ("vllm", "the address of the server, such as http://vllm.example.com:8000/v1"),
+    ("llamacpp", "the address of the server, such as http://localhost:8080/v1"),
+    ("lmstudio", "the address of the server, such as http://localhost:1234/v1"),
+    ("litellm", "the address of the proxy, such as http://litellm.example.com:4000/v1"),
+    ("openai-compatible", "the address of the server, such as https://llm.example.com/v1"),
+    ("bedrock", "the address of a region, such as https://bedrock-runtime.eu-central-1.amazonaws.com"),
+];
 /// The accepted context windows, in tokens.
 const CONTEXT_WINDOWS: RangeInclusive<u64> = 4_000..=100_000_000;
 
@@ -99,6 +130,10 @@ impl LlmProvider {
         });
         let api_key_env = map.get("api_key_env").and_then(|field| field.variable_name());
         let base_url = map.get("base_url").and_then(|field| field.url());
+        let needs_address = WITHOUT_ADDRESS.iter().find(|(name, _)| provider.as_deref() == Some(name));
+        if let Some((_, accepted)) = needs_address.filter(|_| !map.has("base_url")) {
+            map.missing("base_url", accepted);
+        }
         let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
         let keep_search_widget = map.flag("keep_search_widget");
         let generation = Generation::read(map, provider.is_some().then_some(backend));

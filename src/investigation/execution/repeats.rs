@@ -61,10 +61,14 @@ fn all_canonical(calls: &[ToolCall]) -> Vec<String> {
 fn canonical(tool: &str, arguments: &str) -> String {
     let arguments = match arguments.trim() {
         "" => "{}".to_owned(),
-        // `serde_json` sorts the keys of objects.
-        text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string()),
+        text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), with_sorted_keys),
     };
     format!("{tool} {arguments}")
+}
+
+fn with_sorted_keys(mut value: Value) -> String {
+    value.sort_all_objects();
+    value.to_string()
 }
 
 /// A hash of the tool and its arguments that does not depend on the order of their keys: 16 hexadecimal digits. Events

@@ -72,8 +72,11 @@ struct Reading {
 pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
     let text = std::str::from_utf8(body).map_err(|_| IntakeError::Undecodable)?;
     let text = text.trim_start_matches('\u{feff}');
-    let reading = match serde_json::from_str(text) {
-        Ok(value) => of_json(&value)?,
+    let reading = match serde_json::from_str::<Value>(text) {
+        Ok(mut value) => {
+            value.sort_all_objects();
+            of_json(&value)?
+        }
         // No JSON, or nested too deeply.
         Err(_) => plain::read_text(text),
     };

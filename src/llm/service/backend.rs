@@ -3,17 +3,22 @@
 use std::sync::Arc;
 
 use super::call::Call;
+use super::genai::Genai;
 use super::google::Google;
 use super::scripted::Scripted;
 
 /// The backend of a request that names none. The existing service has the same default.
 const DEFAULT_BACKEND: &str = "google-native";
+/// The other name of a backend, by which the existing service has it.
+const LANGCHAIN: &str = "langchain";
 
 /// Produces the answers of a model.
 #[derive(Debug)]
 pub enum Backend {
     /// Calls Gemini.
     Google(Google),
+    /// Calls every other provider.
+    Genai(Genai),
     /// Replays a transcript.
     Scripted(Scripted),
 }
@@ -23,14 +28,22 @@ impl Backend {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Google(_) => "google-native",
+            Self::Genai(_) => "genai",
             Self::Scripted(_) => "scripted",
         }
+    }
+
+    /// Every name in `llm_config.backend` that selects it.
+    fn names(&self) -> Vec<&'static str> {
+        let other = matches!(self, Self::Genai(_)).then_some(LANGCHAIN);
+        [self.name()].into_iter().chain(other).collect()
     }
 
     /// Answers one request. A failure is written as part of the answer.
     pub(super) async fn generate(&self, call: &Call<'_>) {
         match self {
             Self::Google(google) => google.generate(call).await,
+            Self::Genai(genai) => genai.generate(call).await,
             Self::Scripted(scripted) => scripted.generate(call.request, call.writer).await,
         }
     }
@@ -48,9 +61,9 @@ impl Backends {
     /// Finds a backend by name. The error is the text of the existing service.
     pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, String> {
         let wanted = if name.is_empty() { DEFAULT_BACKEND } else { name };
-        let found = self.0.iter().find(|backend| backend.name() == wanted);
+        let found = self.0.iter().find(|backend| backend.names().contains(&wanted));
         found.cloned().ok_or_else(|| {
-            let mut names: Vec<_> = self.0.iter().map(|backend| backend.name()).collect();
+            let mut names: Vec<_> = self.0.iter().flat_map(|backend| backend.names()).collect();
             names.sort_unstable();
             format!("No provider registered for backend '{wanted}'. Available backends: {}", names.join(", "))
         })

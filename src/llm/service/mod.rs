@@ -9,6 +9,7 @@ pub mod call;
 pub mod backend;
 pub mod scripted;
 pub mod google;
+pub mod genai;
 pub mod provider;
 pub mod writer;
 mod counted;

@@ -41,12 +41,12 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// A tool call's arguments in one line: `namespace=checkout pod=checkout-7d9f`. Arguments that are not an object are
-/// shown unchanged.
+/// A tool call's arguments in one line, sorted by name: `namespace=checkout pod=checkout-7d9f`. Arguments that are not
+/// an object are shown unchanged.
 pub(crate) fn arguments(content: &str, charset: Charset) -> String {
-    let Ok(Value::Object(object)) = serde_json::from_str::<Value>(content) else {
-        return text::one_line(content, charset);
-    };
+    let mut value = serde_json::from_str::<Value>(content).unwrap_or_default();
+    value.sort_all_objects();
+    let Value::Object(object) = value else { return text::one_line(content, charset) };
     let pairs: Vec<_> = object.iter().map(|(key, value)| format!("{key}={}", argument(value))).collect();
     text::one_line(&pairs.join(" "), charset)
 }

@@ -4,20 +4,21 @@
 //! the end, and are written in this order. The last usage and the last grounding of a stream count. If an answer goes
 //! on in another stream, the tokens of both are added.
 
-use super::finish::{CONTINUATION, Finish, Written};
+use super::finish::{self, CONTINUATION};
 use super::models::Model;
 use super::replay::Recorder;
 use super::wire::{
     Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part, PromptFeedback, Raw,
     UrlContextMetadata, UsageMetadata,
 };
-use super::{fault, grounding, names};
+use super::{fault, grounding};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
     ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
 };
+use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
 /// An answer that has begun.
@@ -160,7 +161,7 @@ impl<'a> Answer<'a> {
                 "the stream of the provider ended without a finish reason",
             ));
         };
-        let finish = Finish::of(&reason);
+        let finish = finish::of(&reason);
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(error);
         }

@@ -1,103 +1,37 @@
-//! Why the model stopped: the provider's open set of reasons in the words of the protocol.
+//! Why the model stopped: the provider's open set of reasons.
 
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::finish::Finish;
 
 /// The reason of an answer that goes on in another response.
 pub(super) const CONTINUATION: &str = "CONTINUATION";
 
-/// The kind of a reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finish {
-    Stop,
-    MaxTokens,
-    Safety,
-    Recitation,
-    MalformedToolCall,
-    MissingSignature,
-    Other,
-    /// A reason that is newer than this program.
-    Unknown,
-}
-
-/// The best content that an answer has, in ascending order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Written {
-    Nothing,
-    /// Only reasoning.
-    Thoughts,
-    Text,
-    Calls,
-}
-
-impl Finish {
-    pub(super) fn of(reason: &str) -> Self {
-        match reason {
-            "STOP" => Self::Stop,
-            "MAX_TOKENS" => Self::MaxTokens,
-            "SAFETY"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "MODEL_ARMOR"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT" => Self::Safety,
-            "RECITATION" | "IMAGE_RECITATION" => Self::Recitation,
-            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
-                Self::MalformedToolCall
-            }
-            "MISSING_THOUGHT_SIGNATURE" => Self::MissingSignature,
-            "LANGUAGE" | "OTHER" | "NO_IMAGE" | "IMAGE_OTHER" | "ESCALATION" | "PUP_LIMITED_DISABLED" => Self::Other,
-            _ => Self::Unknown,
+/// The kind of a reason of the provider.
+pub(super) fn of(reason: &str) -> Finish {
+    match reason {
+        "STOP" => Finish::Stop,
+        "MAX_TOKENS" => Finish::MaxTokens,
+        "SAFETY"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "MODEL_ARMOR"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT" => Finish::Safety,
+        "RECITATION" | "IMAGE_RECITATION" => Finish::Recitation,
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MALFORMED_RESPONSE" => {
+            Finish::MalformedToolCall
         }
-    }
-
-    /// The word in `finish.reason`.
-    pub(super) fn word(self, written: Written) -> &'static str {
-        match self {
-            Self::Stop if written == Written::Calls => "tool_calls",
-            Self::Stop => "stop",
-            Self::MaxTokens => "max_tokens",
-            Self::Safety => "safety",
-            Self::Recitation => "recitation",
-            Self::MalformedToolCall => "malformed_tool_call",
-            Self::MissingSignature | Self::Other => "other",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The error of an answer without content; `None` for any other answer. Reasoning alone is an answer only if
-    /// the model stopped by itself.
-    pub(super) fn error(self, reason: &str, written: Written) -> Option<ProviderError> {
-        let is_empty = written == Written::Nothing || (written == Written::Thoughts && self != Self::Stop);
-        if !is_empty {
-            return None;
-        }
-        let error = match self {
-            Self::Stop | Self::Other | Self::Unknown => {
-                ProviderError::transient(ErrorCode::EmptyResponse, "Empty response from LLM (no content generated)")
-            }
-            Self::MaxTokens => {
-                let message = "The output limit was reached before the first word of the answer";
-                ProviderError::new(ErrorCode::MaxTokens, message)
-            }
-            Self::Safety | Self::Recitation => {
-                ProviderError::new(ErrorCode::Blocked, format!("The answer was blocked: {reason}"))
-            }
-            Self::MalformedToolCall => ProviderError::transient(
-                ErrorCode::MalformedToolCall,
-                format!("The model wrote a tool call that cannot be read: {reason}"),
-            ),
-            Self::MissingSignature => {
-                ProviderError::new(ErrorCode::ThoughtSignature, "The provider misses a thought signature")
-            }
-        };
-        Some(error.with_status(reason))
+        "MISSING_THOUGHT_SIGNATURE" => Finish::MissingSignature,
+        "LANGUAGE" | "OTHER" | "NO_IMAGE" | "IMAGE_OTHER" | "ESCALATION" | "PUP_LIMITED_DISABLED" => Finish::Other,
+        _ => Finish::Unknown,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::service::provider::ErrorCode;
+    use crate::llm::service::provider::finish::Written;
 
     #[test]
     fn every_reason_has_a_word() {
@@ -110,7 +44,7 @@ mod tests {
             ("LANGUAGE", Written::Text, "other"),
             ("INVENTED_TOMORROW", Written::Text, "unknown"),
         ] {
-            assert_eq!(Finish::of(reason).word(written), word, "{reason}");
+            assert_eq!(of(reason).word(written), word, "{reason}");
         }
     }
 
@@ -126,7 +60,7 @@ mod tests {
             ("STOP", Written::Thoughts, None),
             ("SAFETY", Written::Text, None),
         ] {
-            let error = Finish::of(reason).error(reason, written);
+            let error = of(reason).error(reason, written);
             assert_eq!(error.map(|error| (error.code, error.retryable)), code, "{reason} {written:?}");
         }
     }

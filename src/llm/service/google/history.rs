@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::models::Model;
-use super::names;
 use super::replay::{Replayed, replayed};
 use super::wire::{CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult};
 use crate::llm::proto::{ConversationMessage, ToolCall};
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 
 /// Stands for a signature that does not exist. Source: the page on thought signatures of Google's documentation.
 const SENTINEL: &str = "skip_thought_signature_validator";

@@ -7,7 +7,6 @@
 mod wire;
 mod models;
 mod thinking;
-mod names;
 mod tools;
 mod history;
 mod request;

@@ -4,9 +4,9 @@
 //! signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small.
 
 use super::models::Model;
-use super::names;
 use super::wire::{AnswerContent, Content, FunctionCall, Part, PlainText, Raw};
 use crate::llm::proto::{ConversationMessage, ProviderData};
+use crate::llm::service::provider::names;
 use serde_json::value::to_raw_value;
 
 const PROVIDER: &str = "google";

@@ -5,8 +5,8 @@ use super::models::Model;
 use super::tools::{self, Tools};
 use super::wire::{GenerationConfig, Request};
 use super::{fault, thinking};
-use crate::llm::proto::{GenerateRequest, TEMPERATURE_OPTION};
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::proto::GenerateRequest;
+use crate::llm::service::provider::{ProviderError, options};
 
 /// A request in the words of the provider.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<'a> Prepared<'a> {
         let model = Model::parse(name)?;
         let generation = GenerationConfig {
             max_output_tokens: Some(request.max_output_tokens).filter(|tokens| *tokens > 0),
-            temperature: temperature(request)?,
+            temperature: options::temperature(request)?,
             thinking_config: thinking::config(request, model)?,
         };
         let history = history::convert(&request.messages, model, Signatures::Replayed)?;
@@ -59,17 +59,13 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn temperature(request: &GenerateRequest) -> Result<Option<f64>, ProviderError> {
-    let option = request.llm_config.as_ref().and_then(|config| config.options.get(TEMPERATURE_OPTION));
-    let number = option.map(|text| text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number)));
-    let message = format!("the option '{TEMPERATURE_OPTION}' is no number from 0 to 2");
-    number.map(|number| number.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, message))).transpose()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::proto::TEMPERATURE_OPTION;
     use crate::llm::proto::{ConversationMessage, LlmConfig, ToolDefinition};
+    use crate::llm::service::provider::ErrorCode;
+    use crate::llm::service::provider::options::temperature;
 
     fn request(model: &str) -> GenerateRequest {
         let message = |role: &str, content: &str| ConversationMessage {

@@ -2,12 +2,9 @@
 
 use super::models::{Model, Thinking};
 use super::wire::ThinkingConfig;
-use crate::llm::proto::{GenerateRequest, ThinkingConfig as Wanted};
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::proto::GenerateRequest;
+use crate::llm::service::provider::{ProviderError, options};
 
-/// Options of `llm_config` with the same meaning as the fields of `request.thinking`, which come first.
-const LEVEL_OPTION: &str = "thinking_level";
-const BUDGET_OPTION: &str = "thinking_budget";
 /// A budget up to these numbers of tokens becomes the level LOW or MEDIUM where a family has levels only.
 const LOW_BUDGET: i32 = 2_048;
 const MEDIUM_BUDGET: i32 = 8_192;
@@ -17,7 +14,7 @@ const MEDIUM_BUDGET: i32 = 8_192;
 /// # Errors
 /// `invalid_request` when an option is no number.
 pub(super) fn config(request: &GenerateRequest, model: Model<'_>) -> Result<Option<ThinkingConfig>, ProviderError> {
-    let wanted = wanted(request)?;
+    let wanted = options::thinking(request)?;
     let level = Some(wanted.level.to_ascii_uppercase()).filter(|level| !level.is_empty());
     let (level, budget) = match model.family.thinking {
         Thinking::Level(levels) => (Some(level_of(levels, level, wanted.budget)), None),
@@ -32,20 +29,6 @@ pub(super) fn config(request: &GenerateRequest, model: Model<'_>) -> Result<Opti
         thinking_budget: budget,
         thinking_level: level,
     }))
-}
-
-fn wanted(request: &GenerateRequest) -> Result<Wanted, ProviderError> {
-    let mut wanted = request.thinking.clone().unwrap_or_default();
-    let option = |name| request.llm_config.as_ref().and_then(|config| config.options.get(name));
-    if wanted.level.is_empty() && wanted.budget.is_none() {
-        wanted.level = option(LEVEL_OPTION).cloned().unwrap_or_default();
-        wanted.budget = option(BUDGET_OPTION).map(|text| text.parse().map_err(|_error| no_number())).transpose()?;
-    }
-    Ok(wanted)
-}
-
-fn no_number() -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, format!("the option '{BUDGET_OPTION}' is no number of tokens"))
 }
 
 /// The level of a family with levels. An unknown word is sent as it is: a newer model may know it.
@@ -78,7 +61,9 @@ fn budget_of(limits: (i32, i32), level: Option<&str>, budget: Option<i32>) -> i3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::proto::LlmConfig;
+    use crate::llm::proto::{LlmConfig, ThinkingConfig as Wanted};
+    use crate::llm::service::provider::ErrorCode;
+    use crate::llm::service::provider::options::{BUDGET_OPTION, LEVEL_OPTION};
 
     fn sent(model: &str, level: &str, budget: Option<i32>) -> String {
         let thinking = Wanted { level: level.into(), budget, include_thoughts: None };

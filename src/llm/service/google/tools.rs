@@ -4,10 +4,9 @@
 //! the same bytes and the provider's cache can be used.
 
 use super::models::Model;
-use super::names;
 use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
 use crate::llm::proto::{GenerateRequest, LlmConfig, NATIVE_TOOLS_OPTION, ToolDefinition};
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 
 const EXCLUSIVE: &str = "exclusive";
 

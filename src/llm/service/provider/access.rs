@@ -94,6 +94,9 @@ impl Access {
             (true, Some(configured)) => (configured.as_str(), false),
             (true, None) => (provider.addresses.first().copied().unwrap_or_default(), true),
         };
+        if text.is_empty() {
+            return Err(refused(format!("the provider '{}' needs a base URL", provider.name)));
+        }
         let url = Url::parse(text).map_err(|_error| refused("The base URL is no address".to_owned()))?;
         let is_permitted = self.urls.iter().any(|pattern| pattern.matches(&url))
             || owners.iter().any(|known| self.belongs(&url, known));

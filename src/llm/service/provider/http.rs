@@ -43,6 +43,8 @@ fn builder() -> ClientBuilder {
     Client::builder()
         .user_agent(USER_AGENT)
         .redirect(Policy::none())
+        // A compressed stream could be held back until a block is full.
+        .no_gzip()
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(KEEP_ALIVE_INTERVAL)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)

@@ -34,7 +34,7 @@ pub const GOOGLE: Known = known(
 );
 
 /// Every known provider.
-pub const ALL: [Known; 14] = [
+pub const ALL: [Known; 15] = [
     GOOGLE,
     known("openai", &["OPENAI_API_KEY"], &["https://api.openai.com"], "OPENAI_BASE_URL"),
     known("anthropic", &["ANTHROPIC_API_KEY"], &["https://api.anthropic.com"], "ANTHROPIC_BASE_URL"),
@@ -59,6 +59,8 @@ pub const ALL: [Known; 14] = [
         "",
     ),
     known("ollama", &["OLLAMA_API_KEY"], &["http://localhost:11434", "http://127.0.0.1:11434"], "OLLAMA_HOST"),
+    // Any server with the interface of OpenAI: it has no key and no address of its own.
+    known("openai-compatible", &[], &[], ""),
 ];
 
 /// The known provider of this name.

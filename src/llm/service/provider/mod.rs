@@ -8,10 +8,15 @@ pub mod url_pattern;
 pub mod key;
 pub mod access;
 pub mod http;
+pub mod options;
+pub mod names;
 pub mod timeouts;
 pub mod error;
+pub mod finish;
 mod echo;
 pub mod retry;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use access::{Access, Endpoint};
 pub use error::{ErrorCode, ProviderError};

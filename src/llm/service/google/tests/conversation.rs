@@ -1,32 +1,20 @@
-//! Requests to the backend, and its answers as lines.
+//! Requests to the backend.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use tokio::sync::mpsc;
-
-use super::endpoint::Endpoint;
-use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ConversationMessage, ErrorInfo, GenerateRequest,
-    GenerateResponse, LlmConfig, ProviderData, ToolCall, ToolDefinition,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest, GenerateResponse, LlmConfig,
 };
-use crate::llm::service::call::{Call, Deadline};
+use crate::llm::service::backend::Backend;
+use crate::llm::service::call::Deadline;
 use crate::llm::service::google::Google;
 use crate::llm::service::provider::Access;
 use crate::llm::service::provider::key::Environment;
-use crate::llm::service::provider::timeouts::Timeouts;
-use crate::llm::service::writer::ResponseWriter;
-
-/// The key of every request. It may be in no message and no log.
-pub(super) const KEY: &str = "seeded-key-5d41402abc4b2a76";
-/// A text in every prompt. It may be in no message and no log either.
-pub(super) const PROMPT: &str = "seeded prompt: why does the pod web-1 of the team payments crash every two minutes?";
-const TIMEOUTS: Timeouts = Timeouts {
-    first_chunk: Duration::from_millis(400),
-    stall: Duration::from_millis(400),
-    end: Duration::from_millis(100),
+pub(super) use crate::llm::service::provider::tests::conversation::{
+    KEY, PROMPT, continued, error, lines, provider_data, without_id,
 };
+use crate::llm::service::provider::tests::conversation::{TIMEOUTS, answer, message, tool};
+use crate::llm::service::provider::tests::endpoint::Endpoint;
 
 /// A request of a client that accepts everything.
 pub(super) fn request() -> GenerateRequest {
@@ -42,45 +30,6 @@ pub(super) fn request() -> GenerateRequest {
         accept: [ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY].map(str::to_owned).to_vec(),
         ..GenerateRequest::default()
     }
-}
-
-fn tool(name: &str) -> ToolDefinition {
-    ToolDefinition { name: name.into(), ..ToolDefinition::default() }
-}
-
-pub(super) fn message(role: &str, content: &str) -> ConversationMessage {
-    ConversationMessage { role: role.into(), content: content.into(), ..ConversationMessage::default() }
-}
-
-/// The request after this answer, with a result for each of its calls.
-pub(super) fn continued(mut request: GenerateRequest, answer: &[GenerateResponse]) -> GenerateRequest {
-    let mut assistant = message("assistant", "");
-    for response in answer {
-        match response.content.clone() {
-            Some(Content::Text(text)) => assistant.content.push_str(&text.content),
-            Some(Content::ToolCall(call)) => {
-                assistant.tool_calls.push(ToolCall { id: call.call_id, name: call.name, arguments: call.arguments });
-            }
-            Some(Content::ProviderData(data)) => assistant.provider_data = Some(data),
-            _ => {}
-        }
-    }
-    let result = |call: &ToolCall| ConversationMessage {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        ..message("tool", r#"{"ok":true}"#)
-    };
-    let results: Vec<_> = assistant.tool_calls.iter().map(result).collect();
-    request.messages.push(assistant);
-    request.messages.extend(results);
-    request
-}
-
-pub(super) fn provider_data(answer: &[GenerateResponse]) -> Option<ProviderData> {
-    answer.iter().find_map(|response| match response.content.clone() {
-        Some(Content::ProviderData(data)) => Some(data),
-        _ => None,
-    })
 }
 
 /// A backend that sends its requests to this address.
@@ -105,78 +54,5 @@ pub(super) async fn ask_until(
     request: &GenerateRequest,
     deadline: Deadline,
 ) -> Vec<GenerateResponse> {
-    let google = backend(endpoint.address);
-    let (sender, mut receiver) = mpsc::channel(32);
-    let writer = ResponseWriter::new(sender, &request.accept);
-    let answered = async move {
-        google.generate(&Call { request, deadline, writer: &writer }).await;
-        drop(writer);
-    };
-    let mut responses = Vec::new();
-    let read = async {
-        while let Some(response) = receiver.recv().await {
-            responses.push(response.unwrap());
-        }
-    };
-    tokio::join!(answered, read);
-    responses
-}
-
-/// The error at the end of an answer.
-pub(super) fn error(answer: &[GenerateResponse]) -> ErrorInfo {
-    match answer.last() {
-        Some(GenerateResponse { content: Some(Content::Error(error)), is_final: true }) => error.clone(),
-        other => panic!("no error: {other:?}"),
-    }
-}
-
-/// An answer as lines. Ids that this service made up become `call_…`, ids of failures `[id]`.
-pub(super) fn lines(answer: &[GenerateResponse]) -> Vec<String> {
-    answer.iter().map(line).collect()
-}
-
-fn line(response: &GenerateResponse) -> String {
-    match response.content.clone() {
-        Some(Content::Text(text)) => format!("text {}", text.content),
-        Some(Content::Thinking(text)) => format!("thinking {}", text.content),
-        Some(Content::ToolCall(call)) => {
-            let id = if call.call_id.starts_with("call_") { "call_…" } else { &call.call_id };
-            format!("call {id} {} {}", call.name, call.arguments)
-        }
-        Some(Content::CodeExecution(code)) => {
-            [code.id, code.language, code.code, code.outcome, code.result].join("|").replace('\n', "\\n")
-        }
-        Some(Content::Grounding(grounding)) => {
-            let supports = grounding.grounding_supports.iter().map(|support| {
-                let (start, end) = (support.start_index, support.end_index);
-                format!("{}@{start}..{end}{:?}", support.text, support.grounding_chunk_indices)
-            });
-            let sources = grounding.grounding_chunks.iter().map(|source| source.uri.as_str()).collect::<Vec<_>>();
-            let supports = supports.collect::<Vec<_>>();
-            format!("grounding {:?} {} {}", grounding.web_search_queries, sources.join(" "), supports.join(" "))
-        }
-        Some(Content::Finish(finish)) => {
-            [finish.reason, finish.provider_reason, finish.message, finish.response_id, finish.model_version].join("|")
-        }
-        Some(Content::ProviderData(data)) => format!("data {}", String::from_utf8(data.payload).unwrap()),
-        Some(Content::Usage(usage)) => format!(
-            "usage {} {} {} {} {} {}",
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.total_tokens,
-            usage.thinking_tokens,
-            usage.cache_read_tokens,
-            usage.tool_use_prompt_tokens
-        ),
-        Some(Content::Error(error)) => format!("error {} {}", error.code, without_id(&error.message)),
-        Some(Content::Retry(retry)) => format!("retry {} {}", retry.attempt, retry.code),
-        None => "end".to_owned(),
-    }
-}
-
-pub(super) fn without_id(message: &str) -> String {
-    match message.split_once('[') {
-        Some((start, rest)) if rest.get(8..9) == Some("]") => format!("{start}[id{}", rest.get(8..).unwrap()),
-        Some(_) | None => message.to_owned(),
-    }
+    answer(&Backend::Google(backend(endpoint.address)), request, deadline).await
 }

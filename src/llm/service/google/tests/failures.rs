@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::conversation::{ask, ask_until, error, lines, request, without_id};
-use super::endpoint::{Ending, Endpoint, Reply};
 use crate::llm::proto::{ErrorInfo, GenerateRequest};
 use crate::llm::service::call::Deadline;
+use crate::llm::service::provider::tests::endpoint::{Ending, Endpoint, Reply};
 
 const OVERLOADED: &str = r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE","details":
     [{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"0.01s"}]}}"#;
@@ -16,7 +16,7 @@ fn overloaded() -> Reply {
 }
 
 fn healthy() -> Reply {
-    Reply::fixture("answer.sse")
+    Reply::fixture("gemini/answer.sse")
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! The backend against an endpoint of its own over real sockets.
 
-mod endpoint;
 mod conversation;
 mod streams;
 mod failures;

@@ -1,34 +1,8 @@
 //! No key and no prompt leaves the service in a message or a log line, at any level.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
-use tracing_subscriber::fmt::MakeWriter;
-
 use super::conversation::{KEY, PROMPT, ask, continued, error, request};
-use super::endpoint::{Ending, Endpoint, Reply};
-
-#[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
+use crate::llm::service::provider::tests::endpoint::{Ending, Endpoint, Reply};
+use crate::llm::service::provider::tests::log::Log;
 
 /// Every failure, with the key in the words of the provider and the prompt where it could be repeated by accident.
 fn failures() -> Vec<Vec<Reply>> {
@@ -62,21 +36,16 @@ fn failures() -> Vec<Vec<Reply>> {
 #[tokio::test]
 async fn a_seeded_key_and_prompt_are_in_no_message_and_no_log() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(log.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = log.capture();
     let mut messages = String::new();
     for replies in failures() {
-        let calls = Reply::fixture("calls.sse");
+        let calls = Reply::fixture("gemini/calls.sse");
         let endpoint = Endpoint::start([vec![calls], replies].concat()).await;
         let first = ask(&endpoint, &request()).await;
         let found = error(&ask(&endpoint, &continued(request(), &first)).await);
         messages.push_str(&format!("{found:?}\n"));
     }
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let logged = log.text();
     assert!(logged.contains("model call failed") && logged.contains("model call repeated"), "{logged}");
     for text in [messages, logged] {
         for secret in [KEY, PROMPT, "x-goog-api-key", "seeded"] {

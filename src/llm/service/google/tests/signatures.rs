@@ -1,8 +1,8 @@
 //! Thought signatures over several requests, each of which may go to another replica.
 
 use super::conversation::{ask, continued, error, lines, provider_data, request};
-use super::endpoint::{Endpoint, Reply};
 use crate::llm::proto::ProviderData;
+use crate::llm::service::provider::tests::endpoint::{Endpoint, Reply};
 
 const SENTINEL: &str = "skip_thought_signature_validator";
 /// The parts of the fixture `calls.sse`, as they arrive; the last one is empty text without a signature.
@@ -17,12 +17,12 @@ const RESULTS: &str = concat!(
 );
 
 fn healthy() -> Reply {
-    Reply::fixture("answer.sse")
+    Reply::fixture("gemini/answer.sse")
 }
 
 #[tokio::test]
 async fn an_answer_goes_back_byte_for_byte_from_another_process() {
-    let endpoint = Endpoint::start(vec![Reply::fixture("calls.sse"), healthy()]).await;
+    let endpoint = Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), healthy()]).await;
     let first = ask(&endpoint, &request()).await;
     let data = provider_data(&first).unwrap();
     let fields = (data.provider.as_str(), data.model.as_str(), data.format.as_str());
@@ -36,7 +36,7 @@ async fn an_answer_goes_back_byte_for_byte_from_another_process() {
 
 #[tokio::test]
 async fn lost_and_foreign_data_is_replaced_by_the_documented_word() {
-    let endpoint = Endpoint::start(vec![Reply::fixture("calls.sse"), healthy()]).await;
+    let endpoint = Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), healthy()]).await;
     let first = ask(&endpoint, &request()).await;
     let foreign = ProviderData {
         provider: "anthropic".into(),
@@ -61,7 +61,7 @@ async fn refused_signatures_are_answered_by_one_rebuilt_request() {
     };
     let missing = r#"{"candidates":[{"finishReason":"MISSING_THOUGHT_SIGNATURE"}]}"#;
     for refusal in [refused("Corrupted thought signature."), Reply::events(&[missing])] {
-        let endpoint = Endpoint::start(vec![Reply::fixture("calls.sse"), refusal, healthy()]).await;
+        let endpoint = Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), refusal, healthy()]).await;
         let first = ask(&endpoint, &request()).await;
         let second = lines(&ask(&endpoint, &continued(request(), &first)).await);
         assert_eq!(second[0], "text Healthy.");
@@ -69,7 +69,8 @@ async fn refused_signatures_are_answered_by_one_rebuilt_request() {
         assert!(bodies[1].contains("c2lnLTE=") && !bodies[2].contains("c2lnLTE="), "{bodies:?}");
         assert_eq!((bodies.len(), bodies[2].matches(SENTINEL).count()), (3, 1));
     }
-    let endpoint = Endpoint::start(vec![Reply::fixture("calls.sse"), refused("Invalid thought signature.")]).await;
+    let endpoint =
+        Endpoint::start(vec![Reply::fixture("gemini/calls.sse"), refused("Invalid thought signature.")]).await;
     let first = ask(&endpoint, &request()).await;
     let found = error(&ask(&endpoint, &continued(request(), &first)).await);
     let message = "Generation failed: 400 INVALID_ARGUMENT. Invalid thought signature.";

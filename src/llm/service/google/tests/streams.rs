@@ -3,10 +3,10 @@
 use tokio::sync::mpsc;
 
 use super::conversation::{ask, backend, lines, request};
-use super::endpoint::{Ending, Endpoint, Reply};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{GenerateRequest, GenerateResponse};
 use crate::llm::service::call::{Call, Deadline};
+use crate::llm::service::provider::tests::endpoint::{Ending, Endpoint, Reply};
 use crate::llm::service::writer::ResponseWriter;
 
 async fn answer_to(reply: Reply) -> Vec<String> {
@@ -35,13 +35,13 @@ async fn every_quirk_of_a_stream_gives_one_answer_at_any_size_of_reads() {
         "end".to_owned(),
     ];
     for piece in [1, 3, 4_096] {
-        assert_eq!(answer_to(Reply::fixture("quirks.sse").in_pieces_of(piece)).await, expected, "{piece}");
+        assert_eq!(answer_to(Reply::fixture("gemini/quirks.sse").in_pieces_of(piece)).await, expected, "{piece}");
     }
 }
 
 #[tokio::test]
 async fn calls_keep_the_ids_of_the_provider_and_get_ids_where_it_gave_none() {
-    let answer = answer_to(Reply::fixture("calls.sse")).await;
+    let answer = answer_to(Reply::fixture("gemini/calls.sse")).await;
     assert_eq!(
         answer[..4],
         [
@@ -56,7 +56,7 @@ async fn calls_keep_the_ids_of_the_provider_and_get_ids_where_it_gave_none() {
 
 #[tokio::test]
 async fn code_and_its_output_are_two_parts() {
-    let answer = answer_to(Reply::fixture("code.sse")).await;
+    let answer = answer_to(Reply::fixture("gemini/code.sse")).await;
     let (code, result) = (r"code-1|PYTHON|print(6*7)\n||", r"code-1|||OUTCOME_OK|42\n");
     assert_eq!(answer[..5], ["text Let me compute.\n", code, result, "text It is 42.", "stop|STOP|||"]);
     assert!(answer[5].contains("iVBORw0KGgo=") && answer[5].contains("c2lnLWNvZGU="), "{}", answer[5]);
@@ -83,7 +83,7 @@ async fn an_answer_that_goes_on_is_asked_for_with_its_token() {
 #[tokio::test]
 async fn a_complete_answer_counts_although_its_response_does_not_end() {
     for ending in [Ending::Hang, Ending::Cut] {
-        let answer = answer_to(Reply::fixture("answer.sse").ending(ending)).await;
+        let answer = answer_to(Reply::fixture("gemini/answer.sse").ending(ending)).await;
         assert_eq!(answer[0], "text Healthy.");
         assert_eq!(answer[answer.len() - 2..], ["usage 80 3 83 0 0 0", "end"]);
     }
@@ -91,14 +91,14 @@ async fn a_complete_answer_counts_although_its_response_does_not_end() {
 
 #[tokio::test]
 async fn a_client_that_accepts_nothing_gets_only_what_it_knows() {
-    let endpoint = Endpoint::start(vec![Reply::fixture("answer.sse")]).await;
+    let endpoint = Endpoint::start(vec![Reply::fixture("gemini/answer.sse")]).await;
     let old = GenerateRequest { accept: Vec::new(), ..request() };
     assert_eq!(lines(&ask(&endpoint, &old).await), ["text Healthy.", "usage 80 3 83 0 0 0", "end"]);
 }
 
 #[tokio::test]
 async fn the_request_has_its_address_and_its_key_in_a_header() {
-    let endpoint = Endpoint::start(vec![Reply::fixture("answer.sse")]).await;
+    let endpoint = Endpoint::start(vec![Reply::fixture("gemini/answer.sse")]).await;
     ask(&endpoint, &request()).await;
     let received = endpoint.requests().remove(0);
     assert_eq!(received.target, "POST /v1beta/models/gemini-3-flash-preview:streamGenerateContent?alt=sse");

@@ -1,6 +1,6 @@
-//! Names of tools: `server.tool` here, `server__tool` at the provider, which accepts no dots in older models.
+//! Names of tools: `server.tool` here, `server__tool` at the provider, because some providers accept no dots.
 
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use super::error::{ErrorCode, ProviderError};
 
 const SEPARATOR: &str = "__";
 
@@ -8,7 +8,7 @@ const SEPARATOR: &str = "__";
 ///
 /// # Errors
 /// `invalid_request` when the name cannot be converted back. The message is that of the existing service.
-pub(super) fn to_wire(name: &str) -> Result<String, ProviderError> {
+pub(crate) fn to_wire(name: &str) -> Result<String, ProviderError> {
     if let Some(segment) = name.split('.').find(|segment| segment.contains(SEPARATOR)) {
         let message = format!(
             "Tool name segment '{segment}' in '{name}' contains '__' which conflicts with the dot separator encoding. \
@@ -20,7 +20,7 @@ pub(super) fn to_wire(name: &str) -> Result<String, ProviderError> {
 }
 
 /// The name for clients.
-pub(super) fn from_wire(name: &str) -> String {
+pub(crate) fn from_wire(name: &str) -> String {
     name.replace(SEPARATOR, ".")
 }
 

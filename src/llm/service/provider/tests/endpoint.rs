@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A prepared response.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     status: u16,
     headers: String,
     body: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Reply {
 
 /// How a response ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     Whole,
     /// The connection is closed before the end.
     Cut,
@@ -36,57 +36,57 @@ pub(super) enum Ending {
 
 impl Reply {
     /// A response 200 with these bytes.
-    pub(super) fn stream(body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn stream(body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, headers: String::new(), body: body.into(), piece: 4_096, ending: Ending::Whole }
     }
 
     /// A response 200 with one event for each of these texts.
-    pub(super) fn events(events: &[&str]) -> Self {
+    pub(crate) fn events(events: &[&str]) -> Self {
         Self::stream(events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect::<String>())
     }
 
-    /// A fixture of `tests/fixtures/gemini`.
-    pub(super) fn fixture(name: &str) -> Self {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gemini");
+    /// A fixture: a path below `tests/fixtures/`.
+    pub(crate) fn fixture(name: &str) -> Self {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         Self::stream(std::fs::read(directory.join(name)).unwrap())
     }
 
-    pub(super) fn error(status: u16, body: &str) -> Self {
+    pub(crate) fn error(status: u16, body: &str) -> Self {
         Self { status, ..Self::stream(body) }
     }
 
-    pub(super) fn in_pieces_of(self, piece: usize) -> Self {
+    pub(crate) fn in_pieces_of(self, piece: usize) -> Self {
         Self { piece, ..self }
     }
 
-    pub(super) fn ending(self, ending: Ending) -> Self {
+    pub(crate) fn ending(self, ending: Ending) -> Self {
         Self { ending, ..self }
     }
 
-    pub(super) fn with_header(self, header: &str) -> Self {
+    pub(crate) fn with_header(self, header: &str) -> Self {
         Self { headers: format!("{}{header}\r\n", self.headers), ..self }
     }
 }
 
 /// A request that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Received {
+pub(crate) struct Received {
     /// Method, path and query.
-    pub(super) target: String,
-    pub(super) headers: String,
-    pub(super) body: String,
+    pub(crate) target: String,
+    pub(crate) headers: String,
+    pub(crate) body: String,
 }
 
 /// The endpoint; it stops when it is dropped.
-pub(super) struct Endpoint {
-    pub(super) address: SocketAddr,
+pub(crate) struct Endpoint {
+    pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<Received>>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Endpoint {
     /// Requests beyond the last reply get the last one again.
-    pub(super) async fn start(replies: Vec<Reply>) -> Self {
+    pub(crate) async fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -103,12 +103,12 @@ impl Endpoint {
         Self { address, requests, _task: AbortOnDropHandle::new(task) }
     }
 
-    pub(super) fn requests(&self) -> Vec<Received> {
+    pub(crate) fn requests(&self) -> Vec<Received> {
         self.requests.lock().unwrap().clone()
     }
 
     /// The bodies of the requests.
-    pub(super) fn bodies(&self) -> Vec<String> {
+    pub(crate) fn bodies(&self) -> Vec<String> {
         self.requests().into_iter().map(|request| request.body).collect()
     }
 }

@@ -1,0 +1,137 @@
+//! Reads the events of a stream beside the crate: what the crate leaves out, and when the provider sent something.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ::genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, Usage};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::record::Recorder;
+use super::target::Api;
+
+/// The events of one response.
+#[derive(Debug)]
+pub(super) struct Frames {
+    api: Api,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    last: Option<Instant>,
+    summary: Summary,
+    recorder: Recorder,
+}
+
+/// What the events say about the answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Summary {
+    pub(super) response_id: String,
+    pub(super) model_version: String,
+    /// Why the model stopped; `None` before it did.
+    pub(super) finish_reason: Option<String>,
+    /// The provider's description of its failure.
+    pub(super) failure: Option<Value>,
+    /// Of chat completions, whose stream may end early.
+    pub(super) usage: Option<Usage>,
+}
+
+impl Frames {
+    pub(super) fn new(api: Api) -> Self {
+        let state = State { last: None, summary: Summary::default(), recorder: Recorder::new(api) };
+        Self { api, state: Mutex::new(state) }
+    }
+
+    /// When the last event arrived.
+    pub(super) fn last(&self) -> Option<Instant> {
+        self.state().last
+    }
+
+    /// Whether the model has stopped. After it, the response may bring only usage.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state().summary.finish_reason.is_some()
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        self.state().summary.clone()
+    }
+
+    /// What the provider needs back, which is taken from here.
+    pub(super) fn take_parts(&self) -> Vec<Value> {
+        std::mem::replace(&mut self.state().recorder, Recorder::new(self.api)).into_parts()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChatFrameSink for Frames {
+    fn on_frame(&self, _ctx: &FrameCtx, frame: RawFrameRef<'_>) {
+        let mut state = self.state();
+        state.last = Some(Instant::now());
+        let Some(mut event) = frame.json() else { return };
+        state.summary.add(self.api, &event);
+        state.recorder.add(&mut event, frame.data.len());
+    }
+}
+
+impl Summary {
+    fn add(&mut self, api: Api, event: &Value) {
+        match api {
+            Api::Messages => self.add_message(event),
+            Api::Responses => self.add_response(event),
+            Api::Chat => self.add_completion(event),
+            Api::Ollama => {
+                replace(&mut self.model_version, event.get("model"));
+                self.finish(event.get("done_reason"));
+            }
+            Api::Converse => self.finish(event.get("stopReason")),
+        }
+    }
+
+    fn add_message(&mut self, event: &Value) {
+        replace(&mut self.response_id, event.pointer("/message/id"));
+        replace(&mut self.model_version, event.pointer("/message/model"));
+        self.finish(event.pointer("/delta/stop_reason"));
+    }
+
+    fn add_response(&mut self, event: &Value) {
+        replace(&mut self.response_id, event.pointer("/response/id"));
+        replace(&mut self.model_version, event.pointer("/response/model"));
+        match event.get("type").and_then(Value::as_str) {
+            // The refusal is the answer, and no text follows.
+            Some("response.refusal.done") => self.finish_reason = Some("refusal".to_owned()),
+            Some("response.completed") if self.finish_reason.is_none() => {
+                self.finish(event.pointer("/response/status"))
+            }
+            Some("response.incomplete") => {
+                self.finish(event.pointer("/response/status"));
+                self.finish(event.pointer("/response/incomplete_details/reason"));
+            }
+            Some("response.failed") => self.failure = event.pointer("/response/error").cloned(),
+            Some(_) | None => {}
+        }
+    }
+
+    fn add_completion(&mut self, event: &Value) {
+        replace(&mut self.response_id, event.get("id"));
+        replace(&mut self.model_version, event.get("model"));
+        self.finish(event.pointer("/choices/0/finish_reason"));
+        if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = serde_json::from_value(usage.clone()).ok();
+        }
+    }
+
+    fn finish(&mut self, reason: Option<&Value>) {
+        if let Some(reason) = reason.and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
+            self.finish_reason = Some(reason.to_owned());
+        }
+    }
+}
+
+fn replace(field: &mut String, new: Option<&Value>) {
+    if let Some(new) = new.and_then(Value::as_str).filter(|new| !new.is_empty()) {
+        new.clone_into(field);
+    }
+}

@@ -1,0 +1,213 @@
+//! Converts the messages of a conversation.
+//!
+//! A former answer of the same provider and model goes back as it was. Any other answer is rebuilt from its text and
+//! calls: thoughts of another provider, or thoughts without a signature, are dropped.
+
+use std::collections::HashMap;
+
+use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart, MessageContent};
+
+use super::rebuild::{rebuilt, result};
+use super::replay::replayed;
+use super::target::{Api, Selection};
+use crate::llm::proto::ConversationMessage;
+use crate::llm::service::provider::{ErrorCode, ProviderError};
+
+/// A conversation in the words of the crate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    pub(super) messages: Vec<ChatMessage>,
+    /// Whether an answer goes back as it was.
+    pub(super) is_replayed: bool,
+    /// Whether an answer of the current turn has calls without the thoughts before them.
+    pub(super) is_unsigned: bool,
+    has_system: bool,
+}
+
+/// Which answers go back as they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signatures {
+    /// Those whose signatures the model should accept.
+    Replayed,
+    /// None, because the model refused them.
+    Rebuilt,
+}
+
+/// Converts the messages.
+///
+/// # Errors
+/// `invalid_request` when there is a second system message, an unknown role, or a tool name that cannot be converted.
+pub(super) fn convert(
+    messages: &[ConversationMessage],
+    selection: Selection<'_>,
+    signatures: Signatures,
+) -> Result<History, ProviderError> {
+    let last_user = messages.iter().rposition(|message| message.role == "user");
+    let mut history = History::default();
+    let mut positions = HashMap::new();
+    let mut results: Vec<&ConversationMessage> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        if message.role == "tool" {
+            results.push(message);
+            continue;
+        }
+        history.push_results(&mut results, &positions, selection);
+        match message.role.as_str() {
+            "system" if history.has_system => return Err(invalid("only one system message is possible".to_owned())),
+            "system" => {
+                history.has_system = true;
+                history.messages.push(ChatMessage::system(message.content.as_str()));
+            }
+            "user" => history.messages.push(ChatMessage::user(message.content.as_str())),
+            "assistant" => {
+                positions = message.tool_calls.iter().enumerate().map(|(at, call)| (call.id.as_str(), at)).collect();
+                let replayed = (signatures == Signatures::Replayed).then(|| replayed(message, selection)).flatten();
+                history.is_replayed |= replayed.is_some();
+                if let Some(replayed) = replayed {
+                    history.messages.extend(replayed);
+                } else {
+                    let is_current = last_user.is_none_or(|last| index > last);
+                    history.is_unsigned |= is_current && !message.tool_calls.is_empty();
+                    history.messages.extend(rebuilt(message, selection)?);
+                }
+            }
+            other => return Err(invalid(format!("unknown role '{other}'"))),
+        }
+    }
+    history.push_results(&mut results, &positions, selection);
+    if selection.api == Api::Messages {
+        history.mark_cache();
+    }
+    Ok(history)
+}
+
+impl History {
+    /// Adds the results of one step in the order of the calls: for Anthropic as one message, because it refuses a call
+    /// whose result is not in the next message.
+    fn push_results(
+        &mut self,
+        results: &mut Vec<&ConversationMessage>,
+        positions: &HashMap<&str, usize>,
+        selection: Selection<'_>,
+    ) {
+        let position = |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
+        results.sort_by_key(|message| position(message).unwrap_or(usize::MAX));
+        let parts: Vec<ContentPart> = results.drain(..).map(|message| result(message, selection)).collect();
+        let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
+        if is_joined && !parts.is_empty() {
+            self.messages.push(ChatMessage::tool(MessageContent::from_parts(parts)));
+        } else {
+            self.messages
+                .extend(parts.into_iter().map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))));
+        }
+    }
+
+    /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message.
+    fn mark_cache(&mut self) {
+        let system = self.messages.iter_mut().find(|message| message.role == ChatRole::System);
+        mark(system);
+        let is_markable = |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
+        mark(self.messages.last_mut().filter(is_markable));
+    }
+}
+
+/// Anthropic refuses a mark on an empty text.
+fn mark(message: Option<&mut ChatMessage>) {
+    if let Some(message) = message.filter(|message| message.role == ChatRole::Tool || !message.content.is_text_empty())
+    {
+        message.options = Some(CacheControl::Ephemeral.into());
+    }
+}
+
+fn invalid(message: String) -> ProviderError {
+    ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::proto::{LlmConfig, ProviderData, ToolCall};
+
+    fn message(role: &str, content: &str) -> ConversationMessage {
+        ConversationMessage { role: role.into(), content: content.into(), ..ConversationMessage::default() }
+    }
+
+    fn step(calls: &[&str], data: Option<ProviderData>) -> ConversationMessage {
+        let call = |id: &&str| ToolCall { id: (*id).into(), name: "a.b".into(), arguments: r#"{"x":1}"#.into() };
+        let tool_calls = calls.iter().map(call).collect();
+        ConversationMessage { tool_calls, provider_data: data, ..message("assistant", "") }
+    }
+
+    fn answered(id: &str) -> ConversationMessage {
+        ConversationMessage { tool_call_id: id.into(), tool_name: "a.b".into(), ..message("tool", id) }
+    }
+
+    fn converted(provider: &str, messages: &[ConversationMessage], signatures: Signatures) -> History {
+        let model = "claude-sonnet-4-5".to_owned();
+        let config = LlmConfig { provider: provider.into(), model, ..LlmConfig::default() };
+        convert(messages, Selection::of(&config).unwrap(), signatures).unwrap()
+    }
+
+    fn shown(history: &History) -> Vec<String> {
+        let part = |part: &ContentPart| match part {
+            ContentPart::Text(text) => text.clone(),
+            ContentPart::ToolCall(call) => format!("{}{}", call.call_id, call.fn_arguments),
+            ContentPart::ToolResponse(response) => format!("={}", response.call_id),
+            ContentPart::Custom(custom) => custom.data.to_string(),
+            ContentPart::Binary(_) | ContentPart::ThoughtSignature(_) | ContentPart::ReasoningContent(_) => {
+                panic!("{part:?}")
+            }
+        };
+        let message = |message: &ChatMessage| {
+            let mark = if message.options.is_some() { "*" } else { "" };
+            let parts: Vec<String> = message.content.iter().map(part).collect();
+            format!("{}{mark} {}", message.role, parts.join(" "))
+        };
+        history.messages.iter().map(message).collect()
+    }
+
+    #[test]
+    fn results_of_a_step_follow_in_the_order_of_the_calls() {
+        let failed = ConversationMessage { is_error: true, ..answered("2") };
+        let messages = [message("system", "s"), message("user", "u"), step(&["1", "2"], None), failed, answered("1")];
+        let error = r#"{"type":"tool_result","content":"2","tool_use_id":"2","is_error":true}"#.to_owned();
+        let anthropic = converted("anthropic", &messages, Signatures::Replayed);
+        assert_eq!(
+            shown(&anthropic),
+            ["System* s", "User u", r#"Assistant 1{"x":1} 2{"x":1}"#, &format!("Tool* =1 {error}")]
+        );
+        assert!(anthropic.is_unsigned && !anthropic.is_replayed);
+        let openai = converted("openai", &messages, Signatures::Replayed);
+        assert_eq!(shown(&openai), ["System s", "User u", r#"Assistant 1{"x":1} 2{"x":1}"#, "Tool =1", "Tool =2"]);
+    }
+
+    #[test]
+    fn only_calls_of_the_current_turn_count_as_unsigned() {
+        let data = ProviderData {
+            provider: "anthropic".into(),
+            model: "claude-sonnet-4-5".into(),
+            format: "anthropic.blocks.v1".into(),
+            payload: br#"[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"2","name":"a__b","input":{}}]"#
+                .to_vec(),
+        };
+        let old = [message("user", "u"), step(&["1"], None), answered("1")];
+        let new = [message("user", "v"), step(&["2"], Some(data)), answered("2")];
+        let messages = [old, new].concat();
+        let replayed = converted("anthropic", &messages, Signatures::Replayed);
+        assert!(replayed.is_replayed && !replayed.is_unsigned);
+        assert!(shown(&replayed)[4].contains(r#""signature":"s""#));
+        let rebuilt = converted("anthropic", &messages, Signatures::Rebuilt);
+        assert!(!rebuilt.is_replayed && rebuilt.is_unsigned && !shown(&rebuilt).concat().contains("signature"));
+    }
+
+    #[test]
+    fn messages_that_have_no_form_are_refused() {
+        let config = LlmConfig { provider: "openai".into(), model: "gpt-5".into(), ..LlmConfig::default() };
+        let fault = |messages: &[ConversationMessage]| {
+            convert(messages, Selection::of(&config).unwrap(), Signatures::Replayed).unwrap_err().message
+        };
+        let system = message("system", "s");
+        assert_eq!(fault(&[system.clone(), system]), "only one system message is possible");
+        assert_eq!(fault(&[message("robot", "")]), "unknown role 'robot'");
+    }
+}

@@ -1,0 +1,78 @@
+//! The backend `genai`: every provider but Gemini, by one crate.
+//!
+//! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`), and its events
+//! become the parts of an answer (`answer.rs`). `target.rs` is the table of providers, `models.rs` that of models. What
+//! the crate leaves out of a stream is read beside it (`frames.rs`, `record.rs`). The backend keeps nothing between two
+//! requests: what a model needs to go on travels as `provider_data` (`replay.rs`).
+
+mod target;
+mod models;
+mod thinking;
+mod tools;
+mod rebuild;
+mod history;
+mod request;
+mod attempt;
+mod frames;
+mod record;
+mod fault;
+mod answer;
+mod finish;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use ::genai::Client;
+
+use self::attempt::GenaiAttempt;
+use self::request::Prepared;
+use self::target::Selection;
+use super::call::Call;
+use super::google::Google;
+use super::provider::timeouts::Timeouts;
+use super::provider::{Access, ErrorCode, ProviderError, http, known, retry};
+
+/// The backend `genai`.
+#[derive(Debug)]
+pub struct Genai {
+    access: Access,
+    timeouts: Timeouts,
+    /// Answers the requests for Gemini, because the crate loses parts of its answers.
+    google: Google,
+}
+
+impl Genai {
+    pub fn new(access: Access, timeouts: Timeouts) -> Self {
+        let google = Google::new(access.clone(), timeouts);
+        Self { access, timeouts, google }
+    }
+
+    pub(super) async fn generate(&self, call: &Call<'_>) {
+        let config = call.request.llm_config.as_ref();
+        if config.is_some_and(|config| config.provider == known::GOOGLE.name) {
+            return self.google.generate(call).await;
+        }
+        match self.attempt(call).await {
+            Ok(mut attempt) => retry::run(call, &mut attempt).await,
+            Err(error) => call.writer.fail(error).await,
+        }
+    }
+
+    async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GenaiAttempt<'a>, ProviderError> {
+        let config = call.request.llm_config.as_ref();
+        let config = config.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing"))?;
+        let selection = Selection::of(config)?;
+        let endpoint = self.access.endpoint(selection.known, config).await?;
+        let target = selection.target(&endpoint)?;
+        let prepared = Prepared::new(call.request, selection)?;
+        if !prepared.tools.left_out.is_empty() {
+            let request_id = &call.request.request_id;
+            tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
+        }
+        let client = Client::builder().with_reqwest(http::client()?).build();
+        let client =
+            client.map_err(|_error| ProviderError::new(ErrorCode::Internal, "the client could not be built"))?;
+        let (key, timeouts) = (endpoint.key, self.timeouts);
+        Ok(GenaiAttempt { client, target, key, timeouts, prepared, has_rebuilt: false })
+    }
+}

@@ -1,0 +1,232 @@
+//! Records what the provider needs back to go on, from the events of its stream: the crate keeps less of it.
+//!
+//! The parts stay in the order of the answer. Thoughts keep their signatures, and encrypted thoughts stay as they are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::target::Api;
+
+/// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// The parts of an answer that has begun.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    api: Api,
+    /// By their index in the answer.
+    parts: BTreeMap<u64, Value>,
+    /// The arguments of calls, as far as they have arrived.
+    arguments: BTreeMap<u64, String>,
+    bytes: usize,
+}
+
+impl Recorder {
+    pub(super) fn new(api: Api) -> Self {
+        Self { api, parts: BTreeMap::new(), arguments: BTreeMap::new(), bytes: 0 }
+    }
+
+    /// Adds an event of `length` bytes.
+    pub(super) fn add(&mut self, event: &mut Value, length: usize) {
+        self.bytes = self.bytes.saturating_add(length);
+        if self.bytes > MAX_BYTES {
+            self.parts.clear();
+            self.arguments.clear();
+            return;
+        }
+        match self.api {
+            Api::Messages => self.add_block(event),
+            Api::Responses => self.add_item(event),
+            Api::Chat => self.add_reasoning(event),
+            Api::Ollama | Api::Converse => {}
+        }
+    }
+
+    /// The content blocks of Anthropic.
+    fn add_block(&mut self, event: &mut Value) {
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
+        match event.get("type").and_then(Value::as_str) {
+            Some("content_block_start") => {
+                if let Some(block) = event.get_mut("content_block") {
+                    self.parts.insert(index, block.take());
+                }
+            }
+            Some("content_block_delta") => {
+                let Some(delta) = event.get("delta") else { return };
+                match delta.get("type").and_then(Value::as_str) {
+                    Some("input_json_delta") => {
+                        append(self.arguments.entry(index).or_default(), delta.get("partial_json"));
+                    }
+                    Some("text_delta") => self.extend(index, "text", delta.get("text")),
+                    Some("thinking_delta") => self.extend(index, "thinking", delta.get("thinking")),
+                    Some("signature_delta") => self.extend(index, "signature", delta.get("signature")),
+                    Some(_) | None => {}
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn extend(&mut self, index: u64, field: &str, addition: Option<&Value>) {
+        let (Some(Value::Object(part)), Some(Value::String(addition))) = (self.parts.get_mut(&index), addition) else {
+            return;
+        };
+        if let Value::String(text) = part.entry(field).or_insert_with(|| json!("")) {
+            text.push_str(addition);
+        }
+    }
+
+    /// The finished items of the Responses API.
+    fn add_item(&mut self, event: &mut Value) {
+        if event.get("type").and_then(Value::as_str) != Some("response.output_item.done") {
+            return;
+        }
+        let next = self.parts.len() as u64;
+        let index = event.get("output_index").and_then(Value::as_u64).unwrap_or(next);
+        if let Some(item) = event.get_mut("item") {
+            self.parts.insert(index, item.take());
+        }
+    }
+
+    /// The thoughts in chat completions: as text, or as the list that `openrouter` wants back.
+    fn add_reasoning(&mut self, event: &mut Value) {
+        let Some(delta) = event.pointer_mut("/choices/0/delta") else { return };
+        if let Some(Value::Array(details)) = delta.get_mut("reasoning_details") {
+            for detail in details {
+                self.add_detail(detail.take());
+            }
+        }
+        let text = delta.get("reasoning_content").or_else(|| delta.get("reasoning"));
+        if let Some(Value::String(text)) = text {
+            append(self.arguments.entry(0).or_default(), Some(&json!(text)));
+        }
+    }
+
+    /// Pieces of one detail have the same index and type.
+    fn add_detail(&mut self, mut detail: Value) {
+        let last = self.parts.last_entry().map(|entry| *entry.key());
+        let same = |part: &Value, field: &str| part.get(field) == detail.get(field);
+        let open = last.filter(|last| {
+            self.parts.get(last).is_some_and(|part| {
+                same(part, "index")
+                    && same(part, "type")
+                    && detail.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
+            })
+        });
+        let (Some(index), Value::Object(fields)) = (open, &mut detail) else {
+            self.parts.insert(last.map_or(0, |last| last + 1), detail);
+            return;
+        };
+        for name in ["text", "summary"] {
+            self.extend(index, name, fields.get(name));
+        }
+        if let (Some(Value::Object(part)), Some(signature)) = (self.parts.get_mut(&index), fields.remove("signature")) {
+            part.insert("signature".to_owned(), signature);
+        }
+    }
+
+    /// The recorded parts, in order. Calls have their arguments.
+    pub(super) fn into_parts(mut self) -> Vec<Value> {
+        match self.api {
+            Api::Messages => {
+                for (index, arguments) in std::mem::take(&mut self.arguments) {
+                    let input = serde_json::from_str::<Value>(&arguments).ok().filter(Value::is_object);
+                    if let (Some(Value::Object(block)), Some(input)) = (self.parts.get_mut(&index), input) {
+                        block.insert("input".to_owned(), input);
+                    }
+                }
+                self.parts.into_values().collect()
+            }
+            Api::Chat => {
+                let details: Vec<Value> = self.parts.into_values().collect();
+                let text = self.arguments.remove(&0).unwrap_or_default();
+                match (text.is_empty(), details.is_empty()) {
+                    (true, true) => Vec::new(),
+                    (_, _) => vec![json!({ "reasoning": text, "details": details })],
+                }
+            }
+            Api::Responses | Api::Ollama | Api::Converse => self.parts.into_values().collect(),
+        }
+    }
+}
+
+fn append(text: &mut String, addition: Option<&Value>) {
+    if let Some(Value::String(addition)) = addition {
+        text.push_str(addition);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(api: Api, events: &[Value]) -> String {
+        let mut recorder = Recorder::new(api);
+        for event in events {
+            recorder.add(&mut event.clone(), 1);
+        }
+        Value::Array(recorder.into_parts()).to_string()
+    }
+
+    #[test]
+    fn blocks_keep_their_order_their_signatures_and_unknown_fields() {
+        let start =
+            |index: u64, block: Value| json!({"type":"content_block_start","index":index,"content_block":block});
+        let delta = |index: u64, delta: Value| json!({"type":"content_block_delta","index":index,"delta":delta});
+        let events = [
+            json!({"type":"message_start","message":{"id":"m"}}),
+            start(0, json!({"type":"thinking","thinking":"","signature":""})),
+            delta(0, json!({"type":"thinking_delta","thinking":"a"})),
+            delta(0, json!({"type":"thinking_delta","thinking":"b"})),
+            delta(0, json!({"type":"signature_delta","signature":"c2ln"})),
+            start(1, json!({"type":"redacted_thinking","data":"xx"})),
+            start(2, json!({"type":"text","text":""})),
+            delta(2, json!({"type":"text_delta","text":"t"})),
+            start(3, json!({"type":"tool_use","id":"1","name":"a__b","input":{},"caller":{"type":"direct"}})),
+            delta(3, json!({"type":"input_json_delta","partial_json":"{\"z\": 1.0,"})),
+            delta(3, json!({"type":"input_json_delta","partial_json":"\"a\":2}"})),
+            start(4, json!({"type":"tool_use","id":"2","name":"c","input":{}})),
+        ];
+        let expected = concat!(
+            r#"[{"type":"thinking","thinking":"ab","signature":"c2ln"},{"type":"redacted_thinking","data":"xx"},"#,
+            r#"{"type":"text","text":"t"},"#,
+            r#"{"type":"tool_use","id":"1","name":"a__b","input":{"z":1.0,"a":2},"caller":{"type":"direct"}},"#,
+            r#"{"type":"tool_use","id":"2","name":"c","input":{}}]"#
+        );
+        assert_eq!(recorded(Api::Messages, &events), expected);
+    }
+
+    #[test]
+    fn finished_items_are_kept_and_reasoning_of_chat_completions_is_joined() {
+        let done =
+            |index: u64, item: Value| json!({"type":"response.output_item.done","output_index":index,"item":item});
+        let items = [done(1, json!({"type":"message"})), done(0, json!({"type":"reasoning"})), json!({"type":"x"})];
+        assert_eq!(recorded(Api::Responses, &items), r#"[{"type":"reasoning"},{"type":"message"}]"#);
+        let chat = |delta: Value| json!({"choices":[{"delta":delta}]});
+        let plain =
+            [chat(json!({"reasoning_content":"a"})), chat(json!({"reasoning":"b"})), chat(json!({"content":"t"}))];
+        assert_eq!(recorded(Api::Chat, &plain), r#"[{"reasoning":"ab","details":[]}]"#);
+        let detail = |detail: Value| chat(json!({"reasoning_details":[detail]}));
+        let details = [
+            detail(json!({"type":"reasoning.text","index":0,"text":"a"})),
+            detail(json!({"type":"reasoning.text","index":0,"text":"b","signature":"s"})),
+            detail(json!({"type":"reasoning.encrypted","index":1,"data":"x"})),
+        ];
+        let expected = concat!(
+            r#"[{"reasoning":"","details":[{"type":"reasoning.text","index":0,"text":"ab","signature":"s"},"#,
+            r#"{"type":"reasoning.encrypted","index":1,"data":"x"}]}]"#
+        );
+        assert_eq!(recorded(Api::Chat, &details), expected);
+        assert_eq!(recorded(Api::Chat, &[chat(json!({"content":"t"}))]), "[]");
+    }
+
+    #[test]
+    fn a_huge_answer_is_not_recorded() {
+        let mut recorder = Recorder::new(Api::Responses);
+        let mut event = json!({"type":"response.output_item.done","output_index":0,"item":{"type":"message"}});
+        recorder.add(&mut event.clone(), 1);
+        recorder.add(&mut event, MAX_BYTES);
+        assert_eq!(recorder.into_parts(), Vec::<Value>::new());
+    }
+}

@@ -1,0 +1,271 @@
+//! The parts of an answer as `provider_data`, and their way back to the same provider and model.
+//!
+//! The payload is a JSON list: the content blocks of Anthropic, the output items of OpenAI's Responses API, or the
+//! reasoning of chat completions. Data of another provider, interface or model is never sent.
+
+use ::genai::chat::{ChatMessage, ContentPart, ToolCall};
+use serde_json::Value;
+
+use super::models::is_same;
+use super::rebuild::rebuilt;
+use super::target::{Api, Selection};
+use crate::llm::proto::{ConversationMessage, ProviderData};
+use crate::llm::service::provider::names;
+
+/// A larger payload is not sent.
+const MAX_PAYLOAD_BYTES: usize = 8 * 1024 * 1024;
+
+/// The name of a payload's form; `None` for an interface that needs nothing back.
+fn format(api: Api) -> Option<&'static str> {
+    match api {
+        Api::Messages => Some("anthropic.blocks.v1"),
+        Api::Responses => Some("openai.items.v1"),
+        Api::Chat => Some("openai.reasoning.v1"),
+        Api::Ollama | Api::Converse => None,
+    }
+}
+
+/// The parts for the next request; `None` without any, or when there are too many.
+pub(super) fn provider_data(selection: Selection<'_>, parts: &[Value]) -> Option<ProviderData> {
+    let format = format(selection.api).filter(|_format| !parts.is_empty())?;
+    let payload = serde_json::to_vec(parts).ok()?;
+    if payload.len() > MAX_PAYLOAD_BYTES {
+        tracing::warn!(bytes = payload.len(), "provider data left out: the answer has more than 8 MiB");
+        return None;
+    }
+    Some(ProviderData {
+        provider: selection.provider().to_owned(),
+        model: selection.model.to_owned(),
+        format: format.to_owned(),
+        payload,
+    })
+}
+
+/// The messages of a former answer, if this model accepts them and they fit the message.
+pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<ChatMessage>> {
+    let data = message.provider_data.as_ref()?;
+    let is_own = data.provider == selection.provider()
+        && Some(data.format.as_str()) == format(selection.api)
+        && is_same(selection.model, &data.model);
+    if !is_own {
+        return None;
+    }
+    let parts: Vec<Value> = serde_json::from_slice(&data.payload).ok()?;
+    let parts = match selection.api {
+        Api::Messages => parts.into_iter().map(block).collect::<Option<Vec<_>>>()?,
+        Api::Responses => parts.into_iter().map(item).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
+        Api::Chat => return reasoning(message, selection, parts),
+        Api::Ollama | Api::Converse => return None,
+    };
+    // Every call has to have its result, so the message must have the same calls.
+    let mut calls = parts.iter().filter_map(call);
+    let is_same_call = |known: &crate::llm::proto::ToolCall| {
+        calls.next().is_some_and(|(id, name)| id == known.id && names::from_wire(name) == known.name)
+    };
+    let has_same_calls = message.tool_calls.iter().all(is_same_call) && calls.next().is_none();
+    (has_same_calls && !parts.is_empty()).then(|| split(parts))
+}
+
+/// A content block of Anthropic.
+fn block(block: Value) -> Option<ContentPart> {
+    block.get("type")?.as_str()?;
+    Some(ContentPart::from_custom(block, None))
+}
+
+/// The parts of an output item. The crate writes encrypted thoughts, texts and calls from them.
+fn item(item: Value) -> Option<Vec<ContentPart>> {
+    let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    match item.get("type")?.as_str()? {
+        "reasoning" => Some(text("encrypted_content").into_iter().map(ContentPart::ThoughtSignature).collect()),
+        "message" => {
+            let contents = item.get("content")?.as_array()?.iter();
+            let texts = contents.filter_map(|part| part.get("text").or_else(|| part.get("refusal"))?.as_str());
+            Some(texts.filter(|text| !text.is_empty()).map(ContentPart::from_text).collect())
+        }
+        "function_call" => {
+            let arguments = text("arguments").unwrap_or_default();
+            let fn_arguments =
+                serde_json::from_str(&arguments).unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
+            let (call_id, fn_name) = (text("call_id")?, text("name")?);
+            Some(vec![ContentPart::ToolCall(ToolCall { call_id, fn_name, fn_arguments, thought_signatures: None })])
+        }
+        _ => None,
+    }
+}
+
+/// The id and the name of a call.
+fn call(part: &ContentPart) -> Option<(&str, &str)> {
+    match part {
+        ContentPart::ToolCall(call) => Some((&call.call_id, &call.fn_name)),
+        ContentPart::Custom(custom) if custom.typ() == Some("tool_use") => {
+            let text = |name: &str| custom.data.get(name).and_then(Value::as_str).unwrap_or_default();
+            Some((text("id"), text("name")))
+        }
+        ContentPart::Custom(_)
+        | ContentPart::Text(_)
+        | ContentPart::Binary(_)
+        | ContentPart::ToolResponse(_)
+        | ContentPart::ThoughtSignature(_)
+        | ContentPart::ReasoningContent(_) => None,
+    }
+}
+
+/// The crate puts all thoughts of a message before its other parts. So a thought after another part begins a message,
+/// and the order is that of the answer. Providers join messages of one role.
+fn split(parts: Vec<ContentPart>) -> Vec<ChatMessage> {
+    let mut messages: Vec<Vec<ContentPart>> = Vec::new();
+    let mut is_open = false;
+    for part in parts {
+        if is_empty(&part) {
+            continue;
+        }
+        let is_thought = is_thought(&part);
+        match messages.last_mut() {
+            Some(message) if !is_thought || is_open => message.push(part),
+            Some(_) | None => messages.push(vec![part]),
+        }
+        is_open = is_thought;
+    }
+    messages.into_iter().map(ChatMessage::assistant).collect()
+}
+
+fn is_thought(part: &ContentPart) -> bool {
+    match part {
+        ContentPart::ThoughtSignature(_) => true,
+        ContentPart::Custom(custom) => matches!(custom.typ(), Some("thinking" | "redacted_thinking")),
+        ContentPart::Text(_)
+        | ContentPart::Binary(_)
+        | ContentPart::ToolCall(_)
+        | ContentPart::ToolResponse(_)
+        | ContentPart::ReasoningContent(_) => false,
+    }
+}
+
+/// An empty block of text, which Anthropic writes and does not accept.
+fn is_empty(part: &ContentPart) -> bool {
+    part.as_custom().is_some_and(|custom| {
+        let text = custom.data.get("text").and_then(Value::as_str).unwrap_or_default();
+        custom.typ() == Some("text") && text.trim().is_empty()
+    })
+}
+
+/// The answer with its reasoning, for the providers that want it back.
+fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec<Value>) -> Option<Vec<ChatMessage>> {
+    let mut rest = rebuilt(message, selection).ok().flatten()?;
+    let mut content = Vec::new();
+    for mut part in parts {
+        if let Some(Value::Array(details)) =
+            part.get_mut("details").filter(|_details| selection.provider() == "openrouter")
+        {
+            content.extend(std::mem::take(details).into_iter().map(|detail| ContentPart::from_custom(detail, None)));
+        }
+        let text = part.get("reasoning").and_then(Value::as_str).unwrap_or_default();
+        // Others refuse the field or ignore it. It belongs to calls.
+        let is_wanted = matches!(selection.provider(), "deepseek" | "mistral") && !message.tool_calls.is_empty();
+        if is_wanted && !text.is_empty() {
+            content.push(ContentPart::ReasoningContent(text.to_owned()));
+        }
+    }
+    if content.is_empty() {
+        return None;
+    }
+    content.extend(rest.content.into_parts());
+    rest.content = content.into();
+    Some(vec![rest])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::proto::LlmConfig;
+
+    const BLOCKS: &str = concat!(
+        r#"[{"type":"thinking","thinking":"a","signature":"s1"},{"type":"text","text":" "},{"type":"tool_use","id":"1","name":"a__b","input":{}},"#,
+        r#"{"type":"thinking","thinking":"b","signature":"s2"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"t"}]"#
+    );
+
+    fn message(data: (&str, &str, &str, &str), call: &str) -> ConversationMessage {
+        let call = crate::llm::proto::ToolCall { id: "1".into(), name: call.into(), arguments: "{}".into() };
+        let (provider, model, format, payload) = data;
+        let data = ProviderData {
+            provider: provider.into(),
+            model: model.into(),
+            format: format.into(),
+            payload: payload.into(),
+        };
+        ConversationMessage {
+            role: "assistant".into(),
+            provider_data: Some(data),
+            tool_calls: vec![call],
+            ..ConversationMessage::default()
+        }
+    }
+
+    fn replay(provider: &str, model: &str, message: &ConversationMessage) -> Option<Vec<Vec<String>>> {
+        let config = LlmConfig { provider: provider.into(), model: model.into(), ..LlmConfig::default() };
+        let messages = replayed(message, Selection::of(&config).unwrap())?;
+        let shown = |part: &ContentPart| match part {
+            ContentPart::Custom(custom) => custom.data.to_string(),
+            ContentPart::ThoughtSignature(text) => format!("signature {text}"),
+            ContentPart::ReasoningContent(text) => format!("reasoning {text}"),
+            ContentPart::Text(text) => format!("text {text}"),
+            ContentPart::ToolCall(call) => format!("call {} {} {}", call.call_id, call.fn_name, call.fn_arguments),
+            ContentPart::Binary(_) | ContentPart::ToolResponse(_) => panic!("{part:?}"),
+        };
+        Some(messages.iter().map(|message| message.content.iter().map(shown).collect()).collect())
+    }
+
+    #[test]
+    fn blocks_go_back_in_their_order_and_only_to_the_same_model() {
+        let data = |provider, model, format| message((provider, model, format, BLOCKS), "a.b");
+        let own = data("anthropic", "claude-sonnet-4-5-20250929", "anthropic.blocks.v1");
+        let expected = vec![
+            vec![
+                r#"{"type":"thinking","thinking":"a","signature":"s1"}"#.to_owned(),
+                r#"{"type":"tool_use","id":"1","name":"a__b","input":{}}"#.to_owned(),
+            ],
+            vec![
+                r#"{"type":"thinking","thinking":"b","signature":"s2"}"#.to_owned(),
+                r#"{"type":"redacted_thinking","data":"x"}"#.to_owned(),
+                r#"{"type":"text","text":"t"}"#.to_owned(),
+            ],
+        ];
+        assert_eq!(replay("anthropic", "claude-sonnet-4-5", &own), Some(expected));
+        for foreign in [
+            data("anthropic", "claude-opus-4-5", "anthropic.blocks.v1"),
+            data("google", "claude-sonnet-4-5", "anthropic.blocks.v1"),
+            data("anthropic", "claude-sonnet-4-5", "gemini.contents.v1"),
+            message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", BLOCKS), "a.c"),
+            message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", "no json"), "a.b"),
+        ] {
+            assert_eq!(replay("anthropic", "claude-sonnet-4-5", &foreign), None);
+        }
+    }
+
+    #[test]
+    fn items_of_openai_go_back_with_their_encrypted_thoughts() {
+        let items = concat!(
+            r#"[{"type":"reasoning","id":"rs_1","encrypted_content":"e1","summary":[]},{"type":"message","content":[{"type":"output_text","text":"t"}]},"#,
+            r#"{"type":"reasoning","encrypted_content":"e2"},{"type":"function_call","call_id":"1","name":"a__b","arguments":"{\"z\":1,\"a\":2}"}]"#
+        );
+        let own = message(("openai", "gpt-5.1", "openai.items.v1", items), "a.b");
+        let expected = vec![
+            vec!["signature e1".to_owned(), "text t".to_owned()],
+            vec!["signature e2".to_owned(), r#"call 1 a__b {"z":1,"a":2}"#.to_owned()],
+        ];
+        assert_eq!(replay("openai", "gpt-5.1", &own), Some(expected));
+        assert_eq!(replay("azure", "gpt-5.1", &own), None);
+    }
+
+    #[test]
+    fn reasoning_of_chat_completions_goes_only_where_it_is_wanted() {
+        let parts = r#"[{"reasoning":"hm","details":[{"type":"reasoning.text","text":"hm","signature":"s"}]}]"#;
+        let of = |provider| message((provider, "m", "openai.reasoning.v1", parts), "a.b");
+        let call = "call 1 a__b {}".to_owned();
+        let deepseek = vec![vec!["reasoning hm".to_owned(), call.clone()]];
+        assert_eq!(replay("deepseek", "m", &of("deepseek")), Some(deepseek));
+        let detail = r#"{"type":"reasoning.text","text":"hm","signature":"s"}"#.to_owned();
+        assert_eq!(replay("openrouter", "m", &of("openrouter")), Some(vec![vec![detail, call]]));
+        assert_eq!(replay("groq", "m", &of("groq")), None);
+    }
+}

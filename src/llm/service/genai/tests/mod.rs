@@ -1,0 +1,8 @@
+//! The backend against an endpoint of its own over real sockets.
+
+mod conversation;
+mod requests;
+mod streams;
+mod signatures;
+mod failures;
+mod secrets;

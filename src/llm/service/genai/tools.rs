@@ -1,0 +1,113 @@
+//! The tools of a request. They keep their order, so that the same tools give the same bytes and can be cached.
+
+use ::genai::chat::{Tool, ToolChoice};
+use serde_json::{Value, json};
+
+use super::target::Api;
+use crate::llm::proto::{GenerateRequest, ToolDefinition};
+use crate::llm::service::provider::{ErrorCode, ProviderError, names};
+
+/// The tools as the crate gets them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tools {
+    pub(super) list: Vec<Tool>,
+    pub(super) choice: Option<ToolChoice>,
+    /// For the client: the native tools, which this backend does not have; empty if there are none.
+    pub(super) left_out: String,
+}
+
+impl Tools {
+    /// Whether the model has to call a tool.
+    pub(super) fn is_forced(&self) -> bool {
+        matches!(self.choice, Some(ToolChoice::Required | ToolChoice::Tool { .. }))
+    }
+}
+
+/// The tools of a request.
+///
+/// # Errors
+/// `invalid_request` when a name or a schema has no form at the provider, or `tool_choice` names no tool.
+pub(super) fn convert(request: &GenerateRequest, api: Api) -> Result<Tools, ProviderError> {
+    let native = request.llm_config.iter().flat_map(|config| &config.native_tools).filter(|(_, is_on)| **is_on);
+    let mut native: Vec<&str> = native.map(|(name, _)| name.as_str()).collect();
+    native.sort_unstable();
+    let left_out =
+        if native.is_empty() { String::new() } else { format!("{}: not in this backend", native.join(", ")) };
+    let list = request.tools.iter().map(|definition| tool(definition, api)).collect::<Result<Vec<_>, _>>()?;
+    let choice = if list.is_empty() { None } else { choice(&request.tool_choice, &request.tools)? };
+    Ok(Tools { list, choice, left_out })
+}
+
+fn tool(definition: &ToolDefinition, api: Api) -> Result<Tool, ProviderError> {
+    let name = names::to_wire(&definition.name)?;
+    let text = definition.parameters_schema.trim();
+    let schema = if text.is_empty() { Ok(json!({})) } else { serde_json::from_str(text) };
+    let no_schema = || invalid(format!("the parameters of the tool '{}' are no JSON schema", definition.name));
+    let Ok(Value::Object(mut schema)) = schema else { return Err(no_schema()) };
+    // Anthropic and OpenAI refuse a schema without a type.
+    if !schema.contains_key("type") {
+        schema.insert("type".to_owned(), json!("object"));
+    }
+    if !schema.contains_key("properties") {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    let mut tool = Tool::new(name).with_description(&definition.description).with_schema(Value::Object(schema));
+    // Without the word, the Responses API makes optional arguments required where it can.
+    tool.strict = matches!(api, Api::Responses | Api::Chat).then_some(false);
+    Ok(tool)
+}
+
+fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<ToolChoice>, ProviderError> {
+    match wanted {
+        "" => Ok(None),
+        "auto" => Ok(Some(ToolChoice::Auto)),
+        "none" => Ok(Some(ToolChoice::None)),
+        "required" => Ok(Some(ToolChoice::Required)),
+        name if tools.iter().any(|tool| tool.name == name) => Ok(Some(ToolChoice::tool(names::to_wire(name)?))),
+        name => Err(invalid(format!("tool_choice names '{name}', which is no tool of the request"))),
+    }
+}
+
+fn invalid(message: String) -> ProviderError {
+    ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::proto::LlmConfig;
+
+    fn request(schema: &str, choice: &str) -> GenerateRequest {
+        let tool = ToolDefinition { name: "s.a".into(), description: "d".into(), parameters_schema: schema.into() };
+        let native_tools = [("url_context", true), ("google_search", true), ("code_execution", false)];
+        let native_tools = native_tools.map(|(name, is_on)| (name.to_owned(), is_on)).into();
+        GenerateRequest {
+            tools: vec![tool],
+            tool_choice: choice.into(),
+            llm_config: Some(LlmConfig { native_tools, ..LlmConfig::default() }),
+            ..GenerateRequest::default()
+        }
+    }
+
+    #[test]
+    fn every_schema_is_one_of_an_object() {
+        for (schema, expected) in [
+            ("", json!({"type":"object","properties":{}})),
+            ("{}", json!({"type":"object","properties":{}})),
+            (r#"{"type":"object","properties":{"a":{}}}"#, json!({"type":"object","properties":{"a":{}}})),
+        ] {
+            let tools = convert(&request(schema, ""), Api::Messages).unwrap();
+            assert_eq!((tools.list[0].name.as_str(), tools.list[0].schema.clone()), ("s__a", Some(expected)));
+            assert_eq!(tools.left_out, "google_search, url_context: not in this backend");
+        }
+        assert!(convert(&request("[1]", ""), Api::Messages).unwrap_err().message.contains("no JSON schema"));
+    }
+
+    #[test]
+    fn the_choice_of_a_tool_is_that_of_the_crate() {
+        let choice = |word: &str| convert(&request("", word), Api::Chat).map(|tools| tools.choice);
+        assert_eq!(choice("s.a").unwrap(), Some(ToolChoice::tool("s__a")));
+        assert_eq!(choice("required").unwrap(), Some(ToolChoice::Required));
+        assert_eq!(choice("s.b").unwrap_err().code, ErrorCode::InvalidRequest);
+    }
+}
