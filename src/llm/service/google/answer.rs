@@ -166,6 +166,7 @@ impl<'a> Answer<'a> {
             return Err(error);
         }
         let grounding = grounding::convert(self.grounding, self.pages);
+        let sources = grounding::sources(&grounding);
         let accepts_failed_pages = self.writer.accepts(ACCEPT_URL_RETRIEVALS);
         if grounding::has_sources(&grounding) || (accepts_failed_pages && !grounding.url_retrievals.is_empty()) {
             self.writer.content(Content::Grounding(grounding)).await;
@@ -183,7 +184,7 @@ impl<'a> Answer<'a> {
             model_version: self.model_version,
         };
         self.writer.finish(info).await;
-        if let Some(data) = self.recorder.provider_data(model) {
+        if let Some(data) = self.recorder.provider_data(model, &sources) {
             self.writer.provider_data(data).await;
         }
         if let Some(usage) = usage {

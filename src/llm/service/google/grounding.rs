@@ -5,7 +5,12 @@
 
 use super::wire::{GroundingMetadata, GroundingSupport as Support, UrlContextMetadata};
 use crate::llm::proto::{GroundingChunkInfo, GroundingDelta, GroundingSupport, UrlRetrieval};
+use crate::llm::service::provider::foreign::{FoundPage, ReadPage, Sources};
 
+/// Of each kind; more are not kept for other providers.
+const MAX_SOURCES: usize = 50;
+/// Longer addresses and queries are not kept for other providers.
+const MAX_SOURCE_BYTES: usize = 2_048;
 const SUCCESS: &str = "URL_RETRIEVAL_STATUS_SUCCESS";
 
 /// What the answer rests on.
@@ -47,6 +52,28 @@ pub(super) fn has_sources(grounding: &GroundingDelta) -> bool {
         || !grounding.grounding_chunks.is_empty()
         || !grounding.grounding_supports.is_empty()
         || !grounding.search_entry_point_html.is_empty()
+}
+
+/// The searches and pages, bounded, for the models of other providers.
+pub(super) fn sources(grounding: &GroundingDelta) -> Sources {
+    let is_short = |text: &str| text.len() <= MAX_SOURCE_BYTES;
+    let read: Vec<ReadPage> = grounding
+        .url_retrievals
+        .iter()
+        .filter(|page| is_short(&page.url) && is_short(&page.status))
+        .map(|page| ReadPage { url: page.url.clone(), status: page.status.clone() })
+        .take(MAX_SOURCES)
+        .collect();
+    let is_read = |source: &GroundingChunkInfo| read.iter().any(|page| page.url == source.uri);
+    let found = grounding
+        .grounding_chunks
+        .iter()
+        .filter(|source| is_short(&source.uri) && is_short(&source.title) && !is_read(source))
+        .map(|source| FoundPage { title: source.title.clone(), url: source.uri.clone() })
+        .take(MAX_SOURCES)
+        .collect();
+    let queries = grounding.web_search_queries.iter().filter(|query| is_short(query));
+    Sources { queries: queries.take(MAX_SOURCES).cloned().collect(), found, read }
 }
 
 fn retrievals(pages: Option<UrlContextMetadata>) -> Vec<UrlRetrieval> {

@@ -1,18 +1,19 @@
 //! Converts the messages of a conversation into contents.
 //!
-//! A former answer of the same generation of models goes back as it was. Any other answer is rebuilt from its text and
-//! calls. In the current turn (after the last message of the user) Gemini 3 refuses a call without a signature, so the
-//! first rebuilt call of each answer gets the documented word that switches this check off.
+//! A former answer of the same generation of models goes back as it was. Any other answer is rebuilt from its text, its
+//! calls, and short notes on the searches, pages and code of its provider. In the current turn (after the last message
+//! of the user) Gemini 3 refuses a call without a signature, so the first rebuilt call of each answer gets the
+//! documented word that switches this check off.
 
 use std::collections::HashMap;
 
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::models::Model;
-use super::replay::{Replayed, replayed};
+use super::replay::{PROVIDER, Replayed, replayed};
 use super::wire::{CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult};
 use crate::llm::proto::{ConversationMessage, ToolCall};
-use crate::llm::service::provider::{ErrorCode, ProviderError, names};
+use crate::llm::service::provider::{ErrorCode, ProviderError, foreign, names};
 
 /// Stands for a signature that does not exist. Source: the page on thought signatures of Google's documentation.
 const SENTINEL: &str = "skip_thought_signature_validator";
@@ -140,12 +141,12 @@ fn result(message: &ConversationMessage) -> ToolResult<'_> {
     }
 }
 
-/// An answer without its signatures; `None` if it has neither text nor calls.
+/// An answer without its signatures, with notes on what tools of its provider did for it; `None` if it has none of
+/// these, neither text nor calls.
 fn rebuilt(message: &ConversationMessage, mut sentinel: Option<&'static str>) -> Result<Option<Raw>, ProviderError> {
-    let mut parts = Vec::new();
-    if !message.content.is_empty() {
-        parts.push(RequestPart::Text(&message.content));
-    }
+    let notes = foreign::short_text(message, PROVIDER).unwrap_or_default();
+    let texts = [notes.as_str(), &message.content].into_iter().filter(|text| !text.is_empty());
+    let mut parts: Vec<RequestPart<'_>> = texts.map(RequestPart::Text).collect();
     for call in &message.tool_calls {
         let function_call = FunctionCall { id: None, name: names::to_wire(&call.name)?, args: Some(arguments(call)?) };
         parts.push(RequestPart::Call(CallPart { function_call, thought_signature: sentinel.take() }));

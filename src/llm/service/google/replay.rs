@@ -1,18 +1,29 @@
 //! The parts of an answer as `provider_data`: what the model needs back to go on, above all its thought signatures.
 //!
-//! The payload is a JSON list of contents with the raw parts. It goes back to the model as it is. Only text without a
-//! signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small.
+//! The payload is a JSON list of contents with the raw parts. They go back to the model as they are. Only text without a
+//! signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small. The last item
+//! may be the sources of the answer, which are no part of it: they are for other providers only.
 
 use super::models::Model;
 use super::wire::{AnswerContent, Content, FunctionCall, Part, PlainText, Raw};
 use crate::llm::proto::{ConversationMessage, ProviderData};
+use crate::llm::service::provider::foreign::Sources;
 use crate::llm::service::provider::names;
+use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-const PROVIDER: &str = "google";
+pub(super) const PROVIDER: &str = "google";
 const FORMAT: &str = "gemini.contents.v1";
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
 const MAX_PAYLOAD_BYTES: usize = 8 * 1024 * 1024;
+
+/// An item of the payload.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Content(Content<Raw>),
+    Sources { sources: &'a Sources },
+}
 
 /// The parts of an answer that has begun.
 #[derive(Debug, Default)]
@@ -56,12 +67,14 @@ impl Recorder {
     }
 
     /// The recorded parts for the next request; `None` without any, or when there are too many.
-    pub(super) fn provider_data(mut self, model: Model<'_>) -> Option<ProviderData> {
+    pub(super) fn provider_data(mut self, model: Model<'_>, sources: &Sources) -> Option<ProviderData> {
         self.close();
         if self.parts.is_empty() {
             return None;
         }
-        let payload = serde_json::to_vec(&[Content { parts: self.parts, role: "model" }]).ok()?;
+        let content = Item::Content(Content { parts: self.parts, role: "model" });
+        let sources = (!sources.is_empty()).then_some(Item::Sources { sources });
+        let payload = serde_json::to_vec(&std::iter::once(content).chain(sources).collect::<Vec<_>>()).ok()?;
         if self.bytes > MAX_PAYLOAD_BYTES || payload.len() > MAX_PAYLOAD_BYTES {
             tracing::warn!(bytes = self.bytes, "provider data left out: the answer has more than 8 MiB");
             return None;
@@ -116,14 +129,17 @@ pub(super) fn replayed(message: &ConversationMessage, model: Model<'_>) -> Optio
     if data.provider != PROVIDER || data.format != FORMAT || !model.accepts_signatures_of(&data.model) {
         return None;
     }
-    let contents: Vec<Raw> = serde_json::from_slice(&data.payload).ok()?;
+    let items: Vec<Raw> = serde_json::from_slice(&data.payload).ok()?;
+    let mut contents = Vec::with_capacity(items.len());
     let mut calls: Vec<FunctionCall> = Vec::new();
-    for content in &contents {
-        let content: AnswerContent = serde_json::from_str(content.get()).ok()?;
-        for part in content.parts.unwrap_or_default() {
+    for item in items {
+        let content: AnswerContent = serde_json::from_str(item.get()).ok()?;
+        let Some(parts) = content.parts else { continue };
+        for part in parts {
             let part: Part = serde_json::from_str(part.get()).ok()?;
             calls.extend(part.function_call);
         }
+        contents.push(item);
     }
     // Every call has to have its result, so the message must have the same calls.
     let is_same = calls.len() == message.tool_calls.len()
@@ -146,7 +162,10 @@ mod tests {
         for part in parts {
             recorder.add(serde_json::from_str(part).unwrap());
         }
-        recorder.provider_data(model()).map(|data| String::from_utf8(data.payload).unwrap()).unwrap_or_default()
+        recorder
+            .provider_data(model(), &Sources::default())
+            .map(|data| String::from_utf8(data.payload).unwrap())
+            .unwrap_or_default()
     }
 
     #[test]

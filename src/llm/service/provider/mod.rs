@@ -1,7 +1,8 @@
 //! The parts that the backends of real providers share.
 //!
 //! A backend resolves address and key with [`access`], sends each request with the client of [`http`], and leaves
-//! repeated attempts to [`retry`]. Each failure is a [`ProviderError`]. Nothing here knows the format of a provider.
+//! repeated attempts to [`retry`]. Each failure is a [`ProviderError`]. Nothing here knows the format of a provider,
+//! except for [`foreign`], which reads those of `provider_data`.
 
 pub mod known;
 pub mod url_pattern;
@@ -15,6 +16,7 @@ pub mod error;
 pub mod finish;
 mod echo;
 pub mod retry;
+pub mod foreign;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -1,7 +1,7 @@
 //! Thought signatures over several requests, each of which may go to another replica.
 
-use super::conversation::{ask, continued, error, lines, provider_data, request};
-use crate::llm::proto::ProviderData;
+use super::conversation::{ask, continued, error, lines, message, provider_data, request};
+use crate::llm::proto::{ConversationMessage, GenerateRequest, ProviderData, ToolCall};
 use crate::llm::service::provider::tests::endpoint::{Endpoint, Reply};
 
 const SENTINEL: &str = "skip_thought_signature_validator";
@@ -51,6 +51,64 @@ async fn lost_and_foreign_data_is_replaced_by_the_documented_word() {
         assert!(!body.contains("c2lnLTE=") && !body.contains("foreign-signature") && !body.contains("fc-1"), "{body}");
         assert_eq!(body.matches(SENTINEL).count(), 1, "{body}");
     }
+}
+
+/// An answer of Claude with a call, and everything in it that only Anthropic may get.
+const BLOCKS: &str = r#"[{"type":"thinking","thinking":"bound thought","signature":"SECRET-1"},
+    {"type":"redacted_thinking","data":"SECRET-2"},{"type":"server_tool_use","id":"SECRET-3","name":"web_search","input":{"query":"oom"}},
+    {"type":"web_search_tool_result","content":[{"url":"https://a","title":"A","encrypted_content":"SECRET-4"}]},
+    {"type":"text","text":"I look.","citations":[{"url":"https://a","encrypted_index":"SECRET-5"}]},
+    {"type":"tool_use","id":"SECRET-6","name":"server__get","input":{"name":"web-1"}}]"#;
+
+/// A request after an answer with this data and a call.
+fn after(data: ProviderData) -> GenerateRequest {
+    let call = ToolCall { id: "7".into(), name: "server.get".into(), arguments: "{}".into() };
+    let answer =
+        ConversationMessage { tool_calls: vec![call], provider_data: Some(data), ..message("assistant", "I look.") };
+    let result = ConversationMessage { tool_call_id: "7".into(), ..message("tool", "{}") };
+    let mut request = request();
+    request.messages.extend([answer, result]);
+    request
+}
+
+#[tokio::test]
+async fn work_of_another_provider_arrives_as_text_without_its_secrets() {
+    let endpoint = Endpoint::start(vec![healthy()]).await;
+    let data = ProviderData {
+        provider: "anthropic".into(),
+        model: "claude-sonnet-4-5".into(),
+        format: "anthropic.blocks.v1".into(),
+        payload: BLOCKS.into(),
+    };
+    ask(&endpoint, &after(data)).await;
+    let body = &endpoint.bodies()[0];
+    let answer = concat!(
+        r#"{"parts":[{"text":"[Notes on this answer: work of the model's provider]\nSearched the web for: oom\nFound:\n"#,
+        r#"- A: https://a\n[End of the notes]"},{"text":"I look."},{"functionCall":{"name":"server__get","args":{}},"#,
+        r#""thoughtSignature":"skip_thought_signature_validator"}],"role":"model"}"#
+    );
+    assert!(body.contains(answer), "{body}");
+    assert!(!body.contains("SECRET") && !body.contains("bound thought"), "{body}");
+    assert_eq!(body.matches(SENTINEL).count(), 1);
+}
+
+#[tokio::test]
+async fn the_sources_of_an_answer_never_go_back_to_google_as_a_content() {
+    let payload = r#"[{"parts":[{"functionCall":{"name":"server__get"},"thoughtSignature":"c2ln"}],"role":"model"},
+        {"sources":{"queries":["oom"],"found":[{"title":"A","url":"https://a"}]}}]"#;
+    let data = |model: &str| ProviderData {
+        provider: "google".into(),
+        model: model.into(),
+        format: "gemini.contents.v1".into(),
+        payload: payload.into(),
+    };
+    let endpoint = Endpoint::start(vec![healthy()]).await;
+    ask(&endpoint, &after(data("gemini-3-flash-preview"))).await;
+    ask(&endpoint, &after(data("gemini-2.5-flash"))).await;
+    let bodies = endpoint.bodies();
+    assert!(bodies[0].contains("c2ln") && !bodies[0].contains("https://a"), "{}", bodies[0]);
+    assert!(!bodies[1].contains("c2ln") && bodies[1].contains("- A: https://a"), "{}", bodies[1]);
+    assert!(bodies.iter().all(|body| !body.contains("sources")), "{bodies:?}");
 }
 
 #[tokio::test]

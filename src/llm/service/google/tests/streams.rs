@@ -20,7 +20,8 @@ async fn every_quirk_of_a_stream_gives_one_answer_at_any_size_of_reads() {
     let data = format!(
         concat!(
             r#"data [{{"parts":[{{"text":"look","thought":true}},{{"text":"{}{}"}},"#,
-            r#"{{"text":"","thoughtSignature":"c2ln"}}],"role":"model"}}]"#
+            r#"{{"text":"","thoughtSignature":"c2ln"}}],"role":"model"}},"#,
+            r#"{{"sources":{{"queries":["q"],"found":[{{"title":"a","url":"https://a"}}]}}}}]"#
         ),
         text, rest
     );
