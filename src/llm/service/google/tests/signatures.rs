@@ -1,7 +1,8 @@
 //! Thought signatures over several requests, each of which may go to another replica.
 
-use super::conversation::{ask, continued, error, lines, message, provider_data, request};
+use super::conversation::{ask, continued, error, lines, provider_data, request};
 use crate::llm::proto::{ConversationMessage, GenerateRequest, ProviderData, ToolCall};
+use crate::llm::service::provider::tests::conversation::message;
 use crate::llm::service::provider::tests::endpoint::{Endpoint, Reply};
 
 const SENTINEL: &str = "skip_thought_signature_validator";
