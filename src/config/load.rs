@@ -161,6 +161,7 @@ fn built_in() -> Settings {
     Settings {
         iteration_strategy: Some(Strategy::NativeThinking),
         llm_provider: None,
+        fallback_providers: None,
         native_tools: NativeTools::default(),
         mcp_servers: None,
         max_iterations: Some(limits.max_iterations),

@@ -25,6 +25,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
     let settings = Settings {
         iteration_strategy: Some(Strategy::NativeThinking),
         llm_provider: Some("scripted".to_owned()),
+        fallback_providers: None,
         native_tools: NativeTools::default(),
         mcp_servers: None,
         max_iterations: Some(20),
@@ -79,7 +80,7 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          native_tools_mode: combine, thinking: {level: minimal}, max_output_tokens: 64k, temperature: 0.7, \
          project: example.com:p-1, location: europe-west4, credentials_env: C}, \
          b: {provider: openai, model: m, thinking: {budget: 0}, temperature: 2}}\n\
-         defaults: {llm_provider: a, native_tools: {code_execution: true}}",
+         defaults: {llm_provider: a, fallback_providers: [b], native_tools: {code_execution: true}}",
         &format!("agents: {{a: {{instructions: {}}}}}", "long words ".repeat(500)),
         "agents: {a: {instructions: \"say $${X}: 'yes'\\n# and\\n\"}}\nllm_providers: {'1': {provider: scripted, keep_search_widget: true}}",
     ] {
@@ -183,6 +184,7 @@ fn each_section_reports_what_it_accepts() {
         "defaults: {native_tools: {google_serch: true}}",
         "llm_providers: {a: {provider: vllm, model: m}, b: {provider: bedrock, model: m, native_tools: {google_search: true}}}",
         "llm_providers: {a: {provider: scripted}, b: {provider: scripted}}",
+        "defaults: {fallback_providers: [scriptde, scripted]}",
         "llm_providers: {a: {provider: scripted, price: {input: -1}}}",
         "agents: {a: {}, b: {}}",
         "agent_chains: {a: {}, b: {stages: []}}\ndefaults: {chain: a}",

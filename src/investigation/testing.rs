@@ -9,6 +9,7 @@ use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
 use super::execution::entry::{Answer, Entry, StopReason, ToolCall, ToolResult, Usage};
 use super::execution::event_refs::{RecordedEntry, event_of_each_entry};
+use super::execution::fallback::or_switched;
 use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
 use super::execution::window::{EXCEEDED, ToolBinding};
@@ -56,6 +57,8 @@ pub(super) struct Simulation {
     pub(super) limits: Limits,
     /// By iteration; after the last one the model gives a final answer.
     pub(super) turns: Vec<Turn>,
+    /// How many providers can take over.
+    pub(super) fallbacks: u32,
     /// The findings of the stage before.
     pub(super) context: Option<String>,
     /// After so many entries the execution is stopped.
@@ -163,11 +166,22 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
 impl Simulation {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let limits = Limits { max_iterations, ..Limits::default() };
-        Self { strategy, limits, turns, context: Some("found before".to_owned()), stop: None, room: Room::ENOUGH }
+        Self {
+            strategy,
+            limits,
+            turns,
+            fallbacks: 0,
+            context: Some("found before".to_owned()),
+            stop: None,
+            room: Room::ENOUGH,
+        }
     }
 
     fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
+        let main = plan.providers.clone();
+        let other = |number| ProviderPlan { name: format!("p{number}"), ..main.first().cloned().unwrap_or_default() };
+        plan.providers.extend((1..=self.fallbacks).map(other));
         plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.context_window);
         Arc::new(AgentPlan { limits: self.limits, ..plan })
     }
@@ -226,6 +240,10 @@ impl Simulation {
     }
 
     fn answer(&self, state: &State) -> Vec<Entry> {
+        or_switched(state, self.reply(state))
+    }
+
+    fn reply(&self, state: &State) -> Vec<Entry> {
         if state.messages().iter().map(|message| message.content.len()).sum::<usize>() > self.room.takes_bytes {
             return failed(state, EXCEEDED, CallError { message: "the prompt is too long", timeout: false });
         }

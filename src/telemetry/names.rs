@@ -101,6 +101,29 @@ const SESSION_BUCKETS: &[f64] =
     &[0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0];
 
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
+const FALLBACK_CODES: &[&str] = &[
+    "max_retries",
+    "unavailable",
+    "rate_limited",
+    "empty_response",
+    "malformed_tool_call",
+    "credentials",
+    "invalid_backend",
+    "invalid_request",
+    "model_not_found",
+    "blocked",
+    "thought_signature",
+    "empty",
+    "provider_error",
+    "internal",
+    "partial_stream_error",
+    "deadline_exceeded",
+    "timeout",
+    "max_tokens",
+    "answer_too_large",
+    "context_window_exceeded",
+    "other",
+];
 const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
 const DEAD_REASONS: &[&str] = &[
     "undecodable",
@@ -221,6 +244,14 @@ const WORKER: &[Metric] = &[
     counter("tarsy_model_tokens_total", "tokens of answered model calls; cached tokens are part of input")
         .by("provider", PROVIDERS)
         .by("direction", &["input", "cached", "output", "thinking"]),
+    counter(
+        "tarsy_provider_fallbacks_total",
+        "switches from a provider that has failed to the next one of its agent, by the error code",
+    )
+    .by("provider", PROVIDERS)
+    .by("code", FALLBACK_CODES),
+    counter("tarsy_model_retries_total", "requests that the LLM service sent to a provider again")
+        .by("provider", PROVIDERS),
     counter("tarsy_model_answers_too_large_total", "model answers dropped because they exceed a size limit"),
     counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
         .by("reason", &["too_many", "no_time"]),
@@ -264,10 +295,16 @@ const RECEIVE: &[Metric] = &[
 mod tests {
     use super::*;
     use crate::engine::ports::DeadReason;
+    use crate::investigation::execution::fallback;
 
     #[test]
     fn every_reason_for_a_dead_letter_is_a_label_value() {
         assert_eq!(DEAD_REASONS, DeadReason::ALL.map(DeadReason::as_str));
+    }
+
+    #[test]
+    fn every_error_code_of_a_fallback_is_a_label_value() {
+        assert!(FALLBACK_CODES.iter().copied().eq(fallback::codes().chain([fallback::OTHER])));
     }
 
     #[test]

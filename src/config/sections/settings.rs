@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::names::Names;
 use super::native_tools::NativeTools;
-use crate::config::read::reader::Map;
+use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
 use crate::investigation::plan::Strategy;
 
@@ -18,6 +18,10 @@ pub struct Settings {
     /// The name of a provider.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub llm_provider: Option<String>,
+    /// The names of the providers that take over, one after another, when `llm_provider` has failed; replaces the list
+    /// of the layer below. By default none.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub fallback_providers: Option<Vec<String>>,
     /// Above the provider's own layer; without effect for providers that have no native tools.
     #[serde(skip_serializing_if = "is_default")]
     pub native_tools: NativeTools,
@@ -48,6 +52,7 @@ impl Settings {
         Self {
             iteration_strategy: self.iteration_strategy.or(lower.iteration_strategy),
             llm_provider: self.llm_provider.clone().or_else(|| lower.llm_provider.clone()),
+            fallback_providers: self.fallback_providers.clone().or_else(|| lower.fallback_providers.clone()),
             native_tools: self.native_tools.over(lower.native_tools),
             mcp_servers: self.mcp_servers.clone().or_else(|| lower.mcp_servers.clone()),
             max_iterations: self.max_iterations.or(lower.max_iterations),
@@ -60,9 +65,12 @@ impl Settings {
 
     pub(crate) fn read(map: &mut Map<'_>, names: &Names) -> Self {
         let strategy = map.get("iteration_strategy");
+        let llm_provider = map.reference("llm_provider", &names.providers);
+        let fallbacks = map.get("fallback_providers");
         Self {
             iteration_strategy: strategy.and_then(|field| field.choice(&Strategy::ALL, Strategy::as_str)),
-            llm_provider: map.reference("llm_provider", &names.providers),
+            fallback_providers: fallbacks.and_then(|field| fallback_providers(&field, llm_provider.as_deref(), names)),
+            llm_provider,
             native_tools: map.get("native_tools").map(|field| NativeTools::read(&field)).unwrap_or_default(),
             mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
             max_iterations: map.number("max_iterations", 1..=1_000),
@@ -71,5 +79,68 @@ impl Settings {
             max_tool_result_tokens: map.number("max_tool_result_tokens", 100..=1_000_000),
             max_tokens: map.number("max_tokens", 0..=1_000_000_000),
         }
+    }
+}
+
+/// The defined names of a list. Reports a name that is repeated, and the provider that the list is for: `main` of the
+/// same layer, or the only one.
+fn fallback_providers(list: &Field<'_>, main: Option<&str>, names: &Names) -> Option<Vec<String>> {
+    let only = if let [only] = names.providers.as_slice() { Some(only.as_str()) } else { None };
+    let main = main.or(only);
+    let mut read: Vec<String> = Vec::new();
+    for field in list.list()? {
+        let Some(name) = field.reference(&names.providers) else { continue };
+        if main == Some(name.as_str()) {
+            field.fault(format!("{name:?} is the llm_provider that the others take over from"));
+        } else if read.contains(&name) {
+            field.fault(format!("{name:?} is in the list already"));
+        } else {
+            read.push(name);
+        }
+    }
+    Some(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    /// The configuration of three providers, with `rest` from line 5.
+    fn parsed(rest: &str) -> Result<Config, String> {
+        let providers =
+            "llm_providers:\n  a: {provider: scripted}\n  b: {provider: scripted}\n  c: {provider: scripted}\n";
+        Config::parse("f", &format!("{providers}{rest}"), &|_| None).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn a_repeated_fallback_provider_is_a_fault_at_its_line() {
+        let faults = parsed(
+            "defaults:\n  llm_provider: a\n  fallback_providers:\n  - b\n  - a\n  - b\n  - d\nagents:\n  sre: {fallback_providers: b}\n",
+        )
+        .unwrap_err();
+        let expected = "f: 4 faults
+  defaults.fallback_providers[1]   line 9    \"a\" is the llm_provider that the others take over from
+  defaults.fallback_providers[2]   line 10   \"b\" is in the list already
+  defaults.fallback_providers[3]   line 11   \"d\" is not defined; defined: a, b, c (did you mean a?)
+  agents.sre.fallback_providers    line 13   \"b\"; accepted: a list";
+        assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn the_only_provider_is_no_fallback_of_itself() {
+        let text = "llm_providers: {a: {provider: scripted}}\nagents: {sre: {fallback_providers: [a]}}";
+        let faults = Config::parse("f", text, &|_| None).unwrap_err().to_string();
+        assert!(faults.contains("agents.sre.fallback_providers[0]"), "{faults}");
+    }
+
+    #[test]
+    fn the_nearest_list_of_fallback_providers_replaces_the_others() {
+        let config =
+            parsed("defaults: {llm_provider: a, fallback_providers: [b, c]}\nagents: {sre: {fallback_providers: []}}")
+                .unwrap();
+        let (lower, upper) = (&config.defaults.settings, &config.agents["sre"].settings);
+        assert_eq!(upper.over(lower).fallback_providers, Some(vec![]));
+        let names = ["b", "c"].map(str::to_owned).to_vec();
+        assert_eq!(crate::config::Settings::default().over(lower).fallback_providers, Some(names));
     }
 }

@@ -11,7 +11,7 @@ use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, Prompts, prompts, without_servers};
 
@@ -130,8 +130,6 @@ pub(super) fn agent_plan(
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
     let AgentRequest { name, instructions, settings } = *request;
-    let provider = settings.llm_provider.as_deref().unwrap_or_default();
-    let llm = config.llm_providers.get(provider).ok_or_else(|| undefined("provider", provider))?;
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
     let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
@@ -139,7 +137,7 @@ pub(super) fn agent_plan(
     let tools: Vec<ToolSpec> = offered.cloned().collect();
     let mut missing = names_of(&listing.unavailable);
     missing.retain(|server| is_offered(server));
-    let native_tools = native_tools(llm, settings, &tools);
+    let providers = providers(config, settings, &tools)?;
     let limits = limits(settings);
     let briefing = Briefing {
         agent: name,
@@ -154,7 +152,7 @@ pub(super) fn agent_plan(
         name: name.to_owned(),
         strategy,
         limits,
-        providers: vec![provider_plan(provider, llm, native_tools)],
+        providers,
         tools,
         system_prompt: without_servers(texts.system, &missing),
         user_prompt: texts.user,
@@ -162,6 +160,18 @@ pub(super) fn agent_plan(
         result_form: ResultForm::Indented,
         citable: None,
     })
+}
+
+/// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
+/// higher one: it is left out.
+fn providers(config: &Config, settings: &Settings, tools: &[ToolSpec]) -> Result<Vec<ProviderPlan>, PlanError> {
+    let main = settings.llm_provider.as_deref().unwrap_or_default();
+    let others = settings.fallback_providers.iter().flatten().map(String::as_str).filter(|name| *name != main);
+    let plan = |name| {
+        let llm = config.llm_providers.get(name).ok_or_else(|| undefined("provider", name))?;
+        Ok(provider_plan(name, llm, native_tools(llm, settings, tools)))
+    };
+    std::iter::once(main).chain(others).map(plan).collect()
 }
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
@@ -208,7 +218,7 @@ fn server_of(tool: &ToolSpec) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::plan::{ProviderPlan, Strategy};
+    use crate::investigation::plan::Strategy;
     use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
@@ -366,5 +376,20 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         let route = choose(&config, "", Some("rest")).unwrap();
         let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
         assert_eq!(plan(&config, &route, &alert(""), &Listing::default()), Err(expected));
+    }
+
+    #[test]
+    fn every_agent_has_the_fallback_providers_of_its_nearest_layer_without_its_own() {
+        let text = CONFIG
+            .replace("[Http5xx]\n", "[Http5xx]\n    fallback_providers: [large, small]\n")
+            .replace("{name: dba, iter", "{name: dba, fallback_providers: [], iter");
+        let config = Config::parse("f", &text, &|_| None).unwrap();
+        let route = choose(&config, "Http5xx", None).unwrap();
+        let plan = plan(&config, &route, &alert("Http5xx"), &Listing::default()).unwrap();
+        let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
+        let names =
+            |agent: &AgentPlan| agent.providers.iter().map(|provider| provider.name.clone()).collect::<Vec<_>>();
+        let planned: Vec<String> = agents.map(|agent| format!("{}: {}", agent.name, names(agent).join(", "))).collect();
+        assert_eq!(planned, ["sre: large, small", "dba: small", "synthesis: small, large"]);
     }
 }

@@ -36,6 +36,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// What may be called; empty for nothing.
     pub tools: Vec<ToolSpec>,
+    /// Whether the service forgets what it has cached for the execution: another provider has answered before.
+    pub clear_cache: bool,
     /// Sent along as the call's deadline; the engine enforces its own.
     pub timeout: Duration,
 }

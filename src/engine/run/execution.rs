@@ -17,7 +17,6 @@ use crate::engine::ports::{
     ProviderFailure, RunStatus, StoreError,
 };
 use crate::engine::world::{Ports, World};
-use crate::investigation::execution::absorb;
 use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
 use crate::investigation::execution::entry::{Answer, Entry, Outcome, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
@@ -25,6 +24,7 @@ use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_b
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::ToolBinding;
+use crate::investigation::execution::{absorb, fallback};
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, ProviderPlan};
 use crate::investigation::timeline::projection::{Measured, project};
@@ -220,7 +220,8 @@ impl<W: World> Execution<W> {
             Err(ModelError::Failed { code, message, timeout, provider }) => {
                 let (session_id, execution_id, status) = (self.lease.session_id, self.id, &provider.status);
                 tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
-                let entries = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
+                let failed = absorb::failed(&self.state, &code, CallError { message: &message, timeout });
+                let entries = fallback::or_switched(&self.state, failed);
                 let words = [code.as_str(), status.as_str()].map(str::trim).into_iter().filter(|word| !word.is_empty());
                 let error = words.chain([message.as_str()]).collect::<Vec<_>>().join(": ");
                 (entries, ModelCallRecord { error: Some(error), ..call })
@@ -228,7 +229,7 @@ impl<W: World> Execution<W> {
             Ok(answer) => {
                 native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
                 instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
-                let entries = absorb::absorb(&self.state, answer.clone());
+                let entries = fallback::or_switched(&self.state, absorb::absorb(&self.state, answer.clone()));
                 let error = entries.iter().find_map(Entry::error).map(str::to_owned);
                 (entries, ModelCallRecord { answer: Some(answer), error, ..call })
             }
@@ -265,6 +266,7 @@ impl<W: World> Execution<W> {
             provider,
             messages: self.state.messages(),
             tools: if call.tools == ToolBinding::Bound { plan.tools.clone() } else { Vec::new() },
+            clear_cache: call.is_taken_over,
             timeout,
         })
     }
@@ -325,6 +327,7 @@ impl<W: World> Execution<W> {
         self.checkpoint = checkpoint.number;
         let has_events = !checkpoint.events.is_empty();
         instruments::elisions(&checkpoint.entries);
+        instruments::switched(self.lease.session_id, &self.state, &checkpoint.entries);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
             self.state.apply(recorded);
         }

@@ -6,6 +6,8 @@ use chrono::Utc;
 
 use crate::engine::ports::{Claimed, ModelError};
 use crate::investigation::execution::entry::{Answer, Entry};
+use crate::investigation::execution::fallback;
+use crate::investigation::execution::state::State;
 use crate::investigation::ids::SessionId;
 
 /// Counts a model call that ended. `provider` is its name in the configuration.
@@ -45,6 +47,19 @@ pub(super) fn elisions(entries: &[Entry]) {
     {
         tracing::info!(up_to, "conversation shortened: its oldest tool results are left out");
         metrics::counter!("tarsy_context_elisions_total").increment(1);
+    }
+}
+
+/// Counts a switch to another provider. `state` is that before the entries.
+pub(super) fn switched(session_id: SessionId, state: &State, entries: &[Entry]) {
+    let name =
+        |index: usize| state.plan().providers.get(index).map(|provider| provider.name.clone()).unwrap_or_default();
+    for to in entries.iter().filter_map(Entry::switched_to) {
+        let (code, _reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
+        let (from, to) = (name(state.provider()), name(to));
+        tracing::warn!(%session_id, from, to, code, "provider has failed, another one goes on");
+        metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
+            .increment(1);
     }
 }
 

@@ -76,12 +76,29 @@ pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Ve
 /// Size of an entry's message in bytes; 0 for a fact.
 pub fn bytes(entry: &Entry, options: RenderOptions, body: ResultBody) -> u64 {
     let Some(message) = message(entry, options, body) else { return 0 };
-    let calls = message.tool_calls.iter().map(|call| call.id.len() + call.tool.len() + call.arguments.len());
-    let text = message.content.len() + calls.sum::<usize>();
     // The request has the provider's own form of the answer instead of the text, where there is one.
-    let text = text.max(message.provider_data.map_or(0, |data| data.payload.len()));
+    let text = text_bytes(&message) + own_form_excess(&message);
     let names = message.tool_call_id.map_or(0, |id| id.len()) + message.tool_name.map_or(0, |name| name.len());
     u64::try_from(text + names + FRAME_BYTES).unwrap_or(u64::MAX)
+}
+
+/// By how many bytes the provider's own form of an answer is longer than its text and calls; 0 for any other entry.
+pub fn own_form_bytes(entry: &Entry, options: RenderOptions) -> u64 {
+    if entry.answer().is_none() {
+        return 0;
+    }
+    let excess = message(entry, options, ResultBody::Full).map_or(0, |message| own_form_excess(&message));
+    u64::try_from(excess).unwrap_or(u64::MAX)
+}
+
+fn text_bytes(message: &Message) -> usize {
+    let calls = message.tool_calls.iter().map(|call| call.id.len() + call.tool.len() + call.arguments.len());
+    message.content.len() + calls.sum::<usize>()
+}
+
+fn own_form_excess(message: &Message) -> usize {
+    let own_form = message.provider_data.as_ref().map_or(0, |data| data.payload.len());
+    own_form.saturating_sub(text_bytes(message))
 }
 
 fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Message> {

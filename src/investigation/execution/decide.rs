@@ -30,6 +30,8 @@ pub struct ModelCall {
     /// Whether the request includes the tool definitions.
     pub tools: ToolBinding,
     pub purpose: Purpose,
+    /// The provider has not answered since it took over from another one.
+    pub is_taken_over: bool,
 }
 
 /// The purpose of a model call.
@@ -189,7 +191,12 @@ fn call(state: &State, purpose: Purpose) -> Decision {
         Purpose::Iteration => state.tool_binding(),
         Purpose::Conclusion | Purpose::Synthesis => ToolBinding::Unbound,
     };
-    Decision::CallModel(ModelCall { provider: state.provider(), tools, purpose })
+    Decision::CallModel(ModelCall {
+        provider: state.provider(),
+        tools,
+        purpose,
+        is_taken_over: state.provider_is_new(),
+    })
 }
 
 fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {

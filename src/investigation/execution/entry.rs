@@ -335,6 +335,19 @@ impl Entry {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
+    /// Code and error of a failed model call or of a repeated empty answer.
+    pub fn model_failure(&self) -> Option<(&str, &str)> {
+        let Self::Failed { source: FailureSource::Model | FailureSource::Answer, code, error, .. } = self else {
+            return None;
+        };
+        Some((code, error))
+    }
+
+    /// Index of the provider that takes over.
+    pub fn switched_to(&self) -> Option<usize> {
+        if let Self::Switched { provider } = self { Some(*provider) } else { None }
+    }
+
     /// The answer of the model.
     pub fn answer(&self) -> Option<&Answer> {
         if let Self::Answer(answer) = self { Some(answer) } else { None }

@@ -8,6 +8,7 @@ pub mod state;
 pub mod decide;
 pub mod unmasked;
 pub mod absorb;
+pub mod fallback;
 pub(crate) mod cited_events;
 pub mod results;
 mod repeats;

@@ -5,6 +5,7 @@
 
 mod calls;
 mod citable;
+mod provider;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub struct State {
     repeats: Repeats,
     has_feedback: bool,
     provider: usize,
+    provider_is_new: bool,
     open: Vec<OpenCall>,
     recovery: u32,
     sent_before: Vec<SentCall>,
@@ -103,6 +105,7 @@ impl State {
             repeats: Repeats::default(),
             has_feedback: false,
             provider: 0,
+            provider_is_new: false,
             open: Vec::new(),
             recovery: 0,
             sent_before: Vec::new(),
@@ -160,7 +163,7 @@ impl State {
                     open.started = true;
                 }
             }
-            Entry::Switched { provider } => self.provider = *provider,
+            Entry::Switched { provider } => self.switch(*provider),
             Entry::Concluding { reason } => {
                 self.concluding = Some(Concluding { reason: *reason, after: self.iteration });
                 self.failures = Failures::default();
@@ -199,6 +202,7 @@ impl State {
     }
 
     fn answered(&mut self, answer: &Answer) {
+        self.provider_is_new = false;
         self.failures.last = None;
         if self.is_empty_answer(answer) {
             self.empty_answers += 1;
@@ -315,11 +319,6 @@ impl State {
     /// The plan's description of a tool; `None` for a tool that is not offered.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.plan.tools.iter().find(|spec| spec.name == name)
-    }
-
-    /// Index of the current provider in the plan.
-    pub fn provider(&self) -> usize {
-        self.provider
     }
 
     /// Number of the last loss of commits in the journal; 0 for none.

@@ -89,6 +89,8 @@ pub struct Window {
     elided: u32,
     /// Number of the last answer's entry.
     last_answer: u32,
+    /// The part of `bytes` that only the current provider is sent: its own form of its answers.
+    own_form_bytes: u64,
     rate: Rate,
     /// The smallest request that the provider refused, in tokens, as estimated at that time.
     refused_tokens: Option<u64>,
@@ -110,6 +112,7 @@ impl Window {
             results: VecDeque::new(),
             elided: 0,
             last_answer: 0,
+            own_form_bytes: 0,
             rate: DEFAULT_RATE,
             refused_tokens: None,
             refusals: 0,
@@ -142,6 +145,7 @@ impl Window {
                 });
             }
             Entry::Elided { up_to } => self.blank(*up_to),
+            Entry::Switched { .. } => self.switch(),
             Entry::Concluding { .. } => self.owes_room = false,
             Entry::Prompt { .. }
             | Entry::ToolResult(_)
@@ -151,12 +155,19 @@ impl Window {
             | Entry::Started { .. }
             | Entry::Lost { .. }
             | Entry::SentBefore { .. }
-            | Entry::Switched { .. }
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}
         }
         let body = if self.entries <= self.elided { ResultBody::Elided } else { ResultBody::Full };
         self.bytes += conversation::bytes(entry, options, body);
+        self.own_form_bytes += conversation::own_form_bytes(entry, options);
+    }
+
+    /// Another model counts tokens in its own way and has its own window. It gets earlier answers as text.
+    fn switch(&mut self) {
+        self.bytes = self.bytes.saturating_sub(std::mem::take(&mut self.own_form_bytes));
+        (self.rate, self.refused_tokens) = (DEFAULT_RATE, None);
+        (self.refusals, self.owes_room) = (0, false);
     }
 
     fn blank(&mut self, up_to: u32) {

@@ -42,6 +42,9 @@ pub struct Grounding {
     pub sources: Vec<Source>,
     /// Which text each page supports.
     pub supports: Vec<Support>,
+    /// The pages that the provider tried to read, if it reports them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retrievals: Vec<Retrieval>,
     /// The provider's HTML for its search suggestions. Never part of the journal or of an event.
     #[serde(skip)]
     pub search_widget: String,
@@ -54,6 +57,23 @@ pub struct Source {
     pub uri: String,
     /// May be empty.
     pub title: String,
+}
+
+/// An attempt to read a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Retrieval {
+    pub url: String,
+    /// The provider's word, for example `URL_RETRIEVAL_STATUS_PAYWALL`.
+    pub status: String,
+}
+
+impl Retrieval {
+    /// Why the page was not read, as a short word: `paywall`, `error`; `None` if it was read.
+    pub fn failure(&self) -> Option<String> {
+        let word = self.status.strip_prefix("URL_RETRIEVAL_STATUS_").unwrap_or(&self.status);
+        (word != "SUCCESS").then(|| word.to_lowercase().replace('_', " "))
+    }
 }
 
 /// A piece of the answer and the pages that support it.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Grounding, Source, Support};
+use super::{Grounding, Retrieval, Source, Support};
 
 /// A search with what it found, or pages that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Reference<'a> {
         sources: &'a [Source],
         /// Which text each of `sources` supports.
         supports: &'a [Support],
+        /// Every attempt to read a page, if the provider reports them.
+        retrievals: &'a [Retrieval],
     },
 }
 
@@ -39,7 +41,7 @@ pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
     for grounding in groundings.iter().filter(|grounding| has_content(grounding)) {
-        if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports)) {
+        if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports, &grounding.retrievals)) {
             continue;
         }
         match kept.last_mut() {
@@ -57,10 +59,14 @@ fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
         && later.queries.starts_with(&earlier.queries)
         && later.sources.starts_with(&earlier.sources)
         && later.supports.starts_with(&earlier.supports)
+        && later.retrievals.starts_with(&earlier.retrievals)
 }
 
 fn has_content(grounding: &Grounding) -> bool {
-    has_queries(grounding) || has_sources(&grounding.sources) || !grounding.supports.is_empty()
+    has_queries(grounding)
+        || has_sources(&grounding.sources)
+        || !grounding.supports.is_empty()
+        || !grounding.retrievals.is_empty()
 }
 
 fn has_queries(grounding: &Grounding) -> bool {
@@ -72,14 +78,14 @@ fn has_sources(sources: &[Source]) -> bool {
 }
 
 fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
-    let Grounding { queries, sources, supports, .. } = grounding;
+    let Grounding { queries, sources, supports, retrievals, .. } = grounding;
     if !has_queries(grounding) {
-        return [Some(Reference::Pages { sources, supports }), None];
+        return [Some(Reference::Pages { sources, supports, retrievals }), None];
     }
     let (found, read) = sources.split_at_checked(sources.len() - pages_behind(grounding)).unwrap_or((sources, &[]));
     let search = Reference::Search { queries, sources: found, supports };
-    let pages = Reference::Pages { sources: read, supports: &[] };
-    [Some(search), has_sources(read).then_some(pages)]
+    let pages = Reference::Pages { sources: read, supports: &[], retrievals };
+    [Some(search), (has_sources(read) || !retrievals.is_empty()).then_some(pages)]
 }
 
 /// How many of the last sources are pages that were read beside the search.
@@ -101,10 +107,21 @@ impl Reference<'_> {
                 let found = if has_sources(sources) { format!(" → {}", listed(sources)) } else { String::new() };
                 format!("Google Search: {}{found}", queries.join(", "))
             }
-            Self::Pages { sources, .. } if has_sources(sources) => format!("URL Context → {}", listed(sources)),
-            Self::Pages { .. } => "URL Context".to_owned(),
+            Self::Pages { sources, retrievals, .. } => {
+                let read = has_sources(sources).then(|| listed(sources));
+                let parts: Vec<String> = read.into_iter().chain(not_read(retrievals)).collect();
+                let arrow = if parts.is_empty() { "" } else { " → " };
+                format!("URL Context{arrow}{}", parts.join("; "))
+            }
         }
     }
+}
+
+/// The pages that could not be read, each with the reason.
+fn not_read(retrievals: &[Retrieval]) -> Option<String> {
+    let failed = |page: &Retrieval| Some(format!("{} ({})", flat(&page.url), flat(&page.failure()?)));
+    let failed: Vec<String> = retrievals.iter().filter_map(failed).collect();
+    (!failed.is_empty()).then(|| format!("Not read: {}", failed.join(", ")))
 }
 
 fn listed(sources: &[Source]) -> String {
@@ -167,6 +184,23 @@ mod tests {
         ] {
             assert_eq!(contents(&groundings), expected, "{groundings:?}");
         }
+    }
+
+    #[test]
+    fn pages_that_were_not_read_are_listed_with_the_reason() {
+        let page = |url: &str, status: &str| Retrieval {
+            url: url.to_owned(),
+            status: format!("URL_RETRIEVAL_STATUS_{status}"),
+        };
+        let retrievals = vec![page("https://a", "SUCCESS"), page("https://b", "PAYWALL"), page("https://c", "ERROR")];
+        let with = |grounding: Grounding| Grounding { retrievals: retrievals.clone(), ..grounding };
+        let failed = "Not read: https://b (paywall), https://c (error)";
+        let read = with(grounding(&[], &[("https://a", "a")]));
+        assert_eq!(contents(&[read]), [format!("URL Context → Sources: a (https://a); {failed}")]);
+        assert_eq!(contents(&[with(Grounding::default())]), [format!("URL Context → {failed}")]);
+        let searched = with(grounding(&["q"], &[("https://x", "x")]));
+        let search = "Google Search: 'q' → Sources: x (https://x)".to_owned();
+        assert_eq!(contents(&[searched]), [search, format!("URL Context → {failed}")]);
     }
 
     #[test]

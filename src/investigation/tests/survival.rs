@@ -72,12 +72,12 @@ prop_compose! {
         strategy in prop::sample::select(Strategy::ALL.to_vec()),
         (max_iterations, max_tokens) in (1_u32..8, prop_oneof![Just(0_u64), 1_u64..60]),
         turns in prop::collection::vec(turns(), 0..4),
-        context in prop::option::of(Just("found before".to_owned())),
+        (fallbacks, context) in (0_u32..3, prop::option::of(Just("found before".to_owned()))),
         stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
         room in room(),
     ) -> Simulation {
         let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
-        Simulation { strategy, limits, turns: turns.concat(), context, stop, room }
+        Simulation { strategy, limits, turns: turns.concat(), fallbacks, context, stop, room }
     }
 }
 
@@ -85,13 +85,15 @@ fn entries(written: &[Written]) -> Vec<Entry> {
     written.iter().flat_map(|written| written.entries.clone()).collect()
 }
 
-/// The maximum of model calls: one more after an empty answer, and another after a conclusion that was too long.
+/// The maximum of model calls: one more after an empty answer, and another after a conclusion that was too long; for
+/// each provider.
 fn max_calls(simulation: &Simulation) -> usize {
     let iterations = usize::try_from(simulation.limits.max_iterations).unwrap();
+    let providers = usize::try_from(simulation.fallbacks).unwrap() + 1;
     match simulation.strategy {
-        Strategy::React | Strategy::NativeThinking => iterations + 3,
-        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3,
-        Strategy::SingleCall => 2,
+        Strategy::React | Strategy::NativeThinking => iterations + 3 * providers,
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3 * providers,
+        Strategy::SingleCall => 2 * providers,
     }
 }
 
@@ -189,6 +191,19 @@ proptest! {
                 prop_assert!(flat || simulation.strategy == Strategy::NativeThinking, "{:?}", message);
             }
             prop_assert!(wanted.is_empty(), "{:?}", messages);
+            prop_assert!(messages.last().is_some_and(|last| last.role != Role::Assistant), "{:?}", messages);
+        }
+    }
+
+    #[test]
+    fn each_provider_takes_over_at_most_once_and_each_switch_has_one_event(simulation in simulation()) {
+        let written = simulation.run(Vec::new());
+        let switches: Vec<usize> = entries(&written).iter().filter_map(Entry::switched_to).collect();
+        prop_assert!(switches.iter().copied().eq(1..=switches.len()), "{:?}", switches);
+        for checkpoint in &written {
+            let switched = checkpoint.entries.iter().filter_map(Entry::switched_to).count();
+            let shown = checkpoint.events.iter().filter(|event| event.event_type == EventType::ProviderFallback).count();
+            prop_assert_eq!(switched, shown);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
-use crate::investigation::native::{CodePart, Grounding, Source, Support};
+use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
@@ -26,7 +26,7 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    /// A first chunk has arrived.
+    /// A first chunk of the answer has arrived. A notice about a retry is none: the provider has not answered.
     pub(super) has_begun: bool,
     size: Size,
     answer: Answer,
@@ -39,7 +39,7 @@ impl Assembly {
         chunk: GenerateResponse,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<bool, ModelError> {
-        self.has_begun = true;
+        self.has_begun |= is_of_answer(&chunk);
         self.size.add(&chunk)?;
         match chunk.content {
             Some(Content::Text(piece)) => append(&mut self.answer.text, piece.content, DeltaKind::Text, deltas),
@@ -58,7 +58,7 @@ impl Assembly {
             Some(Content::Error(error)) => return Err(reported(clean_error(error))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
             Some(Content::Grounding(part)) => self.answer.groundings.push(grounding(part)),
-            // A newer service may send content of an unknown kind.
+            // The client reports a retry; a newer service may send content of an unknown kind.
             Some(Content::Retry(_)) | None => {}
         }
         Ok(chunk.is_final)
@@ -72,6 +72,11 @@ impl Assembly {
         }
         self.answer
     }
+}
+
+/// Whether a chunk is a part of the answer or its failure.
+pub(super) fn is_of_answer(chunk: &GenerateResponse) -> bool {
+    !matches!(chunk.content, Some(Content::Retry(_)))
 }
 
 fn append(whole: &mut String, piece: String, kind: DeltaKind, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
@@ -125,10 +130,12 @@ fn code_part(part: proto::CodeExecutionDelta) -> CodePart {
 
 fn grounding(part: proto::GroundingDelta) -> Grounding {
     let source = |source: proto::GroundingChunkInfo| Source { uri: clean(source.uri), title: clean(source.title) };
+    let retrieval = |page: proto::UrlRetrieval| Retrieval { url: clean(page.url), status: clean(page.status) };
     Grounding {
         queries: part.web_search_queries.into_iter().map(clean).collect(),
         sources: part.grounding_chunks.into_iter().map(source).collect(),
         supports: part.grounding_supports.into_iter().map(support).collect(),
+        retrievals: part.url_retrievals.into_iter().map(retrieval).collect(),
         search_widget: clean(part.search_entry_point_html),
     }
 }
@@ -155,7 +162,7 @@ mod tests {
     use super::*;
     use crate::llm::proto::{
         CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport, TextDelta, ThinkingDelta,
-        ToolCallDelta, UsageInfo,
+        ToolCallDelta, UrlRetrieval, UsageInfo,
     };
 
     fn chunk(content: Content) -> GenerateResponse {
@@ -242,7 +249,7 @@ mod tests {
             grounding_chunks: vec![GroundingChunkInfo { uri: "https://a\0".into(), title: "a\0".into() }],
             grounding_supports: vec![support],
             search_entry_point_html: "<b>\0".into(),
-            url_retrievals: vec![],
+            url_retrievals: vec![UrlRetrieval { url: "https://b\0".into(), status: "PAYWALL\0".into() }],
         };
         let ended = CodeExecutionDelta {
             outcome: "OUTCOME_OK\0".into(),
@@ -278,6 +285,7 @@ mod tests {
                     text: "ok".into(),
                     grounding_chunk_indices: vec![0, 7],
                 }],
+                retrievals: vec![Retrieval { url: "https://b".into(), status: "PAYWALL".into() }],
                 search_widget: "<b>".into(),
             }],
             ..Answer::default()

@@ -6,6 +6,7 @@
 mod request;
 mod answer;
 mod limits;
+mod retry;
 mod failure;
 
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub use self::answer::assemble;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::DeltaKind;
+use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,7 +76,8 @@ impl Client {
     ) -> Result<(), ModelError> {
         let mut client =
             LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_ANSWER_BYTES);
-        let (provider, asked_at) = (request.provider.name.clone(), Instant::now());
+        let (provider, request_id) = (request.provider.name.clone(), request.request_id.clone());
+        let asked_at = Instant::now();
         let mut call = tonic::Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
         let mut stream =
@@ -82,7 +85,10 @@ impl Client {
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {
-                    if !assembly.has_begun {
+                    if let Some(Content::Retry(notice)) = &chunk.content {
+                        retry::report(notice, &request_id, &provider);
+                    }
+                    if !assembly.has_begun && answer::is_of_answer(&chunk) {
                         let waited = asked_at.elapsed().as_secs_f64();
                         metrics::histogram!("tarsy_model_first_chunk_seconds", "provider" => provider.clone())
                             .record(waited);

@@ -7,7 +7,13 @@ use crate::investigation::execution::entry::{ProviderData, ToolCall};
 use crate::investigation::plan::{ProviderPlan, Thinking, ToolSpec};
 use crate::llm::proto;
 
-const ACCEPTED: [&str; 3] = [proto::ACCEPT_FINISH, proto::ACCEPT_PROVIDER_DATA, proto::ACCEPT_CODES];
+const ACCEPTED: [&str; 5] = [
+    proto::ACCEPT_FINISH,
+    proto::ACCEPT_PROVIDER_DATA,
+    proto::ACCEPT_CODES,
+    proto::ACCEPT_RETRY,
+    proto::ACCEPT_URL_RETRIEVALS,
+];
 
 pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
     proto::GenerateRequest {
@@ -17,6 +23,7 @@ pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
         messages: request.messages.iter().map(message).collect(),
         llm_config: Some(config(&request.provider)),
         tools: request.tools.iter().map(tool).collect(),
+        clear_cache: request.clear_cache,
         accept: ACCEPTED.map(str::to_owned).to_vec(),
         max_output_tokens: request.provider.max_output_tokens.unwrap_or_default(),
         thinking: request.provider.thinking.map(thinking),
@@ -108,6 +115,7 @@ mod tests {
             provider,
             messages: Vec::new(),
             tools: Vec::new(),
+            clear_cache: false,
             timeout: Duration::from_secs(1),
         })
     }

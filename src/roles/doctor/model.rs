@@ -44,15 +44,18 @@ fn only_replays(config: &Config) -> bool {
     used.peek().is_some() && used.all(|(_, provider)| provider.backend == Backend::Scripted)
 }
 
+/// Whether a layer of settings names the provider, also as one that takes over.
 fn is_used(config: &Config, provider: &str) -> bool {
-    let mut layers = vec![config.defaults.settings.llm_provider.as_deref()];
-    layers.extend(config.agents.values().map(|agent| agent.settings.llm_provider.as_deref()));
+    let mut layers = vec![&config.defaults.settings];
+    layers.extend(config.agents.values().map(|agent| &agent.settings));
     for chain in config.agent_chains.values() {
-        layers.push(chain.settings.llm_provider.as_deref());
+        layers.push(&chain.settings);
         for stage in &chain.stages {
-            layers.push(stage.settings.llm_provider.as_deref());
-            layers.extend(stage.agents.iter().map(|agent| agent.settings.llm_provider.as_deref()));
+            layers.push(&stage.settings);
+            layers.extend(stage.agents.iter().map(|agent| &agent.settings));
         }
     }
-    layers.contains(&Some(provider))
+    let named =
+        layers.iter().flat_map(|layer| layer.llm_provider.iter().chain(layer.fallback_providers.iter().flatten()));
+    named.into_iter().any(|named| named == provider)
 }

@@ -91,7 +91,7 @@ mod tests {
     use crate::investigation::execution::entry::{
         Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, ToolCall, ToolResult, Usage,
     };
-    use crate::investigation::native::{CodePart, Grounding, Source, Support};
+    use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
 
     fn answer() -> Entry {
@@ -116,6 +116,7 @@ mod tests {
                     text: "a".into(),
                     grounding_chunk_indices: vec![0],
                 }],
+                retrievals: vec![Retrieval { url: "https://y".into(), status: "PAYWALL".into() }],
                 search_widget: String::new(),
             }],
             reading: Some(Box::new(ParsedReply {

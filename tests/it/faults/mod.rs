@@ -2,6 +2,7 @@
 
 pub(crate) mod survive;
 mod side_effects;
+mod fallback;
 pub(crate) mod poison;
 mod given_up;
 mod read_only;

@@ -160,6 +160,13 @@ impl TestSystem {
         self.llm_addr = self.llm.ready().await;
     }
 
+    /// Starts the LLM service in place of the present one, with these options and variables.
+    pub(crate) async fn replace_llm_service(&mut self, options: &[&str], env: &[(&str, &str)]) {
+        let args = [&["llm-service", "--listen", "127.0.0.1:0"], options].concat();
+        self.llm = Tarsy::spawn("llm-service", &args, env);
+        self.llm_addr = self.llm.ready().await;
+    }
+
     pub(crate) fn llm_addr(&self) -> &str {
         &self.llm_addr
     }

@@ -170,7 +170,7 @@ fn every_other_event_has_its_symbol() {
         ("user_question", "Is it the sidecar?"),
         ("code_execution", "```python\nprint(512 - 480)\n```\n\nOutput:\n```\n32\n```"),
         ("url_context_result", "URL Context → Sources: docs (https://example.com)"),
-        ("provider_fallback", "google gave no answer twice: going on with anthropic"),
+        ("provider_fallback", "gemini has failed (unavailable): claude goes on"),
         ("executive_summary", "Cause: heap limit\nEvidence: [9]"),
         ("alert_resolved", "resolved at 14:05"),
         ("session_timed_out", ""),
@@ -184,6 +184,33 @@ fn every_other_event_has_its_symbol() {
         lines.extend(timeline.event(&event));
     }
     insta::assert_snapshot!("other_events", lines.join("\n"));
+}
+
+#[test]
+fn a_failed_model_call_shows_its_code_and_unread_pages_their_reason() {
+    let row = |word: &str, content: &str, metadata: Value, style: Style| {
+        let mut event = story()[2].clone();
+        event.event_type = word.to_owned().into();
+        event.content = content.to_owned();
+        event.metadata = metadata;
+        new(style).event(&event).join("\n")
+    };
+    let failed = json!({"kind": "model", "timeout": false, "code": "rate_limited"});
+    let error = row("error", "too many requests", failed, Style::default());
+    assert!(error.contains("model error") && error.contains("rate_limited"), "{error}");
+    let retrievals = json!([
+        {"url": "https://docs.example/a", "status": "URL_RETRIEVAL_STATUS_SUCCESS"},
+        {"url": "https://docs.example/b", "status": "URL_RETRIEVAL_STATUS_PAYWALL"},
+    ]);
+    let pages = json!({"sources": [{"uri": "https://docs.example/a", "title": "a"}], "retrievals": retrievals});
+    let short = row("url_context_result", "", pages.clone(), Style::default());
+    assert!(short.contains("1 source") && short.contains("1 not read"), "{short}");
+    let listed = row("url_context_result", "", pages, Style { sources: true, ..Style::default() });
+    assert!(listed.contains("https://docs.example/b  not read: paywall"), "{listed}");
+    let none = json!({"sources": [], "retrievals": retrievals});
+    let content = "URL Context → Not read: https://docs.example/b (paywall)";
+    let unread = row("url_context_result", content, none, Style::default());
+    assert!(unread.contains("Not read: https://docs.example/b (paywall)"), "{unread}");
 }
 
 /// The story with failed code before its analysis, and with citations of pages in the analysis.

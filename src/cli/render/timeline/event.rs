@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::investigation::native::Retrieval;
 use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 
 use super::footnotes::footnotes;
@@ -94,7 +95,9 @@ fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String, style: &Style)
     let limit = (!style.verbose).then_some(MAX_ERROR_LINES);
     let tool = meta.text("tool_name").filter(|tool| !event.content.contains(tool.as_str()));
     let content = tool.map(|tool| format!("{tool}: {content}")).unwrap_or(content);
-    Row::new(Symbol::Error, format!("{kind}{name}"), Body::Whole(content, limit)).painted(Paint::Red)
+    let mut row = Row::new(Symbol::Error, format!("{kind}{name}"), Body::Whole(content, limit)).painted(Paint::Red);
+    row.marks.extend(meta.text("code").map(|code| Mark::new(code, Paint::Dim)));
+    row
 }
 
 fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
@@ -104,14 +107,18 @@ fn search(name: &str, meta: &Meta<'_>, content: &str, style: &Style) -> Row {
         let content = prefixes.iter().fold(content, |text, prefix| text.trim_start_matches(prefix));
         return Row::line(Symbol::Search, name, content);
     }
+    let failed = meta.list("retrievals").iter().filter_map(|page| not_read(page, style.charset)).collect::<Vec<_>>();
     let queries: Vec<_> = meta.list("queries").iter().filter_map(Value::as_str).map(|q| format!("'{q}' ")).collect();
     let arrow = style.charset.arrow();
     let found = format::count(sources.len(), "source");
     let queries = text::one_line(&queries.join(", "), style.charset);
     let mut row = Row::line(Symbol::Search, name, &format!("{queries} {arrow} {found}"));
     if style.sources {
-        row.below = sources.iter().map(|source| self::source(source, style.charset)).collect();
+        row.below = sources.iter().map(|source| self::source(source, style.charset)).chain(failed).collect();
     } else {
+        if !failed.is_empty() {
+            row.marks.push(Mark::new(format!("{} not read", failed.len()), Paint::Yellow));
+        }
         row.marks.push(Mark { long: "(-s lists them)".to_owned(), short: "(-s)".to_owned(), paint: Paint::Dim });
     }
     row
@@ -121,6 +128,13 @@ fn source(source: &Value, charset: Charset) -> String {
     let meta = Meta::new(source, charset);
     let uri = meta.text("uri").or_else(|| meta.text("url"));
     text::join([meta.text("title"), uri], "  ")
+}
+
+/// A page that the provider could not read, with the reason.
+fn not_read(page: &Value, charset: Charset) -> Option<String> {
+    let failure = serde_json::from_value::<Retrieval>(page.clone()).ok()?.failure()?;
+    let failure = text::one_line(&format!("not read: {failure}"), charset);
+    Some(text::join([Meta::new(page, charset).text("url"), Some(failure)], "  "))
 }
 
 /// A model call's tokens.

@@ -3,6 +3,7 @@
 mod chains;
 mod citations;
 mod endings;
+mod fallback;
 mod rate_limits;
 mod strategies;
 mod survival;

@@ -60,11 +60,7 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             };
             error_kind(*source).map(event).into_iter().collect()
         }
-        Entry::Switched { provider } => {
-            let name = state.plan().providers.get(*provider).map_or("another provider", |p| p.name.as_str());
-            let content = format!("Going on with {name}");
-            vec![EventDraft::new(EventType::ProviderFallback, content, json!({"provider": name}))]
-        }
+        Entry::Switched { provider } => vec![switched(state, *provider, entries)],
         Entry::Prompt { .. }
         | Entry::Feedback { .. }
         | Entry::Started { .. }
@@ -75,6 +71,17 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         | Entry::Stopped { .. } => Vec::new(),
     };
     entries.iter().zip(after).flat_map(events).collect()
+}
+
+/// The event of a switch to the provider with this index. Its reason is the failure in the same checkpoint.
+fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
+    let name = |index: usize| state.plan().providers.get(index).map_or("another provider", |plan| plan.name.as_str());
+    let (from, to) = (name(state.provider()), name(provider));
+    let (code, reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
+    let why = if code.is_empty() { String::new() } else { format!(" ({code})") };
+    let content = format!("{from} has failed{why}: {to} goes on");
+    let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
+    EventDraft::new(EventType::ProviderFallback, content, metadata)
 }
 
 /// The kind of the error event. A tool's failure has none: its result event covers it.

@@ -41,11 +41,13 @@ fn reference(reference: &Reference<'_>) -> EventDraft {
             let metadata = json!({"source": SOURCE, "queries": queries, "sources": sources});
             (EventType::GoogleSearchResult, metadata, supports)
         }
-        Reference::Pages { sources, supports } => {
+        Reference::Pages { sources, supports, .. } => {
             (EventType::UrlContextResult, json!({"source": SOURCE, "sources": sources}), supports)
         }
     };
-    let event = EventDraft::new(event_type, reference.content(), metadata);
+    let retrievals = if let Reference::Pages { retrievals, .. } = reference { retrievals } else { &[][..] };
+    let event = EventDraft::new(event_type, reference.content(), metadata)
+        .with("retrievals", (!retrievals.is_empty()).then(|| json!(retrievals)));
     event.with("supports", (!supports.is_empty()).then(|| json!(supports)))
 }
 
@@ -87,6 +89,7 @@ mod tests {
             queries: vec!["q".to_owned()],
             sources: vec![source("a")],
             supports: vec![support("é holds", &[0, 7])],
+            retrievals: vec![],
             search_widget: "<b>widget</b>".to_owned(),
         };
         let page = Grounding { sources: vec![source("b")], ..Grounding::default() };

@@ -102,6 +102,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             parameters_schema: r#"{"type":"object"}"#.into(),
             read_only: true,
         }],
+        clear_cache: false,
         timeout: STEP_TIMEOUT,
     }
 }

@@ -47,6 +47,7 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
                 support(20, 32, "It is known.", &[1, 9]),
                 support(0, 0, "42", &[0]),
             ],
+            retrievals: vec![],
             search_widget: "<b>suggestions</b>".into(),
         }],
         ..Answer::default()

@@ -1,0 +1,28 @@
+//! The provider that is asked, and the switch to the next one.
+
+use super::{Failures, State, Timeouts};
+
+impl State {
+    /// Index of the current provider in the plan.
+    pub fn provider(&self) -> usize {
+        self.provider
+    }
+
+    /// Whether the current provider took over from another one and has not answered since.
+    pub fn provider_is_new(&self) -> bool {
+        self.provider_is_new
+    }
+
+    /// Index of the provider that takes over when the current one has failed.
+    pub fn next_provider(&self) -> Option<usize> {
+        let next = self.provider + 1;
+        (next < self.plan.providers.len()).then_some(next)
+    }
+
+    /// Switches to another provider. The failures of the former one say nothing about it.
+    pub(super) fn switch(&mut self, provider: usize) {
+        (self.provider, self.provider_is_new) = (provider, true);
+        (self.failures, self.timeouts) = (Failures::default(), Timeouts::default());
+        self.empty_answers = 0;
+    }
+}

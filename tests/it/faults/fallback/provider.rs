@@ -1,0 +1,151 @@
+//! A fake provider: an HTTP endpoint that answers requests in order with prepared responses, and keeps the requests.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A prepared response.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    /// Status 200 with these JSON texts as events, each with its name if it has one.
+    Events(Vec<(&'static str, String)>),
+    /// A status with a JSON body.
+    Error(u16, &'static str),
+    /// No response: the request waits until its client is gone.
+    Held,
+}
+
+impl Reply {
+    /// Events without names.
+    pub(super) fn events(events: &[&str]) -> Self {
+        Self::Events(events.iter().map(|event| ("", (*event).to_owned())).collect())
+    }
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Received {
+    /// First line and headers.
+    pub(super) head: String,
+    pub(super) body: String,
+}
+
+impl Received {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The endpoint; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct FakeProvider {
+    address: String,
+    shared: Arc<Shared>,
+    _server: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    replies: Mutex<VecDeque<Reply>>,
+    requests: Mutex<Vec<Received>>,
+    arrived: Notify,
+}
+
+impl FakeProvider {
+    /// Starts an endpoint. After the last reply it answers 500.
+    pub(super) async fn start(replies: Vec<Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let shared = Arc::new(Shared {
+            replies: Mutex::new(replies.into()),
+            requests: Mutex::default(),
+            arrived: Notify::new(),
+        });
+        let serving = Arc::clone(&shared);
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&serving)));
+            }
+        });
+        Self { address, shared, _server: AbortOnDropHandle::new(server) }
+    }
+
+    /// Its address with the scheme.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests so far, in order.
+    pub(super) fn requests(&self) -> Vec<Received> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Returns when this number of requests has arrived.
+    pub(super) async fn asked(&self, count: usize) {
+        let enough = async {
+            loop {
+                let arrived = self.shared.arrived.notified();
+                if self.requests().len() >= count {
+                    return;
+                }
+                arrived.await;
+            }
+        };
+        let found = tokio::time::timeout(TIMEOUT, enough).await;
+        assert!(found.is_ok(), "only {} of {count} requests in time", self.requests().len());
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
+    let received = read(&mut stream).await?;
+    shared.requests.lock().unwrap().push(received);
+    shared.arrived.notify_waiters();
+    let reply = shared.replies.lock().unwrap().pop_front();
+    let (status, kind, body) = match reply {
+        Some(Reply::Events(events)) => (200, "text/event-stream", events.iter().map(event).collect()),
+        Some(Reply::Error(status, body)) => (status, "application/json", body.to_owned()),
+        Some(Reply::Held) => {
+            let _gone = stream.read(&mut [0; 1]).await;
+            return None;
+        }
+        None => (500, "application/json", "{}".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
+    stream.shutdown().await.ok()
+}
+
+fn event((name, json): &(&'static str, String)) -> String {
+    let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
+    format!("{name}data: {json}\n\n")
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Received> {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok()).flatten()
+            });
+            if body.len() >= length.unwrap_or(0) {
+                return Some(Received { head: head.to_owned(), body: body.to_owned() });
+            }
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
