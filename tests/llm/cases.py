@@ -1,7 +1,8 @@
 """Cases: the requests to the service, what the provider answers, and what both sides have to see.
 
 A case is `<name>.case.json` in a folder of its kind. `requests` are in the JSON of the protocol, `http` lists the
-answers of the provider (fake.py). The expected side is in the same file, as `expected`: then it is what this service
+answers of the provider (fake.py); `path` is the path of its requests, if that is not Gemini's, and `$PROVIDER/v1` in
+a request is its address. The expected side is in the same file, as `expected`: then it is what this service
 sends. Or it is `<name>.expected.json`, recorded from the existing service: then differences.py changes it first. A case
 of which only an SDK is a witness has none.
 """
@@ -85,6 +86,10 @@ class Case:
         return self.requests[0]["llm_config"]["backend"]
 
     @property
+    def provider(self):
+        return self.requests[0]["llm_config"]["provider"]
+
+    @property
     def model(self):
         return self.requests[0]["llm_config"]["model"]
 
@@ -111,7 +116,7 @@ def read_case(file):
         note=text.get("note", ""),
         requests=requests,
         steps=[read_step(step, file.parent) for step in text["http"]],
-        expected=Expected(calls, http if is_recorded else [http_defaults(each, requests) for each in http]),
+        expected=Expected(calls, http if is_recorded else [http_defaults(each, text, requests) for each in http]),
         is_recorded=is_recorded,
         is_beyond_contract=text.get("is_beyond_contract", False),
         timeout_s=text.get("timeout_s"),
@@ -132,8 +137,10 @@ def with_defaults(request, name):
     return REQUEST_DEFAULTS | request | {"llm_config": config}
 
 
-def http_defaults(body, requests):
-    """In the project's own cases a request is its body: the rest follows from the model."""
+def http_defaults(body, case, requests):
+    """In the project's own cases a request is its body: for Gemini the rest follows from the model."""
+    if "path" in case:
+        return {"method": "POST", "path": case["path"], "query": "", "body": body}
     model = requests[0]["llm_config"]["model"]
     return {"method": "POST", "path": f"/v1beta/models/{model}:streamGenerateContent", "query": "alt=sse", "body": body}
 
@@ -153,9 +160,9 @@ def parse(raw):
     """The objects of a stream, also of one without frames; whether some text was no JSON."""
     events, malformed = [], False
     for block in raw.replace("\r\n", "\n").split("\n\n"):
-        lines = [line for line in block.split("\n") if line and not line.startswith(":")]
+        lines = [line for line in block.split("\n") if line and not line.startswith((":", "event:"))]
         text = "\n".join(line.removeprefix("data:").strip() for line in lines)
-        if text:
+        if text and text != "[DONE]":
             try:
                 events += listed(json.loads(text))
             except ValueError:

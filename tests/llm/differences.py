@@ -9,6 +9,7 @@ import json
 
 import cases
 import contract
+import others
 from answers import grounding_of, ids_of, joined, last_step, numbered
 from cases import Message
 from failures import attempts_of, error_of, failure_of, is_own, sent_by
@@ -28,7 +29,7 @@ def difference(function):
 def rewritten(case, client, recording):
     """What this service has to send for a case, and the names of the differences that changed it."""
     expected, names = cases.copied(recording), []
-    for name, change in TABLE.items():
+    for name, change in (TABLE | (others.TABLE if case.backend in others.BACKENDS else {})).items():
         before = cases.copied(expected)
         change(case, client, expected)
         if (before.calls, before.http) != (expected.calls, expected.http):

@@ -1,4 +1,4 @@
-"""How this service ends a call to Gemini: which answers are failures, which are tried again, and the error it sends."""
+"""How this service ends a call to a provider: which answers are failures, which are tried again, and the error it sends."""
 
 import dataclasses
 
@@ -71,9 +71,9 @@ def is_late(case, step):
 
 
 def failure_of(case, step):
-    """`None` for a whole answer, and for providers of which nothing is known here."""
+    """`None` for a whole answer."""
     if case.backend != "google-native":
-        return None
+        return failure_of_response(step) if step.status >= 400 else None
     if is_late(case, step):
         text = "Generation timed out"
         return Failure("the_deadline_of_the_caller_is_kept", "deadline_exceeded", text)
@@ -118,6 +118,21 @@ def failure_of_error(error):
             return Failure(kind, name, f"{status}. ", **shared)
     name = {401: "credentials", 403: "credentials", 404: "model_not_found"}.get(code, "invalid_request")
     return Failure("errors_say_what_a_caller_can_do", name, f"{status}. ", **shared)
+
+
+def failure_of_response(step):
+    """Of a provider other than Gemini."""
+    word = step.error.get("code") or step.error["type"]
+    seconds = step.raw.get("headers", {}).get("retry-after")
+    return Failure(
+        "rate_limits_are_retried",
+        "rate_limited" if step.status == 429 else "unavailable" if step.status >= 500 else "invalid_request",
+        f"Error code: {step.status} - {word}. ",
+        part=step.error["message"],
+        is_retryable=step.status == 429 or step.status >= 500,
+        retry_after=seconds and f"{seconds}s",
+        status=f"{step.status} {word}",
+    )
 
 
 def failure_of_empty(step):

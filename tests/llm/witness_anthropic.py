@@ -24,6 +24,23 @@ def the_key_is_in_its_older_header(request):
     request["headers"] |= {"authorization": None, "x-api-key": bearer.removeprefix("Bearer ")}
 
 
+@added_to(TABLE)
+def the_version_is_the_older_one(request):
+    """`2023-06-01`: everything that the service sends is part of it."""
+    request["headers"]["anthropic-version"] = "2023-06-01"
+
+
+@added_to(TABLE)
+def the_cache_of_prompts_is_used(request):
+    """Marks on the system message, which covers the tools, and on the last message; the SDK sets none by itself."""
+    mark, body = {"cache_control": {"type": "ephemeral"}}, request["body"]
+    body["system"] = [{"type": "text", "text": body["system"], **mark}]
+    last = body["messages"][-1]
+    if isinstance(last["content"], str):
+        last["content"] = [{"type": "text", "text": last["content"]}]
+    last["content"][-1] |= mark
+
+
 class Anthropic(witness.Witness):
     """Messages of the SDK. Its answers go back as the SDK gives them."""
 

@@ -13,9 +13,39 @@ import openai
 
 import contract
 import witness
-from witness import results_of, system_of
+from witness import added_to, results_of, system_of
 
 RESPONSES, CHAT = {}, {}
+
+
+@added_to(RESPONSES)
+def messages_have_their_type(request):
+    """As those of the existing service; the SDK leaves out the default."""
+    for item in request["body"]["input"]:
+        if "type" not in item:
+            item["type"] = "message"
+
+
+@added_to(RESPONSES)
+def requests_have_a_cache_key(request):
+    """The id of the execution: requests with the same key reach the same cache."""
+    request["body"]["prompt_cache_key"] = "execution-1"
+
+
+@added_to(CHAT)
+def arguments_are_compact(request):
+    """As the client got them; the SDK returns the spaces of the model."""
+    for message in request["body"]["messages"]:
+        for call in message.get("tool_calls", []):
+            function = call["function"]
+            function["arguments"] = json.dumps(json.loads(function["arguments"]), separators=(",", ":"))
+
+
+@added_to(CHAT)
+def functions_are_not_strict(request):
+    """The default of this interface, which the service sends as a word."""
+    for tool in request["body"]["tools"]:
+        tool["function"]["strict"] = False
 
 
 class Responses(witness.Witness):

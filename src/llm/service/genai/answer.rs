@@ -1,14 +1,15 @@
 //! Converts the events of a stream into the parts of an answer.
 //!
-//! Text and thoughts are written as they arrive. Calls are written at the end, because only then the crate has read
-//! their arguments; finish, provider data and usage follow in this order.
+//! Text and thoughts are written as they arrive, and a call when its arguments are complete. Finish, provider data and
+//! usage follow in this order.
 
-use ::genai::chat::{ChatStreamEvent, StreamEnd, ToolCall, Usage};
+use ::genai::chat::{ChatStreamEvent, MessageContent, StreamEnd, ToolCall, Usage};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::finish;
-use super::frames::{Frames, Summary};
-use super::replay::provider_data;
+use super::frames::{Called, Frames, Summary};
+use super::history::provider_data;
 use super::target::Selection;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
@@ -21,14 +22,14 @@ use crate::llm::service::writer::ResponseWriter;
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
     written: Written,
-    /// Each call as far as it has arrived.
-    calls: Vec<ToolCall>,
+    /// A call whose arguments are no JSON, and all after it: only the end says whether the output limit cut them.
+    unclear: Vec<Called>,
     end: Option<StreamEnd>,
 }
 
 impl<'a> Answer<'a> {
     pub(super) fn new(writer: &'a ResponseWriter) -> Self {
-        Self { writer, written: Written::Nothing, calls: Vec::new(), end: None }
+        Self { writer, written: Written::Nothing, unclear: Vec::new(), end: None }
     }
 
     /// Whether the crate has seen the end.
@@ -36,8 +37,11 @@ impl<'a> Answer<'a> {
         self.end.is_some()
     }
 
-    /// Writes what an event brings.
-    pub(super) async fn add(&mut self, event: ChatStreamEvent) {
+    /// Writes what an event brings, after the calls before it.
+    pub(super) async fn add(&mut self, event: ChatStreamEvent, frames: &Frames) {
+        for call in frames.take_calls() {
+            self.add_call(call).await;
+        }
         match event {
             ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => {
                 self.written = self.written.max(Written::Text);
@@ -47,22 +51,29 @@ impl<'a> Answer<'a> {
                 self.written = self.written.max(Written::Thoughts);
                 self.writer.content(Content::Thinking(ThinkingDelta { content: chunk.content })).await;
             }
-            ChatStreamEvent::ToolCallChunk(chunk) => self.remember(chunk.tool_call),
             ChatStreamEvent::End(end) => self.end = Some(end),
             ChatStreamEvent::Start
             | ChatStreamEvent::Heartbeat
             | ChatStreamEvent::Chunk(_)
             | ChatStreamEvent::ReasoningChunk(_)
+            | ChatStreamEvent::ToolCallChunk(_)
             | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
         }
     }
 
-    /// A later piece of a call has everything of the pieces before it.
-    fn remember(&mut self, call: ToolCall) {
-        match self.calls.iter_mut().find(|known| known.call_id == call.call_id) {
-            Some(known) => *known = call,
-            None => self.calls.push(call),
+    async fn add_call(&mut self, call: Called) {
+        match compact(&call.arguments) {
+            Some(arguments) if self.unclear.is_empty() => self.write_call(Called { arguments, ..call }).await,
+            Some(_) | None => self.unclear.push(call),
         }
+    }
+
+    async fn write_call(&mut self, call: Called) {
+        self.written = Written::Calls;
+        let Called { id, name, arguments } = call;
+        let call_id = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id };
+        let call = ToolCallDelta { call_id, name: names::from_wire(&name), arguments };
+        self.writer.content(Content::ToolCall(call)).await;
     }
 
     /// Writes what is known at the end, except for the final message. `left_out` are tools that were not offered.
@@ -86,7 +97,10 @@ impl<'a> Answer<'a> {
         };
         let finish = finish::of(&reason);
         let usage = end.captured_usage.clone().or_else(|| summary.usage.clone());
-        self.write_calls(end, finish).await;
+        for call in frames.take_last_calls().into_iter().chain(of_crate(end)) {
+            self.add_call(call).await;
+        }
+        self.write_unclear(finish).await;
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(error);
         }
@@ -100,18 +114,18 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    async fn write_calls(&mut self, end: StreamEnd, finish: Finish) {
-        let captured = end.captured_content.map(|content| content.into_tool_calls()).unwrap_or_default();
-        let calls = if captured.is_empty() { std::mem::take(&mut self.calls) } else { captured };
-        for call in calls {
-            let Some(arguments) = arguments(&call.fn_arguments, finish) else {
+    async fn write_unclear(&mut self, finish: Finish) {
+        for call in std::mem::take(&mut self.unclear) {
+            if let Some(arguments) = compact(&call.arguments) {
+                self.write_call(Called { arguments, ..call }).await;
+            } else if finish == Finish::MaxTokens {
                 tracing::warn!("tool call left out: the output limit cut its arguments");
-                continue;
-            };
-            self.written = Written::Calls;
-            let name = names::from_wire(&call.fn_name);
-            let call = ToolCallDelta { call_id: call_id(call.call_id), name, arguments };
-            self.writer.content(Content::ToolCall(call)).await;
+            } else if call.arguments.trim().is_empty() {
+                self.write_call(Called { arguments: "{}".to_owned(), ..call }).await;
+            } else {
+                // The client answers the model that these arguments are no JSON.
+                self.write_call(call).await;
+            }
         }
     }
 
@@ -126,25 +140,38 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The arguments as text; `None` if the output limit cut them. Arguments that are no JSON go to the client as they are.
-fn arguments(value: &Value, finish: Finish) -> Option<String> {
-    match value {
-        Value::Null => Some("{}".to_owned()),
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
-            Ok(value) => Some(value.to_string()),
-            Err(_) if finish == Finish::MaxTokens => None,
-            Err(_) if text.trim().is_empty() => Some("{}".to_owned()),
-            Err(_) => Some(text.clone()),
-        },
-        Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-    }
+/// The calls of a provider whose events are not read beside the crate.
+fn of_crate(end: StreamEnd) -> Vec<Called> {
+    let calls = end.captured_content.map(MessageContent::into_tool_calls).unwrap_or_default();
+    let called = |call: ToolCall| {
+        let arguments = match call.fn_arguments {
+            Value::Null => "{}".to_owned(),
+            Value::String(text) => text,
+            value @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_)) => value.to_string(),
+        };
+        // The crate gives `call_0` to a call without an id, which is the id of another call in the next answer.
+        let is_made_up = call.call_id.strip_prefix("call_").is_some_and(|number| number.parse::<u16>().is_ok());
+        let id = if is_made_up { String::new() } else { call.call_id };
+        Called { id, name: call.fn_name, arguments }
+    };
+    calls.into_iter().map(called).collect()
 }
 
-/// The crate gives `call_0` to a call without an id, which is the id of another call in the next answer.
-fn call_id(id: String) -> String {
-    let number = id.strip_prefix("call_").unwrap_or_default();
-    let is_made_up = id.is_empty() || (number.len() < 4 && number.parse::<u16>().is_ok());
-    if is_made_up { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id }
+/// JSON without the spaces between its words, each of which keeps its spelling; `None` if the text is no JSON.
+fn compact(text: &str) -> Option<String> {
+    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    let (mut is_text, mut is_escaped) = (false, false);
+    let keep = |letter: &char| {
+        let is_kept = is_text || !letter.is_ascii_whitespace();
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = is_text,
+            '"' => is_text = !is_text,
+            _ => {}
+        }
+        is_kept
+    };
+    Some(text.chars().filter(keep).collect())
 }
 
 fn tokens(usage: &Usage) -> UsageInfo {
@@ -165,32 +192,43 @@ fn tokens(usage: &Usage) -> UsageInfo {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use ::genai::chat::ContentPart;
 
     use super::*;
 
     #[test]
-    fn arguments_are_an_object_unless_the_model_wrote_none() {
-        for (value, finish, expected) in [
-            (json!({"z":1.0,"a":[1]}), Finish::Stop, Some(r#"{"z":1.0,"a":[1]}"#)),
-            (json!(r#"{"a": 1}"#), Finish::Stop, Some(r#"{"a":1}"#)),
-            (Value::Null, Finish::Stop, Some("{}")),
-            (json!(""), Finish::Stop, Some("{}")),
-            (json!("{bad"), Finish::Stop, Some("{bad")),
-            (json!("{bad"), Finish::MaxTokens, None),
-            (json!(""), Finish::MaxTokens, None),
+    fn arguments_lose_only_the_spaces_between_words() {
+        for (text, expected) in [
+            (
+                r#"{ "z" : 1.0, "a": [1e3 , 12345678901234567890123] }"#,
+                r#"{"z":1.0,"a":[1e3,12345678901234567890123]}"#,
+            ),
+            (r#"{"a b": "x \" y\\", "c": "\u2192 d"}"#, r#"{"a b":"x \" y\\","c":"\u2192 d"}"#),
+            ("\n{\t}\r\n", "{}"),
         ] {
-            assert_eq!(arguments(&value, finish).as_deref(), expected, "{value}");
+            assert_eq!(compact(text).as_deref(), Some(expected));
+        }
+        for text in ["", " ", "{bad", "{} {}"] {
+            assert_eq!(compact(text), None, "{text}");
         }
     }
 
     #[test]
     fn an_id_that_the_crate_made_up_is_replaced() {
-        for id in ["toolu_1", "call_A", "call_12345", "chatcmpl-tool-1"] {
-            assert_eq!(call_id(id.to_owned()), id);
+        let id = |id: &str| {
+            let call = ToolCall {
+                call_id: id.to_owned(),
+                fn_name: "f".to_owned(),
+                fn_arguments: Value::Null,
+                thought_signatures: None,
+            };
+            let end =
+                StreamEnd { captured_content: Some(vec![ContentPart::ToolCall(call)].into()), ..StreamEnd::default() };
+            of_crate(end).remove(0).id
+        };
+        for given in ["toolu_1", "call_A", "call_123456", "tooluse_x"] {
+            assert_eq!(id(given), given);
         }
-        for id in ["", "call_0", "call_12"] {
-            assert_eq!(call_id(id.to_owned()).len(), 37, "{id}");
-        }
+        assert_eq!((id("call_0"), id("call_12")), (String::new(), String::new()));
     }
 }

@@ -93,7 +93,7 @@ impl Reader<'_> {
     ) -> Result<(), ProviderError> {
         while !answer.has_ended() {
             match self.next(&mut stream, frames).await {
-                Ok(Some(event)) => answer.add(event).await,
+                Ok(Some(event)) => answer.add(event, frames).await,
                 Ok(None) => return Ok(()),
                 // Everything has arrived; only the end of the response is missing.
                 Err(_) if frames.is_complete() => return Ok(()),

@@ -56,7 +56,8 @@ pub(super) fn of_response(status: u16, body: &str, headers: &HeaderMap, key: Opt
         if text.is_empty() { format!("Error code: {status}") } else { format!("Error code: {status} - {text}") };
     let provider_status = format!("{status} {}", words.word).trim_end().to_owned();
     let error = ProviderError { retryable: is_transient, ..ProviderError::new(code, message) };
-    ProviderError { retry_after: retry_after(headers), ..error.with_status(provider_status) }
+    let retry_after = retry_after(headers).filter(|_delay| is_transient);
+    ProviderError { retry_after, ..error.with_status(provider_status) }
 }
 
 /// An error in a stream that began with 200.

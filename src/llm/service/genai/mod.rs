@@ -1,24 +1,21 @@
 //! The backend `genai`: every provider but Gemini, by one crate.
 //!
-//! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`), and its events
+//! A request is converted (`history/`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`), and its events
 //! become the parts of an answer (`answer.rs`). `target.rs` is the table of providers, `models.rs` that of models. What
-//! the crate leaves out of a stream is read beside it (`frames.rs`, `record.rs`). The backend keeps nothing between two
-//! requests: what a model needs to go on travels as `provider_data` (`replay.rs`).
+//! the crate leaves out of a stream is read beside it (`frames/`). The backend keeps nothing between two
+//! requests: what a model needs to go on travels as `provider_data` (`history/replay.rs`).
 
 mod target;
 mod models;
 mod thinking;
 mod tools;
-mod rebuild;
 mod history;
 mod request;
 mod attempt;
 mod frames;
-mod record;
 mod fault;
 mod answer;
 mod finish;
-mod replay;
 #[cfg(test)]
 mod tests;
 

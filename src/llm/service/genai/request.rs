@@ -62,6 +62,9 @@ impl<'a> Prepared<'a> {
         let is_thinking = !body.is_empty();
         // The crate cuts words as `-max` and `a::` off the name.
         body.insert("model".to_owned(), json!(self.selection.model));
+        if api == Api::Responses {
+            body.insert("input".to_owned(), Value::Array(self.history.items.clone()));
+        }
         let has_body = matches!(api, Api::Messages | Api::Responses | Api::Chat);
         let is_reasoning = thinking::is_reasoning(api, self.family.thinking, &self.thinking);
         ChatOptions {
@@ -73,7 +76,7 @@ impl<'a> Prepared<'a> {
             extra_body: has_body.then_some(Value::Object(body)),
             prompt_cache_key: self.cache_key(),
             capture_usage: Some(true),
-            capture_tool_calls: Some(true),
+            capture_tool_calls: Some(matches!(api, Api::Ollama | Api::Converse)),
             // For the Responses API this asks for encrypted thoughts.
             capture_reasoning_content: Some(is_reasoning),
             raw_frame_sink: Some(frames),

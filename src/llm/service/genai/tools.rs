@@ -53,7 +53,7 @@ fn tool(definition: &ToolDefinition, api: Api) -> Result<Tool, ProviderError> {
     }
     let mut tool = Tool::new(name).with_description(&definition.description).with_schema(Value::Object(schema));
     // Without the word, the Responses API makes optional arguments required where it can.
-    tool.strict = matches!(api, Api::Responses | Api::Chat).then_some(false);
+    tool.strict = (api == Api::Responses).then_some(false);
     Ok(tool)
 }
 

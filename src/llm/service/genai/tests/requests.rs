@@ -45,6 +45,7 @@ async fn openai_gets_an_effort_a_limit_and_asks_for_encrypted_thoughts() {
     assert_eq!(received.target, "POST /v1/responses");
     assert!(received.headers.to_lowercase().contains(&format!("authorization: bearer {KEY}\r\n")));
     let tool = |name: &str| json!({ "type": "function", "name": name, "description": "", "parameters": schema(), "strict": false });
+    let message = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": text });
     let expected = json!({
         "store": false,
         "model": "gpt-5.1",
@@ -52,7 +53,7 @@ async fn openai_gets_an_effort_a_limit_and_asks_for_encrypted_thoughts() {
         "reasoning": { "effort": "high", "summary": "auto" },
         "include": ["reasoning.encrypted_content"],
         "tools": [tool("server__get"), tool("server__list")],
-        "input": [{ "role": "system", "content": "You are an SRE." }, { "role": "user", "content": PROMPT }],
+        "input": [message("system", "You are an SRE."), message("user", PROMPT)],
         "max_output_tokens": 128_000,
         "prompt_cache_key": "execution-1",
     });

@@ -1,22 +1,32 @@
-//! Converts the messages of a conversation.
+//! Converts the messages of a conversation: into messages of the crate, or into items of the Responses API.
 //!
 //! A former answer of the same provider and model goes back as it was. Any other answer is rebuilt from its text and
-//! calls: thoughts of another provider, or thoughts without a signature, are dropped.
+//! calls, with notes on the work that another provider did for it.
 
+mod rebuild;
+mod items;
+mod replay;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart, MessageContent};
 
-use super::rebuild::{rebuilt, result};
-use super::replay::replayed;
+use serde_json::Value;
+
+use self::rebuild::{rebuilt, result};
+pub(super) use self::replay::provider_data;
+use self::replay::{replayed, replayed_items};
 use super::target::{Api, Selection};
 use crate::llm::proto::ConversationMessage;
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::{ErrorCode, ProviderError, foreign};
 
 /// A conversation in the words of the crate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) messages: Vec<ChatMessage>,
+    /// In place of the messages, for the Responses API.
+    pub(super) items: Vec<Value>,
     /// Whether an answer goes back as it was.
     pub(super) is_replayed: bool,
     /// Whether an answer of the current turn has calls without the thoughts before them.
@@ -56,19 +66,17 @@ pub(super) fn convert(
             "system" if history.has_system => return Err(invalid("only one system message is possible".to_owned())),
             "system" => {
                 history.has_system = true;
-                history.messages.push(ChatMessage::system(message.content.as_str()));
+                history.push_text(ChatRole::System, message, selection);
             }
-            "user" => history.messages.push(ChatMessage::user(message.content.as_str())),
+            "user" => history.push_text(ChatRole::User, message, selection),
             "assistant" => {
                 positions = message.tool_calls.iter().enumerate().map(|(at, call)| (call.id.as_str(), at)).collect();
-                let replayed = (signatures == Signatures::Replayed).then(|| replayed(message, selection)).flatten();
-                history.is_replayed |= replayed.is_some();
-                if let Some(replayed) = replayed {
-                    history.messages.extend(replayed);
-                } else {
+                let is_replayed = signatures == Signatures::Replayed && history.replay(message, selection);
+                history.is_replayed |= is_replayed;
+                if !is_replayed {
                     let is_current = last_user.is_none_or(|last| index > last);
                     history.is_unsigned |= is_current && !message.tool_calls.is_empty();
-                    history.messages.extend(rebuilt(message, selection)?);
+                    history.rebuild(message, selection)?;
                 }
             }
             other => return Err(invalid(format!("unknown role '{other}'"))),
@@ -82,6 +90,38 @@ pub(super) fn convert(
 }
 
 impl History {
+    fn push_text(&mut self, role: ChatRole, message: &ConversationMessage, selection: Selection<'_>) {
+        if selection.api == Api::Responses {
+            self.items.push(items::message(&message.role, &message.content));
+        } else {
+            self.messages.push(ChatMessage::new(role, message.content.as_str()));
+        }
+    }
+
+    /// Adds a former answer as it was; returns whether that is possible.
+    fn replay(&mut self, message: &ConversationMessage, selection: Selection<'_>) -> bool {
+        if selection.api == Api::Responses {
+            let items = replayed_items(message, selection);
+            let is_possible = items.is_some();
+            self.items.extend(items.into_iter().flatten());
+            return is_possible;
+        }
+        let messages = replayed(message, selection);
+        let is_possible = messages.is_some();
+        self.messages.extend(messages.into_iter().flatten());
+        is_possible
+    }
+
+    fn rebuild(&mut self, message: &ConversationMessage, selection: Selection<'_>) -> Result<(), ProviderError> {
+        let text = with_notes(message, selection);
+        if selection.api == Api::Responses {
+            self.items.extend(items::rebuilt(message, &text, selection)?);
+        } else {
+            self.messages.extend(rebuilt(message, &text, selection)?);
+        }
+        Ok(())
+    }
+
     /// Adds the results of one step in the order of the calls: for Anthropic as one message, because it refuses a call
     /// whose result is not in the next message.
     fn push_results(
@@ -92,6 +132,10 @@ impl History {
     ) {
         let position = |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
         results.sort_by_key(|message| position(message).unwrap_or(usize::MAX));
+        if selection.api == Api::Responses {
+            self.items.extend(results.drain(..).map(|message| items::result(message, selection)));
+            return;
+        }
         let parts: Vec<ContentPart> = results.drain(..).map(|message| result(message, selection)).collect();
         let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
         if is_joined && !parts.is_empty() {
@@ -111,6 +155,15 @@ impl History {
     }
 }
 
+/// The text of a former answer, after notes on what another provider did for it.
+fn with_notes<'a>(message: &'a ConversationMessage, selection: Selection<'_>) -> Cow<'a, str> {
+    match foreign::short_text(message, selection.provider()) {
+        None => Cow::Borrowed(&message.content),
+        Some(notes) if message.content.is_empty() => Cow::Owned(notes),
+        Some(notes) => Cow::Owned(format!("{notes}\n\n{}", message.content)),
+    }
+}
+
 /// Anthropic refuses a mark on an empty text.
 fn mark(message: Option<&mut ChatMessage>) {
     if let Some(message) = message.filter(|message| message.role == ChatRole::Tool || !message.content.is_text_empty())
@@ -125,6 +178,8 @@ fn invalid(message: String) -> ProviderError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::llm::proto::{LlmConfig, ProviderData, ToolCall};
 
@@ -179,6 +234,14 @@ mod tests {
         assert!(anthropic.is_unsigned && !anthropic.is_replayed);
         let openai = converted("openai", &messages, Signatures::Replayed);
         assert_eq!(shown(&openai), ["System s", "User u", r#"Assistant 1{"x":1} 2{"x":1}"#, "Tool =1", "Tool =2"]);
+        let config = LlmConfig { provider: "openai".into(), model: "gpt-5".into(), ..LlmConfig::default() };
+        let responses = convert(&messages, Selection::of(&config).unwrap(), Signatures::Replayed).unwrap();
+        assert_eq!(responses.messages.len(), 0);
+        let text = |role: &str, text: &str| json!({"type":"message","role":role,"content":text});
+        let call = |id: &str| json!({"type":"function_call","call_id":id,"name":"a__b","arguments":r#"{"x":1}"#});
+        let output = |id: &str| json!({"type":"function_call_output","call_id":id,"output":id});
+        let expected = [text("system", "s"), text("user", "u"), call("1"), call("2"), output("1"), output("2")];
+        assert_eq!(responses.items, expected);
     }
 
     #[test]

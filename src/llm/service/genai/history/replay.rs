@@ -3,13 +3,14 @@
 //! The payload is a JSON list: the content blocks of Anthropic, the output items of OpenAI's Responses API, or the
 //! reasoning of chat completions. Data of another provider, interface or model is never sent.
 
-use ::genai::chat::{ChatMessage, ContentPart, ToolCall};
+use ::genai::chat::{ChatMessage, ContentPart};
 use serde_json::Value;
 
-use super::models::is_same;
+use super::items::acceptable;
 use super::rebuild::rebuilt;
-use super::target::{Api, Selection};
 use crate::llm::proto::{ConversationMessage, ProviderData};
+use crate::llm::service::genai::models::is_same;
+use crate::llm::service::genai::target::{Api, Selection};
 use crate::llm::service::provider::names;
 
 /// A larger payload is not sent.
@@ -26,7 +27,7 @@ fn format(api: Api) -> Option<&'static str> {
 }
 
 /// The parts for the next request; `None` without any, or when there are too many.
-pub(super) fn provider_data(selection: Selection<'_>, parts: &[Value]) -> Option<ProviderData> {
+pub(in crate::llm::service::genai) fn provider_data(selection: Selection<'_>, parts: &[Value]) -> Option<ProviderData> {
     let format = format(selection.api).filter(|_format| !parts.is_empty())?;
     let payload = serde_json::to_vec(parts).ok()?;
     if payload.len() > MAX_PAYLOAD_BYTES {
@@ -41,8 +42,8 @@ pub(super) fn provider_data(selection: Selection<'_>, parts: &[Value]) -> Option
     })
 }
 
-/// The messages of a former answer, if this model accepts them and they fit the message.
-pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<ChatMessage>> {
+/// The parts of a former answer, if this model accepts them and they fit the message.
+fn own_parts(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<Value>> {
     let data = message.provider_data.as_ref()?;
     let is_own = data.provider == selection.provider()
         && Some(data.format.as_str()) == format(selection.api)
@@ -51,62 +52,46 @@ pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) 
         return None;
     }
     let parts: Vec<Value> = serde_json::from_slice(&data.payload).ok()?;
-    let parts = match selection.api {
-        Api::Messages => parts.into_iter().map(block).collect::<Option<Vec<_>>>()?,
-        Api::Responses => parts.into_iter().map(item).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect(),
+    let has_types = || parts.iter().all(|part| part.get("type").is_some_and(Value::is_string));
+    (selection.api == Api::Chat || has_types()).then_some(parts)
+}
+
+/// The messages of a former answer, as it was; `None` if it has to be rebuilt.
+pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<ChatMessage>> {
+    let mut parts = own_parts(message, selection)?;
+    match selection.api {
+        Api::Messages => {}
         Api::Chat => return reasoning(message, selection, parts),
-        Api::Ollama | Api::Converse => return None,
-    };
-    // Every call has to have its result, so the message must have the same calls.
-    let mut calls = parts.iter().filter_map(call);
-    let is_same_call = |known: &crate::llm::proto::ToolCall| {
-        calls.next().is_some_and(|(id, name)| id == known.id && names::from_wire(name) == known.name)
-    };
-    let has_same_calls = message.tool_calls.iter().all(is_same_call) && calls.next().is_none();
-    (has_same_calls && !parts.is_empty()).then(|| split(parts))
-}
-
-/// A content block of Anthropic.
-fn block(block: Value) -> Option<ContentPart> {
-    block.get("type")?.as_str()?;
-    Some(ContentPart::from_custom(block, None))
-}
-
-/// The parts of an output item. The crate writes encrypted thoughts, texts and calls from them.
-fn item(item: Value) -> Option<Vec<ContentPart>> {
-    let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
-    match item.get("type")?.as_str()? {
-        "reasoning" => Some(text("encrypted_content").into_iter().map(ContentPart::ThoughtSignature).collect()),
-        "message" => {
-            let contents = item.get("content")?.as_array()?.iter();
-            let texts = contents.filter_map(|part| part.get("text").or_else(|| part.get("refusal"))?.as_str());
-            Some(texts.filter(|text| !text.is_empty()).map(ContentPart::from_text).collect())
-        }
-        "function_call" => {
-            let arguments = text("arguments").unwrap_or_default();
-            let fn_arguments =
-                serde_json::from_str(&arguments).unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
-            let (call_id, fn_name) = (text("call_id")?, text("name")?);
-            Some(vec![ContentPart::ToolCall(ToolCall { call_id, fn_name, fn_arguments, thought_signatures: None })])
-        }
-        _ => None,
+        Api::Responses | Api::Ollama | Api::Converse => return None,
     }
+    // Every call has to have its result, so only the calls of the message go back.
+    let is_known = |id: &str| message.tool_calls.iter().any(|call| call.id == id);
+    parts.retain(|part| call(part).is_none_or(|(id, _)| is_known(id)));
+    let parts = has_calls_of(&parts, message).then_some(parts)?;
+    let messages = split(parts.into_iter().map(|part| ContentPart::from_custom(part, None)).collect());
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// The items of a former answer, as they were; `None` if they have to be rebuilt.
+pub(super) fn replayed_items(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<Value>> {
+    let parts = own_parts(message, selection)?;
+    let items = has_calls_of(&parts, message).then(|| acceptable(parts))?;
+    (!items.is_empty()).then_some(items)
+}
+
+/// Whether the parts have the calls of a message, in their order, and no other ones.
+fn has_calls_of(parts: &[Value], message: &ConversationMessage) -> bool {
+    let known = message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.clone()));
+    parts.iter().filter_map(call).map(|(id, name)| (id, names::from_wire(name))).eq(known)
 }
 
 /// The id and the name of a call.
-fn call(part: &ContentPart) -> Option<(&str, &str)> {
-    match part {
-        ContentPart::ToolCall(call) => Some((&call.call_id, &call.fn_name)),
-        ContentPart::Custom(custom) if custom.typ() == Some("tool_use") => {
-            let text = |name: &str| custom.data.get(name).and_then(Value::as_str).unwrap_or_default();
-            Some((text("id"), text("name")))
-        }
-        ContentPart::Custom(_)
-        | ContentPart::Text(_)
-        | ContentPart::Binary(_)
-        | ContentPart::ToolResponse(_)
-        | ContentPart::ThoughtSignature(_)
-        | ContentPart::ReasoningContent(_) => None,
+fn call(part: &Value) -> Option<(&str, &str)> {
+    let text = |field: &str| part.get(field).and_then(Value::as_str).unwrap_or_default();
+    match text("type") {
+        "tool_use" => Some((text("id"), text("name"))),
+        "function_call" => Some((text("call_id"), text("name"))),
+        _ => None,
     }
 }
 
@@ -151,7 +136,7 @@ fn is_empty(part: &ContentPart) -> bool {
 
 /// The answer with its reasoning, for the providers that want it back.
 fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec<Value>) -> Option<Vec<ChatMessage>> {
-    let mut rest = rebuilt(message, selection).ok().flatten()?;
+    let mut rest = rebuilt(message, &message.content, selection).ok().flatten()?;
     let mut content = Vec::new();
     for mut part in parts {
         if let Some(Value::Array(details)) =
@@ -243,18 +228,32 @@ mod tests {
     }
 
     #[test]
-    fn items_of_openai_go_back_with_their_encrypted_thoughts() {
+    fn a_block_goes_back_without_the_calls_that_have_no_result() {
+        let blocks = BLOCKS.replace(
+            r#"{"type":"thinking","thinking":"b""#,
+            r#"{"type":"tool_use","id":"2","name":"c","input":{}},{"type":"thinking","thinking":"b""#,
+        );
+        let own = |blocks: &str| message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", blocks), "a.b");
+        let whole = replay("anthropic", "claude-sonnet-4-5", &own(BLOCKS));
+        assert!(whole.is_some());
+        assert_eq!(replay("anthropic", "claude-sonnet-4-5", &own(&blocks)), whole);
+    }
+
+    #[test]
+    fn items_of_openai_go_back_as_they_were() {
         let items = concat!(
-            r#"[{"type":"reasoning","id":"rs_1","encrypted_content":"e1","summary":[]},{"type":"message","content":[{"type":"output_text","text":"t"}]},"#,
-            r#"{"type":"reasoning","encrypted_content":"e2"},{"type":"function_call","call_id":"1","name":"a__b","arguments":"{\"z\":1,\"a\":2}"}]"#
+            r#"[{"type":"reasoning","id":"rs_1","encrypted_content":"e1","summary":[]},{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"t"}]},"#,
+            r#"{"type":"function_call","id":"fc_1","call_id":"1","name":"a__b","arguments":"{\"z\":1,\"a\":2}"}]"#
         );
         let own = message(("openai", "gpt-5.1", "openai.items.v1", items), "a.b");
-        let expected = vec![
-            vec!["signature e1".to_owned(), "text t".to_owned()],
-            vec!["signature e2".to_owned(), r#"call 1 a__b {"z":1,"a":2}"#.to_owned()],
-        ];
-        assert_eq!(replay("openai", "gpt-5.1", &own), Some(expected));
-        assert_eq!(replay("azure", "gpt-5.1", &own), None);
+        let items_for = |provider: &str, message: &ConversationMessage| {
+            let config = LlmConfig { provider: provider.into(), model: "gpt-5.1".into(), ..LlmConfig::default() };
+            replayed_items(message, Selection::of(&config).unwrap()).map(|items| Value::Array(items).to_string())
+        };
+        assert_eq!(items_for("openai", &own).as_deref(), Some(items));
+        assert_eq!(items_for("azure", &own), None);
+        let other = message(("openai", "gpt-5.1", "openai.items.v1", items), "a.c");
+        assert_eq!(items_for("openai", &other), None);
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Reads the events of a stream beside the crate: what the crate leaves out, and when the provider sent something.
 
+mod calls;
+mod record;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, Usage};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::record::Recorder;
+pub(super) use self::calls::Called;
+use self::calls::Calls;
+use self::record::Recorder;
 use super::target::Api;
 
 /// The events of one response.
@@ -20,6 +25,7 @@ pub(super) struct Frames {
 struct State {
     last: Option<Instant>,
     summary: Summary,
+    calls: Calls,
     recorder: Recorder,
 }
 
@@ -38,7 +44,8 @@ pub(super) struct Summary {
 
 impl Frames {
     pub(super) fn new(api: Api) -> Self {
-        let state = State { last: None, summary: Summary::default(), recorder: Recorder::new(api) };
+        let (summary, calls, recorder) = (Summary::default(), Calls::default(), Recorder::new(api));
+        let state = State { last: None, summary, calls, recorder };
         Self { api, state: Mutex::new(state) }
     }
 
@@ -54,6 +61,16 @@ impl Frames {
 
     pub(super) fn summary(&self) -> Summary {
         self.state().summary.clone()
+    }
+
+    /// The calls that have become complete since the last time.
+    pub(super) fn take_calls(&self) -> Vec<Called> {
+        self.state().calls.take_complete()
+    }
+
+    /// All other calls, at the end of the answer.
+    pub(super) fn take_last_calls(&self) -> Vec<Called> {
+        self.state().calls.take_all()
     }
 
     /// What the provider needs back, which is taken from here.
@@ -72,6 +89,7 @@ impl ChatFrameSink for Frames {
         state.last = Some(Instant::now());
         let Some(mut event) = frame.json() else { return };
         state.summary.add(self.api, &event);
+        state.calls.add(self.api, &event);
         state.recorder.add(&mut event, frame.data.len());
     }
 }
@@ -133,5 +151,12 @@ impl Summary {
 fn replace(field: &mut String, new: Option<&Value>) {
     if let Some(new) = new.and_then(Value::as_str).filter(|new| !new.is_empty()) {
         new.clone_into(field);
+    }
+}
+
+/// Adds a piece of a text.
+fn append(text: &mut String, addition: Option<&Value>) {
+    if let Some(Value::String(addition)) = addition {
+        text.push_str(addition);
     }
 }

@@ -4,8 +4,8 @@ use ::genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResp
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::target::{Api, Selection};
 use crate::llm::proto::ConversationMessage;
+use crate::llm::service::genai::target::{Api, Selection};
 use crate::llm::service::provider::{ProviderError, names};
 
 /// The characters of a call's id that every provider accepts, except for Mistral.
@@ -13,18 +13,19 @@ const MAX_ID_CHARS: usize = 64;
 /// Mistral accepts only ids of this length.
 const MISTRAL_ID_CHARS: usize = 9;
 
-/// A former answer from its text and its calls; `None` if it has neither.
+/// A former answer from a text and its calls; `None` if it has neither.
 ///
 /// # Errors
 /// `invalid_request` when the name of a tool cannot be converted.
 pub(super) fn rebuilt(
     message: &ConversationMessage,
+    text: &str,
     selection: Selection<'_>,
 ) -> Result<Option<ChatMessage>, ProviderError> {
     let mut parts = Vec::new();
     // Anthropic refuses a text of blanks.
-    if !message.content.trim().is_empty() {
-        parts.push(ContentPart::from_text(&message.content));
+    if !text.trim().is_empty() {
+        parts.push(ContentPart::from_text(text));
     }
     for call in &message.tool_calls {
         let arguments = serde_json::from_str::<Value>(&call.arguments).ok().filter(Value::is_object);
@@ -50,9 +51,14 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
 }
 
 /// The id of a call as the provider accepts it; another provider may have made it.
-fn call_id(id: &str, selection: Selection<'_>) -> String {
+pub(super) fn call_id(id: &str, selection: Selection<'_>) -> String {
     let is_mistral = selection.provider() == "mistral";
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || (!is_mistral && matches!(byte, b'-' | b'_'));
+    // Other servers have ids such as `functions.get:0`.
+    let is_strict = matches!(selection.provider(), "openai" | "azure" | "anthropic" | "bedrock");
+    let is_plain = |byte: u8| match byte {
+        b'-' | b'_' => !is_mistral,
+        byte => byte.is_ascii_alphanumeric() || (!is_mistral && !is_strict && byte.is_ascii_graphic()),
+    };
     let fits = if is_mistral { id.len() == MISTRAL_ID_CHARS } else { (1..=MAX_ID_CHARS).contains(&id.len()) };
     if fits && id.bytes().all(is_plain) {
         return id.to_owned();
@@ -74,7 +80,9 @@ mod tests {
     #[test]
     fn an_id_of_another_provider_is_replaced_where_it_is_not_accepted() {
         let id = |provider: &str, id: &str| call_id(id, Selection::of(&config(provider)).unwrap());
-        for (provider, given) in [("anthropic", "toolu_01-a"), ("openai", "call_1"), ("mistral", "abcDEF123")] {
+        for (provider, given) in
+            [("anthropic", "toolu_01-a"), ("openai", "call_1"), ("mistral", "abcDEF123"), ("vllm", "functions.get:0")]
+        {
             assert_eq!(id(provider, given), given);
         }
         for (provider, given, length) in [("openai", "fc.1", 32), ("anthropic", "", 32), ("mistral", "call_1", 9)] {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::target::Api;
+use super::append;
+use crate::llm::service::genai::target::Api;
 
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -77,10 +78,17 @@ impl Recorder {
         }
     }
 
-    /// The finished items of the Responses API.
+    /// The finished items of the Responses API; some servers list them in the last event only.
     fn add_item(&mut self, event: &mut Value) {
-        if event.get("type").and_then(Value::as_str) != Some("response.output_item.done") {
-            return;
+        match event.get("type").and_then(Value::as_str) {
+            Some("response.output_item.done") => {}
+            Some("response.completed" | "response.incomplete") if self.parts.is_empty() => {
+                let output = event.pointer_mut("/response/output").and_then(Value::as_array_mut);
+                let items = output.map(std::mem::take).unwrap_or_default();
+                self.parts = (0..).zip(items).collect();
+                return;
+            }
+            Some(_) | None => return,
         }
         let next = self.parts.len() as u64;
         let index = event.get("output_index").and_then(Value::as_u64).unwrap_or(next);
@@ -148,12 +156,6 @@ impl Recorder {
             }
             Api::Responses | Api::Ollama | Api::Converse => self.parts.into_values().collect(),
         }
-    }
-}
-
-fn append(text: &mut String, addition: Option<&Value>) {
-    if let Some(Value::String(addition)) = addition {
-        text.push_str(addition);
     }
 }
 
