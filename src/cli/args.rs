@@ -4,6 +4,7 @@
 //! environment and are never printed with the help.
 
 mod checks;
+mod config;
 mod database;
 mod hidden;
 mod sessions;
@@ -28,9 +29,10 @@ use crate::roles::shutdown::StopOn;
 use values::{drill, duration};
 
 pub use checks::{
-    CompletionsArgs, Controller, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs, JsonArgs,
-    ToolsArgs,
+    CompletionsArgs, Controller, DoctorArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs,
+    JsonArgs, ModelsArgs, ToolsArgs,
 };
+pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
 pub use sessions::{
@@ -129,11 +131,15 @@ pub enum Command {
     DeadLetters(DeadLettersCommand),
     /// Run the whole system against recorded evidence
     Drill(DrillArgs),
+    /// Write a first tarsy.yaml after what this machine has
+    Init(InitArgs),
     /// Check or show the configuration, or print an example
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Check everything that tarsy needs, one line each; exit code 1 if something fails
-    Doctor(JsonArgs),
+    Doctor(DoctorArgs),
+    /// List the configured models, and whether each can be called
+    Models(ModelsArgs),
     /// List the tools of the configured MCP servers
     Tools(ToolsArgs),
     /// Show how tarsy reads an alert or an answer
@@ -290,14 +296,14 @@ pub struct DrillArgs {
 }
 
 /// The commands about the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
     /// List every fault of the configuration; exit code 78 if there is one
     Check(JsonArgs),
     /// Print the configuration with everything resolved and no secret in it
     Show,
     /// Print a configuration to begin with
-    Example,
+    Example(ExampleArgs),
 }
 
 #[cfg(test)]

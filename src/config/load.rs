@@ -111,6 +111,9 @@ fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &F
 /// The keys of `defaults`.
 #[derive(Default)]
 struct DefaultsSection {
+    /// A provider is named, be it defined or not.
+    names_provider: bool,
+    names_chain: bool,
     settings: Settings,
     success_policy: Option<SuccessPolicy>,
     synthesis: Synthesis,
@@ -120,15 +123,18 @@ struct DefaultsSection {
 /// `marked` is the chain that is marked as the default.
 fn read_defaults(root: &mut Map<'_>, names: &Names, marked: Option<String>) -> Defaults {
     let mut read = root.section("defaults", |map| DefaultsSection {
+        names_provider: map.has("llm_provider"),
+        names_chain: map.has("chain"),
         settings: Settings::read(map, names),
         success_policy: chains::success_policy(map),
         synthesis: Synthesis::read(map, names),
         chain: map.get("chain").and_then(|field| default_chain(&field, names, marked.as_deref())),
     });
-    if read.settings.llm_provider.is_none() {
+    if !read.names_provider {
         read.settings.llm_provider = only(&names.providers, root, "defaults.llm_provider");
     }
-    let chain = read.chain.or(marked).or_else(|| only(&names.chains, root, "defaults.chain"));
+    let unnamed = || if read.names_chain { None } else { only(&names.chains, root, "defaults.chain") };
+    let chain = read.chain.or(marked).or_else(unnamed);
     Defaults {
         chain: chain.unwrap_or_default(),
         success_policy: read.success_policy.unwrap_or_default(),
@@ -169,5 +175,30 @@ fn built_in() -> Settings {
         max_timeouts: Some(limits.max_timeouts),
         max_tool_result_tokens: Some(limits.max_tool_result_tokens),
         max_tokens: Some(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> String {
+        Config::parse("tarsy.yaml", text, &|_| None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_name_is_one_fault_and_a_plain_agent_is_shown_as_a_mapping() {
+        let two = "llm_providers: {a: {provider: openai, model: m}, b: {provider: openai, model: m}}\n";
+        assert_eq!(
+            faults(&format!("{two}defaults: {{llm_provider: other}}")),
+            "tarsy.yaml: 1 fault\n  defaults.llm_provider   line 2   \"other\" is not defined; defined: a, b"
+        );
+        assert_eq!(
+            faults(
+                "agent_chains: {k: {stages: [{agents: [sre]}]}, l: {stages: [{agents: [{name: sre}]}]}}\ndefaults: {chain: k}"
+            ),
+            "tarsy.yaml: 1 fault\n  agent_chains.k.stages[0].agents[0]   line 1   \"sre\"; accepted: a mapping, written as \
+             \"- name: sre\""
+        );
     }
 }

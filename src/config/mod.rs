@@ -5,6 +5,7 @@
 //! file, and `show` writes a configuration as YAML. Secrets stay references: a [`Template`] or the name of an
 //! environment variable.
 
+mod examples;
 mod load;
 pub mod read;
 pub mod sections;
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 use crate::investigation::plan::SuccessPolicy;
 
+pub use examples::{EXAMPLES, Example, example_of};
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Template, TemplateError};

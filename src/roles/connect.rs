@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use crate::bus::{self, Bound, ConnectRetry, Nats, Options, TopologySettings};
 use crate::config::{Config, Env, Fault, Faults};
+use crate::llm::client::Client;
 use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
 /// The addresses of the servers.
@@ -86,6 +87,14 @@ impl Addresses {
             Err(error @ bus::Error::Url { .. }) => bail!(BadAddress(format!("{error}: set NATS_URL or --nats-url"))),
             Err(error) => bail!(error),
         }
+    }
+
+    /// A client of the LLM service. It connects when it is first used.
+    ///
+    /// # Errors
+    /// [`BadAddress`] when the address cannot be read.
+    pub fn llm(&self) -> anyhow::Result<Client> {
+        Client::connect(&self.llm_addr).map_err(|error| BadAddress(error.to_string()).into())
     }
 
     /// The options for a connection to the database.

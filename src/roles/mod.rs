@@ -1,7 +1,8 @@
 //! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two
 //! adapters.
 //!
-//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `doctor` and `drill` serve commands.
+//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `models`, `doctor`, `init` and
+//! `drill` serve commands.
 //! All of them use `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP servers),
 //! `guard` and `shutdown` (the process).
 
@@ -9,7 +10,9 @@ pub mod worker;
 pub mod llm_service;
 pub mod receive;
 pub mod migrate;
+pub mod models;
 pub mod doctor;
+pub mod init;
 pub mod drill;
 pub mod connect;
 mod redact;

@@ -1,9 +1,11 @@
 //! Arguments of the commands that inspect a system or an input without changing anything.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::values::duration;
 use crate::investigation::alert::Severity;
 
 /// Arguments of commands that accept nothing but `--json`.
@@ -13,6 +15,38 @@ pub struct JsonArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Arguments of `doctor`.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DoctorArgs {
+    /// Also ask each model that the configuration uses for one word, which the provider may bill
+    #[arg(long)]
+    pub probe: bool,
+    /// For programs: one JSON object a check
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `models`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = MODELS_KEYS)]
+pub struct ModelsArgs {
+    /// Only this provider [default: every provider]
+    pub name: Option<String>,
+    /// Ask each model for one word, which the provider may bill
+    #[arg(long)]
+    pub probe: bool,
+    /// How long a model may take for its answer to --probe
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub timeout: Duration,
+    /// For programs: one JSON object a model
+    #[arg(long)]
+    pub json: bool,
+}
+
+const MODELS_KEYS: &str = "\
+Keys are in the environment of the LLM service (tarsy llm-service), so that service is asked whether they are set. No
+key, and nothing about its value, is sent or printed.";
 
 /// Arguments of `tools`.
 #[derive(Args, Clone, Debug)]

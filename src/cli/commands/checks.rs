@@ -10,18 +10,20 @@ use futures_util::future::join_all;
 
 use super::output::{json_line, json_lines, note, print};
 use super::{addresses, load_config, one_line_error, write_error};
-use crate::cli::args::{Cli, CompletionsArgs, GlobalArgs, JsonArgs, ToolsArgs};
+use crate::cli::args::{Cli, CompletionsArgs, DoctorArgs, GlobalArgs, ToolsArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::view::TerminalEnv;
 use crate::config::find;
 use crate::mcp::Inventory;
+use crate::roles::models::Ask;
 use crate::roles::{doctor, tools};
 
-pub(super) async fn doctor(global: &GlobalArgs, args: JsonArgs) -> anyhow::Result<Exit> {
+pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {
     let style = TerminalEnv::of_process().style();
     let mut found = Vec::new();
-    let mut checks = pin!(doctor::run(&addresses(global), find(global.config.clone())));
+    let ask = if args.probe { Ask::OneWord(doctor::PROBE_TIMEOUT) } else { Ask::Nothing };
+    let mut checks = pin!(doctor::run(&addresses(global), find(global.config.clone()), ask));
     while let Some(check) = checks.next().await {
         let lines = if args.json { vec![json_line(&check)?] } else { checks::check(&check, &style) };
         print(&lines)?;
@@ -39,7 +41,8 @@ pub(super) async fn tools(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Resul
     let style = TerminalEnv::of_process().style();
     let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.server {
-        ensure!(names.contains(&wanted.as_str()), "there is no MCP server {wanted:?}; defined: {}", names.join(", "));
+        let defined = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        ensure!(names.contains(&wanted.as_str()), "there is no MCP server {wanted:?}; defined: {defined}");
         names.retain(|name| name == wanted);
     }
     if names.is_empty() {

@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::load_config;
-use crate::cli::args::{ConfigCommand, GlobalArgs, JsonArgs};
+use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
-use crate::config::{Config, EXAMPLE, Fault, describe, find, process_env, show};
+use crate::config::{Config, EXAMPLE, EXAMPLES, Fault, describe, example_of, find, process_env, show};
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
-        ConfigCommand::Example => (EXAMPLE.to_owned(), Exit::Done),
+        ConfigCommand::Example(args) => (example(&args), Exit::Done),
         ConfigCommand::Show => (show(&load_config(global)?), Exit::Done),
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
     };
@@ -23,6 +23,14 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
         out.write_all(b"\n")?;
     }
     Ok(exit)
+}
+
+fn example(args: &ExampleArgs) -> String {
+    if args.list {
+        return EXAMPLES.iter().map(|example| format!("{:<20}{}\n", example.case, example.about)).collect();
+    }
+    let chosen = args.case.as_deref().and_then(example_of);
+    chosen.map_or(EXAMPLE, |example| example.text).to_owned()
 }
 
 /// The faults are the result of this command, so they are printed on standard output.

@@ -11,8 +11,10 @@ mod sessions;
 mod dead_letters;
 mod drill;
 mod prune;
+mod init;
 mod config;
 mod checks;
+mod models;
 mod inspect;
 mod database;
 mod publish;
@@ -64,8 +66,10 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Sessions(command) => sessions::run(&global, command).await,
         Command::DeadLetters(command) => dead_letters::run(&global, command).await,
         Command::Drill(args) => drill::run(&global, args).await,
+        Command::Init(args) => init::run(&global, args).await,
         Command::Config(command) => config::run(&global, command),
         Command::Doctor(args) => checks::doctor(&global, args).await,
+        Command::Models(args) => models::run(&global, args).await,
         Command::Tools(args) => checks::tools(&global, args).await,
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => checks::completions(args),

@@ -74,6 +74,10 @@ impl<'c> Field<'c> {
         self.node.map_or(&Data::Null, |node| &node.data)
     }
 
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.data(), Data::Text(_))
+    }
+
     /// The value as written; the value of a variable is never shown.
     fn seen(&self) -> String {
         match self.data() {

@@ -112,10 +112,8 @@ impl Stage {
         let name = map.text("name").unwrap_or_else(|| format!("stage-{number}"));
         let success_policy = success_policy(map);
         let settings = Settings::read(map, names);
-        let agents: Vec<StageAgent> = non_empty(map, "agents", "a list of agents")
-            .iter()
-            .map(|field| field.section(|map| StageAgent::read(map, names)))
-            .collect();
+        let agents: Vec<StageAgent> =
+            non_empty(map, "agents", "a list of agents").iter().map(|field| StageAgent::item(field, names)).collect();
         let replicas = map.get("replicas").and_then(|field| replicas(&field, agents.len())).unwrap_or(1);
         let synthesis = map.get("synthesis").map(|field| {
             if agents.len() == 1 && replicas == 1 {
@@ -148,6 +146,17 @@ pub(crate) fn success_policy(map: &mut Map<'_>) -> Option<SuccessPolicy> {
 }
 
 impl StageAgent {
+    /// An item of the list of agents; a plain name is a frequent mistake.
+    fn item(field: &Field<'_>, names: &Names) -> Self {
+        if !field.is_text() {
+            return field.section(|map| Self::read(map, names));
+        }
+        if let Some(name) = field.text() {
+            field.fault(format!("{name:?}; accepted: a mapping, written as \"- name: {name}\""));
+        }
+        Self { name: String::new(), settings: Settings::default() }
+    }
+
     fn read(map: &mut Map<'_>, names: &Names) -> Self {
         let name = map.required("name", &names.agents.join(", ")).and_then(|field| field.reference(&names.agents));
         Self { name: name.unwrap_or_default(), settings: Settings::read(map, names) }

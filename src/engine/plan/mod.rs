@@ -1,6 +1,6 @@
 //! Planning: the stages, agents and tools of a session, from the configuration and the alert. Pure.
 
-mod provider_plan;
+pub mod provider_plan;
 pub mod planner;
 mod stage_agents;
 pub mod follow_up;

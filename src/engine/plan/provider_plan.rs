@@ -15,7 +15,7 @@ pub(super) fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[Tool
 }
 
 /// The provider of an agent with these native tools.
-pub(super) fn provider_plan(name: &str, llm: &LlmProvider, native_tools: Vec<NativeTool>) -> ProviderPlan {
+pub fn provider_plan(name: &str, llm: &LlmProvider, native_tools: Vec<NativeTool>) -> ProviderPlan {
     let Generation { native_tools_mode, thinking, max_output_tokens, temperature, .. } = llm.generation;
     let VertexAi { project, location, credentials_env } = llm.vertex_ai.clone();
     ProviderPlan {

@@ -4,6 +4,7 @@
 //! retries or prompts. The channel connects when it is first used, and again after every loss.
 
 mod request;
+mod providers;
 mod answer;
 mod limits;
 mod retry;
@@ -19,6 +20,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 use self::answer::Assembly;
 pub use self::answer::assemble;
+pub use self::providers::CheckError;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::DeltaKind;

@@ -72,7 +72,8 @@ fn tool(tool: &ToolSpec) -> proto::ToolDefinition {
     }
 }
 
-fn config(provider: &ProviderPlan) -> proto::LlmConfig {
+/// The provider of a call, and how the model is asked.
+pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
     let mut options = HashMap::new();
     if !provider.transcript.is_empty() {
         options.insert(proto::TRANSCRIPT_OPTION.to_owned(), provider.transcript.clone());

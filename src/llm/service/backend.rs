@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::call::Call;
 use super::genai::Genai;
 use super::google::Google;
+use super::provider::{ErrorCode, ProviderError, ProviderStatus};
 use super::scripted::Scripted;
+use crate::llm::proto::{LlmConfig, ProviderCheck};
 
 /// The backend of a request that names none. The existing service has the same default.
 const DEFAULT_BACKEND: &str = "google-native";
@@ -47,6 +49,15 @@ impl Backend {
             Self::Scripted(scripted) => scripted.generate(call.request, call.writer).await,
         }
     }
+
+    /// Whether a request with this configuration could be sent.
+    async fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        match self {
+            Self::Google(google) => google.check(config).await,
+            Self::Genai(genai) => genai.check(config).await,
+            Self::Scripted(scripted) => scripted.check(config),
+        }
+    }
 }
 
 /// The backends of a service, each name once.
@@ -56,6 +67,17 @@ pub struct Backends(Arc<[Arc<Backend>]>);
 impl Backends {
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
         Self(backends.into_iter().map(Arc::new).collect())
+    }
+
+    /// Whether a request with this configuration could be sent.
+    pub(super) async fn check(&self, config: &LlmConfig) -> ProviderCheck {
+        match self.find(&config.backend) {
+            Ok(backend) => backend.check(config).await.into_check(backend.name()),
+            Err(unknown) => {
+                let error = ProviderError::new(ErrorCode::InvalidBackend, unknown);
+                ProviderStatus::without_call(Some(error)).into_check("")
+            }
+        }
     }
 
     /// Finds a backend by name. The error is the text of the existing service.

@@ -34,10 +34,14 @@ use self::provider::{ErrorCode, ProviderError};
 use self::routes::Routes;
 use self::writer::ResponseWriter;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use crate::llm::proto::{GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES};
+use crate::llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES,
+};
 
 /// Chunks that may wait for a slow client.
 const STREAM_BUFFER: usize = 32;
+/// The most providers of one request for a check.
+const MAX_CHECKED_PROVIDERS: usize = 256;
 /// For clients that do not close their connection after the last answer.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -157,5 +161,19 @@ impl LlmService for Calls {
             }
         });
         Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+    async fn check_providers(
+        &self,
+        request: Request<CheckProvidersRequest>,
+    ) -> Result<Response<CheckProvidersResponse>, Status> {
+        let configs = request.into_inner().providers;
+        if configs.len() > MAX_CHECKED_PROVIDERS {
+            return Err(Status::invalid_argument(format!("at most {MAX_CHECKED_PROVIDERS} providers can be checked")));
+        }
+        let mut providers = Vec::with_capacity(configs.len());
+        for config in &configs {
+            providers.push(self.backends.check(config).await);
+        }
+        Ok(Response::new(CheckProvidersResponse { providers }))
     }
 }

@@ -18,9 +18,12 @@ use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use serde::Serialize;
 
 use super::connect::{Addresses, topology};
+use super::models::Ask;
 use crate::config::{Config, Faults, describe, process_env};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
+/// How long a model may take for its answer to a probe.
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,8 +61,8 @@ impl Check {
 /// The results of a check, or the finding that ends it early.
 type Checked = Result<Vec<Check>, Check>;
 
-/// Runs the checks and returns their results in a fixed order.
-pub fn run(addresses: &Addresses, file: Option<PathBuf>) -> impl Stream<Item = Check> + use<> {
+/// Runs the checks and returns their results in a fixed order. `ask` decides whether the models are asked.
+pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Stream<Item = Check> + use<> {
     let (first, config) = config(file);
     let addresses = Arc::new(addresses.clone());
     // The other checks run even if the configuration has faults.
@@ -70,7 +73,9 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>) -> impl Stream<Item = C
     checks.push_back(bounded("nats", broker::server(nats.clone(), Arc::clone(&addresses))));
     checks.push_back(bounded("streams", broker::streams(nats.clone(), config.as_deref().map(topology))));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
-    checks.push_back(bounded("llm-service", model::check(addresses.llm_addr.clone(), config.clone())));
+    let model_timeout = if ask == Ask::Nothing { CHECK_TIMEOUT } else { CHECK_TIMEOUT + PROBE_TIMEOUT };
+    let models = model::check(Arc::clone(&addresses), config.clone(), ask);
+    checks.push_back(bounded_by(model_timeout, "llm-service", models));
     if let Some(config) = &config {
         for name in config.mcp_servers.keys() {
             checks.push_back(bounded(&format!("mcp {name}"), tools::check(name.clone(), Arc::clone(config))));
@@ -103,7 +108,15 @@ fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
 }
 
 fn bounded(name: &str, check: impl Future<Output = Checked> + Send + 'static) -> BoxFuture<'static, Vec<Check>> {
-    let too_late = Check::new(name, Verdict::Fail, format!("no answer within {} s", CHECK_TIMEOUT.as_secs()));
-    let bounded = tokio::time::timeout(CHECK_TIMEOUT, check);
+    bounded_by(CHECK_TIMEOUT, name, check)
+}
+
+fn bounded_by(
+    limit: Duration,
+    name: &str,
+    check: impl Future<Output = Checked> + Send + 'static,
+) -> BoxFuture<'static, Vec<Check>> {
+    let too_late = Check::new(name, Verdict::Fail, format!("no answer within {} s", limit.as_secs()));
+    let bounded = tokio::time::timeout(limit, check);
     async move { bounded.await.unwrap_or(Err(too_late)).unwrap_or_else(|check| vec![check]) }.boxed()
 }

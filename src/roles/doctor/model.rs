@@ -1,61 +1,55 @@
-//! Checks the LLM service and the keys of the providers.
+//! Checks the LLM service, and whether it can call the providers of the configuration.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::config::{Backend, Config, process_env};
+use crate::config::Config;
 use crate::engine::ports::Model as _;
 use crate::llm::client::Client;
+use crate::roles::connect::Addresses;
+use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
 
-pub(super) async fn check(address: String, config: Option<Arc<Config>>) -> Checked {
+/// Checks the LLM service; then each provider, if there is a configuration.
+pub(super) async fn check(addresses: Arc<Addresses>, config: Option<Arc<Config>>, ask: Ask) -> Checked {
+    let address = &addresses.llm_addr;
     let failed = |detail: String| Check::new("llm-service", Verdict::Fail, detail);
-    let client = Client::connect(&address).map_err(|error| failed(error.to_string()))?;
+    let client = addresses.llm().map_err(|error| failed(error.to_string()))?;
     if !client.serving().await {
         return Err(failed(format!("no answer from {address}")).fix("tarsy llm-service, or set TARSY_LLM_ADDR"));
     }
-    let missing = config.as_deref().map(missing_keys).unwrap_or_default();
-    Ok(vec![if missing.is_empty() {
-        let only_replays = config.as_deref().is_some_and(only_replays);
-        let replays = if only_replays { "; replays recordings, no model is asked" } else { "" };
-        Check::new("llm-service", Verdict::Ok, format!("serving at {address}{replays}"))
-    } else {
-        // The service may run on another machine with other variables.
-        let detail = format!("serving at {address}; not set here: {}", missing.join(", "));
-        Check::new("llm-service", Verdict::Warn, detail).fix("the LLM service needs these variables")
-    }])
-}
-
-/// The missing variables with keys, each with the providers that need it.
-fn missing_keys(config: &Config) -> Vec<String> {
-    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, provider) in &config.llm_providers {
-        let key = provider.api_key_env.as_str();
-        if !key.is_empty() && process_env(key).is_none_or(|value| value.is_empty()) && is_used(config, name) {
-            missing.entry(key).or_default().push(name);
-        }
+    let mut checks = vec![Check::new("llm-service", Verdict::Ok, format!("serving at {address}"))];
+    if let Some(config) = config {
+        checks.extend(providers(&config, &client, ask).await);
     }
-    missing.into_iter().map(|(key, providers)| format!("{key} (provider {})", providers.join(", "))).collect()
+    Ok(checks)
 }
 
-/// Whether every provider in use replays a recording.
-fn only_replays(config: &Config) -> bool {
-    let mut used = config.llm_providers.iter().filter(|(name, _)| is_used(config, name)).peekable();
-    used.peek().is_some() && used.all(|(_, provider)| provider.backend == Backend::Scripted)
+async fn providers(config: &Config, client: &Client, ask: Ask) -> Vec<Check> {
+    let names: Vec<&str> = config.llm_providers.keys().map(String::as_str).collect();
+    let (used, unused): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| !uses(config, name).is_empty());
+    let mut reports = report(config, &used, client, ask).await;
+    // An answer of a model that the configuration does not use would cost something and prove nothing.
+    reports.extend(report(config, &unused, client, Ask::Nothing).await);
+    reports.iter().map(checked).collect()
 }
 
-/// Whether a layer of settings names the provider, also as one that takes over.
-fn is_used(config: &Config, provider: &str) -> bool {
-    let mut layers = vec![&config.defaults.settings];
-    layers.extend(config.agents.values().map(|agent| &agent.settings));
-    for chain in config.agent_chains.values() {
-        layers.push(&chain.settings);
-        for stage in &chain.stages {
-            layers.push(&stage.settings);
-            layers.extend(stage.agents.iter().map(|agent| &agent.settings));
-        }
-    }
-    let named =
-        layers.iter().flat_map(|layer| layer.llm_provider.iter().chain(layer.fallback_providers.iter().flatten()));
-    named.into_iter().any(|named| named == provider)
+fn checked(report: &ModelReport) -> Check {
+    let about = format!("{} ({}, backend {})", report.model, report.provider, report.backend);
+    let check = |verdict, detail| Check::new(format!("model {}", report.name), verdict, detail);
+    let Some(problem) = &report.problem else {
+        let replays = if report.backend == "scripted" { "; replays recordings, no model is asked" } else { "" };
+        let answered = report.answer.as_ref().map(answered).unwrap_or_default();
+        return check(Verdict::Ok, format!("{about}{answered}{replays}"));
+    };
+    let verdict = match report.state {
+        State::Unusable if !report.used.is_empty() => Verdict::Fail,
+        State::Unusable | State::Unknown | State::Ready => Verdict::Warn,
+    };
+    let unused = if report.used.is_empty() { "; the configuration does not use it" } else { "" };
+    let found = check(verdict, format!("{about}: {}{unused}", problem.message));
+    Check { fix: problem.fix.clone(), ..found }
+}
+
+fn answered(answer: &Answer) -> String {
+    format!("; answered in {} ms", answer.took_ms)
 }

@@ -1,6 +1,7 @@
 //! The interfaces of the program: configuration, commands, HTTP receiver, drills and a client in another language.
 
 mod config;
+mod init;
 mod commands;
 pub(crate) mod receive;
 mod python;

@@ -5,3 +5,4 @@ pub mod list;
 pub mod show;
 pub mod dead_letters;
 pub mod checks;
+pub mod models;

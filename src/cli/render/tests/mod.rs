@@ -2,6 +2,7 @@
 
 mod checks;
 mod dead_letters;
+mod models;
 mod sessions;
 mod timeline;
 

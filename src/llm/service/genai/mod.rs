@@ -27,7 +27,8 @@ use self::target::Selection;
 use super::call::Call;
 use super::google::Google;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, http, known, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
+use crate::llm::proto::LlmConfig;
 
 /// The backend `genai`.
 #[derive(Debug)]
@@ -53,6 +54,23 @@ impl Genai {
             Ok(mut attempt) => retry::run(call, &mut attempt).await,
             Err(error) => call.writer.fail(error).await,
         }
+    }
+
+    /// Whether a request with this configuration could be sent.
+    pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        if config.provider == known::GOOGLE.name {
+            return self.google.check(config).await;
+        }
+        let selection = match Selection::of(config) {
+            Ok(selection) => selection,
+            Err(error) => return ProviderStatus::without_call(Some(error)),
+        };
+        let status = self.access.status(selection.known, config).await;
+        let error = match self.access.endpoint(selection.known, config).await {
+            Ok(endpoint) => selection.target(&endpoint).err(),
+            Err(error) => Some(error),
+        };
+        status.with_error(error)
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GenaiAttempt<'a>, ProviderError> {

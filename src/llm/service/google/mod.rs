@@ -23,11 +23,13 @@ mod tests;
 use url::Url;
 
 use self::attempt::GeminiAttempt;
+use self::models::Model;
 use self::request::Prepared;
 use super::call::Call;
 use super::provider::key::ApiKey;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, http, known, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
+use crate::llm::proto::LlmConfig;
 
 /// The versions of the API that a base URL may end with.
 const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
@@ -45,7 +47,7 @@ impl Google {
     }
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
-        let (url, key) = match self.endpoint(call).await {
+        let (url, key) = match self.endpoint(call.request.llm_config.as_ref()).await {
             Ok(endpoint) => endpoint,
             Err(error) => return call.writer.fail(error).await,
         };
@@ -55,8 +57,17 @@ impl Google {
         }
     }
 
-    async fn endpoint(&self, call: &Call<'_>) -> Result<(Url, ApiKey), ProviderError> {
-        let config = call.request.llm_config.as_ref();
+    /// Whether a request with this configuration could be sent.
+    pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        let status = self.access.status(&known::GOOGLE, config).await;
+        let error = match self.endpoint(Some(config)).await {
+            Ok(_endpoint) => Model::parse(&config.model).err(),
+            Err(error) => Some(error),
+        };
+        status.with_error(error)
+    }
+
+    async fn endpoint(&self, config: Option<&LlmConfig>) -> Result<(Url, ApiKey), ProviderError> {
         let config = config.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing"))?;
         let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
         let key = endpoint.key.ok_or_else(|| {

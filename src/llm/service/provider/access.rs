@@ -9,6 +9,7 @@ use url::Url;
 use super::error::{ErrorCode, ProviderError};
 use super::key::{ApiKey, Environment};
 use super::known::{self, Known};
+use super::status::{AddressStatus, KeyStatus, ProviderStatus};
 use super::url_pattern::{UrlPattern, glob};
 use crate::llm::proto::LlmConfig;
 
@@ -56,6 +57,34 @@ impl Access {
         Ok(Endpoint { url, key })
     }
 
+    /// What [`Self::endpoint`] would use, without its values. Whether a variable that requests may not use is set is no
+    /// part of it.
+    pub async fn status(&self, provider: &'static Known, config: &LlmConfig) -> ProviderStatus {
+        let name = self.key_name(provider, &config.api_key_env);
+        let (owners, key) = match name.map(|name| (name, self.permitted_owners(name))) {
+            None => (vec![provider], KeyStatus::NotSet),
+            Some((_, owners)) if owners.is_empty() => (vec![provider], KeyStatus::NotPermitted),
+            Some((name, owners)) => {
+                let key = match ApiKey::read(&self.environment, name).await {
+                    Ok(_key) => KeyStatus::Set,
+                    Err(_unset) if !self.is_set(name) => KeyStatus::NotSet,
+                    Err(_unreadable) => KeyStatus::Unreadable,
+                };
+                (owners, key)
+            }
+        };
+        let (address, address_status) = match self.url(provider, &config.base_url, &owners) {
+            Ok(url) => (shown(&url), AddressStatus::Permitted),
+            Err(_refused) => {
+                let requested = Url::parse(&config.base_url).as_ref().map(shown).unwrap_or_default();
+                (requested, AddressStatus::NotPermitted)
+            }
+        };
+        let key_env = name.or_else(|| provider.keys.first().copied()).unwrap_or_default().to_owned();
+        let error = self.endpoint(provider, config).await.err();
+        ProviderStatus { key_env, key, address, address_status, error }
+    }
+
     /// The variable of the key: the one that the request names, or the first one of the provider that is set.
     fn key_name<'a>(&self, provider: &'static Known, requested: &'a str) -> Option<&'a str> {
         if !requested.is_empty() {
@@ -64,12 +93,16 @@ impl Access {
         provider.keys.iter().copied().find(|name| self.is_set(name))
     }
 
-    /// The providers to whose addresses a key may be sent.
-    fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
+    /// The providers to whose addresses a key may be sent; none if requests may not use it.
+    fn permitted_owners(&self, name: &str) -> Vec<&'static Known> {
         if self.keys.iter().any(|pattern| glob(pattern, name)) {
-            return Ok(known::ALL.iter().collect());
+            return known::ALL.iter().collect();
         }
-        let owners: Vec<_> = known::ALL.iter().filter(|known| known.keys.contains(&name)).collect();
+        known::ALL.iter().filter(|known| known.keys.contains(&name)).collect()
+    }
+
+    fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
+        let owners = self.permitted_owners(name);
         if owners.is_empty() {
             let reason = if self.is_set(name) {
                 format!("is not permitted as a key; permit it with {KEY_OPTION} '{name}'")
@@ -218,6 +251,39 @@ mod tests {
         }
         let unreadable = Err("The file that 'XAI_API_KEY_FILE' names cannot be read".to_owned());
         assert_eq!(ask(&access, "xai", "", "").await, unreadable);
+    }
+
+    async fn status_of(access: &Access, provider: &str, key: &str, url: &str) -> String {
+        let config = LlmConfig { api_key_env: key.into(), base_url: url.into(), ..LlmConfig::default() };
+        let status = access.status(known::by_name(provider).unwrap(), &config).await;
+        let (key, address) = (status.key.as_str(), status.address_status.as_str());
+        let error = status.error.map(|error| error.code.as_str()).unwrap_or_default();
+        format!("{} {key} {} {address} {error}", status.key_env, status.address)
+    }
+
+    #[tokio::test]
+    async fn the_status_of_a_provider_names_the_cause_and_no_value() {
+        let access = access(&["CASE_KEY_*"], &[]);
+        let gemini = "https://generativelanguage.googleapis.com permitted";
+        for (provider, key, url, expected) in [
+            ("google", "GEMINI_API_KEY", "", format!("GEMINI_API_KEY set {gemini} ")),
+            ("google", "", "", format!("GEMINI_API_KEY set {gemini} ")),
+            ("google", "GOOGLE_API_KEY", "", format!("GOOGLE_API_KEY not_set {gemini} credentials")),
+            ("google", "DATABASE_URL", "", format!("DATABASE_URL not_permitted {gemini} credentials")),
+            ("google", "NOT_THERE", "", format!("NOT_THERE not_permitted {gemini} credentials")),
+            ("google", "CASE_KEY_1", "", format!("CASE_KEY_1 set {gemini} ")),
+            ("xai", "", "", "XAI_API_KEY unreadable https://api.x.ai permitted credentials".to_owned()),
+            ("openai", "", "", "OPENAI_API_KEY set http://proxy.test:4000 permitted ".to_owned()),
+            (
+                "openai",
+                "OPENAI_API_KEY",
+                "https://u:secret@evil.test/x?secret",
+                "OPENAI_API_KEY set https://evil.test not_permitted invalid_request".to_owned(),
+            ),
+            ("ollama", "", "", "OLLAMA_API_KEY not_set http://ollama.test:11434 permitted ".to_owned()),
+        ] {
+            assert_eq!(status_of(&access, provider, key, url).await, expected, "{provider} {key} {url}");
+        }
     }
 
     #[tokio::test]

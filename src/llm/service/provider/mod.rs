@@ -7,6 +7,7 @@
 pub mod known;
 pub mod url_pattern;
 pub mod key;
+pub mod status;
 pub mod access;
 pub mod http;
 pub mod options;
@@ -22,3 +23,4 @@ pub(crate) mod tests;
 
 pub use access::{Access, Endpoint};
 pub use error::{ErrorCode, ProviderError};
+pub use status::ProviderStatus;

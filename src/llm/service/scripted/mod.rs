@@ -19,12 +19,13 @@ use std::time::Duration;
 
 use self::calls::{CallLog, Position};
 use self::play::Player;
+use super::provider::{ErrorCode, ProviderError, ProviderStatus};
 use super::writer::ResponseWriter;
 use crate::drill::BUILTIN;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::{Answer, Fail, Transcript, TranscriptError};
 use crate::llm::proto::{
-    ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, TRANSCRIPT_OPTION, ToolDefinition,
+    ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, LlmConfig, TRANSCRIPT_OPTION, ToolDefinition,
 };
 
 /// The settings of the backend. The default replays the built-in transcripts.
@@ -67,6 +68,15 @@ impl Scripted {
             let Failure { code, message } = failure;
             writer.error(ErrorInfo { code: code.to_owned(), message, ..ErrorInfo::default() }).await;
         }
+    }
+
+    /// Whether the recording that the configuration names exists.
+    pub(super) fn check(&self, config: &LlmConfig) -> ProviderStatus {
+        let name = config.options.get(TRANSCRIPT_OPTION).map(String::as_str).unwrap_or_default();
+        let is_known = ["", generic::NAME].contains(&name)
+            || self.options.transcripts.iter().any(|transcript| transcript.name == name);
+        let error = (!is_known).then(|| ProviderError::new(ErrorCode::InvalidRequest, self.no_transcript(name)));
+        ProviderStatus::without_call(error)
     }
 
     async fn replay(&self, request: &GenerateRequest, writer: &ResponseWriter) -> Result<(), Failure> {
@@ -143,12 +153,13 @@ impl Scripted {
             return Ok(None);
         }
         let found = self.first(request, |transcript| transcript.name == *name);
-        found.map(Some).ok_or_else(|| {
-            let mut known: Vec<_> =
-                self.options.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
-            known.dedup();
-            format!("no transcript '{name}'. Available transcripts: {}, {}", known.join(", "), generic::NAME)
-        })
+        found.map(Some).ok_or_else(|| self.no_transcript(name))
+    }
+
+    fn no_transcript(&self, name: &str) -> String {
+        let mut known: Vec<_> = self.options.transcripts.iter().map(|transcript| transcript.name.as_str()).collect();
+        known.dedup();
+        format!("no transcript '{name}'. Available transcripts: {}, {}", known.join(", "), generic::NAME)
     }
 }
 

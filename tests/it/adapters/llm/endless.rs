@@ -6,7 +6,9 @@ use tarsy::investigation::timeline::EventType;
 use tarsy::llm::client::Client;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{GenerateRequest, GenerateResponse, TextDelta, ToolCallDelta};
+use tarsy::llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta, ToolCallDelta,
+};
 use tarsy::llm::service::routes::Routes;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -30,6 +32,13 @@ impl LlmService for Endless {
     async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
         let chunk = GenerateResponse { content: Some(self.0.clone()), is_final: false };
         Ok(Response::new(stream::repeat_with(move || Ok(chunk.clone())).boxed()))
+    }
+
+    async fn check_providers(
+        &self,
+        _request: Request<CheckProvidersRequest>,
+    ) -> Result<Response<CheckProvidersResponse>, Status> {
+        Err(Status::unimplemented("as the existing service"))
     }
 }
 

@@ -7,7 +7,10 @@ use futures_util::stream::{self, BoxStream};
 use tarsy::investigation::timeline::EventType;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
-use tarsy::llm::proto::{GenerateRequest, GenerateResponse, LlmConfig, TextDelta, ThinkingConfig};
+use tarsy::llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, LlmConfig, TextDelta,
+    ThinkingConfig,
+};
 use tarsy::llm::service::routes::Routes;
 use tokio::net::TcpListener;
 use tonic::transport::Server;
@@ -34,6 +37,13 @@ impl LlmService for Recorder {
             Ok(GenerateResponse { content, is_final })
         });
         Ok(Response::new(stream::iter(chunks).boxed()))
+    }
+
+    async fn check_providers(
+        &self,
+        _request: Request<CheckProvidersRequest>,
+    ) -> Result<Response<CheckProvidersResponse>, Status> {
+        Err(Status::unimplemented("as the existing service"))
     }
 }
 

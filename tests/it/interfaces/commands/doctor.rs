@@ -55,12 +55,13 @@ async fn a_healthy_system_passes_every_check_and_a_changed_stream_fails_one() {
     let ran = run(&system, &["doctor", "--json"]).await.exits(0);
     let mut found = verdicts(&ran);
     assert_eq!(found.pop().unwrap().0, "workers");
-    let expected = ["config", "nats", "streams", "postgres", "llm-service", "mcp drill"].map(|check| (check, "ok"));
+    let names = ["config", "nats", "streams", "postgres", "llm-service", "model scripted", "mcp drill"];
+    let expected = names.map(|check| (check, "ok"));
     assert_eq!(found, pairs(&expected), "{ran:#?}");
     assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
     let postgres = ran.json()[3]["detail"].as_str().unwrap().to_owned();
     assert!(postgres.contains("(current)") && postgres.contains("clock skew"), "{postgres}");
-    let model = ran.json()[4]["detail"].as_str().unwrap().to_owned();
+    let model = ran.json()[5]["detail"].as_str().unwrap().to_owned();
     assert!(model.ends_with("; replays recordings, no model is asked"), "{model}");
 
     let jetstream = async_nats::jetstream::new(async_nats::connect(system.nats.url()).await.unwrap());

@@ -7,6 +7,7 @@ mod doctor;
 mod inputs;
 mod inspect_reply;
 mod inspect_stream;
+mod models;
 mod prune;
 mod queue;
 mod search;

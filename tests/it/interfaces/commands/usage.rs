@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 29] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -10,6 +10,8 @@ const COMMANDS: [&[&str]; 27] = [
     &["submit"],
     &["watch"],
     &["drill"],
+    &["init"],
+    &["models"],
     &["config"],
     &["config", "check"],
     &["config", "show"],

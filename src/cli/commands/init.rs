@@ -1,0 +1,49 @@
+//! `tarsy init`: writes a first configuration, and says what was found and what comes next.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use super::output::{note, print};
+use crate::cli::args::{GlobalArgs, InitArgs};
+use crate::cli::exit::Exit;
+use crate::config::{Config, FILE, process_env};
+use crate::roles::init::{self, Existing, LOCAL_OLLAMA};
+
+/// Columns of the name of a finding.
+const FOUND_COLUMNS: usize = 28;
+/// Columns of a command.
+const COMMAND_COLUMNS: usize = 28;
+
+pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<Exit> {
+    let path = args.path.or_else(|| global.config.clone()).unwrap_or_else(|| PathBuf::from(FILE));
+    let findings = init::find(&process_env, LOCAL_OLLAMA).await;
+    let text = init::configuration(&findings);
+    Config::parse(&path.display().to_string(), &text, &process_env)?;
+    let option = if path == Path::new(FILE) { String::new() } else { format!(" --config {}", path.display()) };
+    let found = lines("Found:", init::found(&findings), FOUND_COLUMNS);
+    let next = lines("Next:", init::next_commands(&findings, &option), COMMAND_COLUMNS + option.len());
+    if args.stdout {
+        note(&found.join("\n"))?;
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    match init::write(&path, &text, existing) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let path = path.display();
+            bail!("{path} exists and is kept: --force replaces it, --stdout prints the new one");
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+    }
+    print(&[found, vec![format!("Wrote {}", path.display())], next].concat())?;
+    Ok(Exit::Done)
+}
+
+/// A title, and one indented line for each pair.
+fn lines(title: &str, pairs: Vec<(String, String)>, columns: usize) -> Vec<String> {
+    let line = |(left, right)| format!("  {left:<columns$}  {right}");
+    std::iter::once(title.to_owned()).chain(pairs.into_iter().map(line)).collect()
+}

@@ -1,0 +1,117 @@
+//! What the machine has: keys, Vertex AI, a local Ollama, a cluster. Changes nothing.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::ollama::{self, Ollama};
+use super::starters::{OTHER_KEYS, STARTERS, Starter};
+use crate::config::Env;
+
+/// The program that gives an agent tools for a cluster.
+pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Findings {
+    /// In the order in which they are preferred.
+    pub(super) keys: Vec<FoundKey>,
+    /// Variables with keys of providers for which no model can be guessed, with the provider's word.
+    pub(super) other_keys: Vec<(&'static str, &'static str)>,
+    pub(super) vertex_ai: VertexAi,
+    pub(super) ollama: Ollama,
+    pub(super) cluster: Option<Cluster>,
+}
+
+/// A provider whose key is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundKey {
+    pub(super) starter: &'static Starter,
+    /// The variable, whose value or file has the key.
+    pub(super) variable: &'static str,
+}
+
+/// What belongs to Vertex AI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum VertexAi {
+    Absent,
+    /// A project without a file of credentials.
+    WithoutCredentials,
+    Project(String),
+}
+
+/// A cluster that this machine can reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cluster {
+    pub(super) access: ClusterAccess,
+    pub(super) server: ServerProgram,
+}
+
+/// How the cluster is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ClusterAccess {
+    Kubeconfig(PathBuf),
+    /// The account of the pod that this process runs in.
+    Pod,
+}
+
+/// Whether the program with tools for a cluster is on PATH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerProgram {
+    Installed,
+    Missing,
+}
+
+/// Looks at variables, files and the Ollama at this address, which is written as `http://host:port`.
+pub async fn find(env: Env<'_>, ollama: &str) -> Findings {
+    let set = |name: &str| variable(env, name).is_some();
+    let is_key_set = |name: &str| set(name) || set(&format!("{name}_FILE"));
+    let keys = STARTERS.iter().filter_map(|starter| {
+        let variable = starter.keys.iter().copied().find(|name| is_key_set(name))?;
+        Some(FoundKey { starter, variable })
+    });
+    Findings {
+        keys: keys.collect(),
+        other_keys: OTHER_KEYS.into_iter().filter(|(name, _)| is_key_set(name)).collect(),
+        vertex_ai: vertex_ai(env),
+        cluster: cluster(env),
+        ollama: ollama::ask(ollama).await,
+    }
+}
+
+/// The value of a variable that is not blank.
+fn variable(env: Env<'_>, name: &str) -> Option<String> {
+    env(name).filter(|value| !value.trim().is_empty())
+}
+
+fn vertex_ai(env: Env<'_>) -> VertexAi {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let Some(project) = variable(env, "GOOGLE_CLOUD_PROJECT").filter(|project| project.bytes().all(is_plain)) else {
+        return VertexAi::Absent;
+    };
+    match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
+        Some(file) if Path::new(&file).is_file() => VertexAi::Project(project),
+        Some(_) | None => VertexAi::WithoutCredentials,
+    }
+}
+
+fn cluster(env: Env<'_>) -> Option<Cluster> {
+    let listed = variable(env, "KUBECONFIG");
+    let usual = variable(env, "HOME").map(|home| Path::new(&home).join(".kube/config"));
+    let files: Vec<PathBuf> = match &listed {
+        Some(listed) => std::env::split_paths(listed).collect(),
+        None => usual.into_iter().collect(),
+    };
+    let access = match files.into_iter().find(|file| file.is_file()) {
+        Some(file) => ClusterAccess::Kubeconfig(file),
+        None if variable(env, "KUBERNETES_SERVICE_HOST").is_some() => ClusterAccess::Pod,
+        None => return None,
+    };
+    let path = variable(env, "PATH").unwrap_or_default();
+    let is_installed = std::env::split_paths(&path).any(|folder| is_program(&folder.join(CLUSTER_SERVER)));
+    let server = if is_installed { ServerProgram::Installed } else { ServerProgram::Missing };
+    Some(Cluster { access, server })
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}

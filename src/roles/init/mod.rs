@@ -1,0 +1,46 @@
+//! `tarsy init`: a first `tarsy.yaml` after what the machine has.
+//!
+//! `findings` looks at variables, files and a local Ollama and changes nothing; `file` turns the findings into a
+//! configuration, and `summary` into sentences. No value of a key is read.
+
+mod starters;
+mod ollama;
+mod findings;
+mod file;
+mod summary;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+pub use self::file::configuration;
+pub use self::findings::{Findings, find};
+pub use self::ollama::LOCAL_OLLAMA;
+pub use self::summary::{found, next_commands};
+
+/// What happens to a file that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Keep,
+    Replace,
+}
+
+/// Writes the configuration.
+///
+/// # Errors
+/// `AlreadyExists` for a file that is to be kept; any other error of the file system.
+pub fn write(path: &Path, text: &str, existing: Existing) -> io::Result<()> {
+    match existing {
+        Existing::Keep => OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes()),
+        Existing::Replace => {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(".new");
+            let new = path.with_file_name(name);
+            fs::write(&new, text)?;
+            fs::rename(&new, path)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

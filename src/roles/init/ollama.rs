@@ -1,0 +1,123 @@
+//! Asks a local Ollama for its models: `GET /api/tags`, then `POST /api/show` for the capabilities of each.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Where Ollama listens by default.
+pub const LOCAL_OLLAMA: &str = "http://127.0.0.1:11434";
+
+/// A server on this machine answers at once; without one the connection is refused.
+const TIMEOUT: Duration = Duration::from_millis(300);
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// The newest models are listed first.
+const MAX_MODELS: usize = 20;
+
+/// The Ollama of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ollama {
+    Absent,
+    /// It has no model that writes text.
+    WithoutModel,
+    /// An installed model; one with support for tools, if there is one.
+    Model {
+        name: String,
+        tools: ToolSupport,
+    },
+}
+
+/// Whether a model can be offered tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToolSupport {
+    Supported,
+    Unsupported,
+}
+
+#[derive(Deserialize)]
+struct Tags {
+    #[serde(default)]
+    models: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default)]
+    capabilities: Vec<String>,
+}
+
+/// Asks the Ollama at this address.
+pub(super) async fn ask(address: &str) -> Ollama {
+    let Some(client) = client() else { return Ollama::Absent };
+    let Some(tags) = read::<Tags>(client.get(format!("{address}/api/tags"))).await else { return Ollama::Absent };
+    let shown = tags.models.into_iter().take(MAX_MODELS).map(async |tag| {
+        let body = serde_json::json!({"model": tag.name}).to_string();
+        let request = client.post(format!("{address}/api/show")).header("content-type", "application/json").body(body);
+        (tag.name, read::<Shown>(request).await)
+    });
+    choose(
+        join_all(shown).await.into_iter().map(|(name, shown)| (name, shown.unwrap_or(Shown { capabilities: vec![] }))),
+    )
+}
+
+/// The first model with tools, otherwise the first one that writes text.
+fn choose(models: impl Iterator<Item = (String, Shown)>) -> Ollama {
+    let mut plain = None;
+    for (name, Shown { capabilities }) in models {
+        let can = |word: &str| capabilities.iter().any(|capability| capability == word);
+        if can("tools") {
+            return Ollama::Model { name, tools: ToolSupport::Supported };
+        }
+        // An old server does not list capabilities.
+        if plain.is_none() && (can("completion") || capabilities.is_empty()) {
+            plain = Some(name);
+        }
+    }
+    plain.map_or(Ollama::WithoutModel, |name| Ollama::Model { name, tools: ToolSupport::Unsupported })
+}
+
+/// A client for this machine: without a proxy, and without certificate authorities.
+fn client() -> Option<reqwest::Client> {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT).build().ok()
+}
+
+async fn read<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Option<T> {
+    let mut response = request.send().await.ok()?.error_for_status().ok()?;
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MAX_ANSWER_BYTES {
+            return None;
+        }
+    }
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_with_tools_is_preferred_and_an_embedding_model_is_no_choice() {
+        let choice = |models: &[(&str, &[&str])]| {
+            let shown = |words: &[&str]| Shown { capabilities: words.iter().map(|word| (*word).to_owned()).collect() };
+            choose(models.iter().map(|(name, words)| ((*name).to_owned(), shown(words))))
+        };
+        let model = |name: &str, tools| Ollama::Model { name: name.to_owned(), tools };
+        let embedding: (&str, &[&str]) = ("nomic-embed-text:latest", &["embedding"]);
+        let gemma: (&str, &[&str]) = ("gemma3:4b", &["completion", "vision"]);
+        let qwen: (&str, &[&str]) = ("qwen3:14b", &["completion", "tools", "thinking"]);
+        assert_eq!(choice(&[embedding, gemma, qwen]), model("qwen3:14b", ToolSupport::Supported));
+        assert_eq!(choice(&[embedding, gemma]), model("gemma3:4b", ToolSupport::Unsupported));
+        assert_eq!(choice(&[embedding]), Ollama::WithoutModel);
+        assert_eq!(choice(&[("llama2:7b", &[])]), model("llama2:7b", ToolSupport::Unsupported));
+        assert_eq!(choice(&[]), Ollama::WithoutModel);
+    }
+}

@@ -1,0 +1,95 @@
+//! What `tarsy init` says: what it found, and which commands come next. Pure.
+
+use super::file::{Chosen, providers};
+use super::findings::{CLUSTER_SERVER, ClusterAccess, Findings, ServerProgram, VertexAi};
+use super::ollama::{Ollama, ToolSupport};
+
+/// One line for each finding: its name and what follows from it.
+pub fn found(findings: &Findings) -> Vec<(String, String)> {
+    let chosen = providers(findings);
+    let role = |name: &str| match chosen.iter().position(|chosen| chosen.name == name) {
+        Some(0) => "the default",
+        Some(_) => "takes over when the providers before it fail",
+        None => "not used",
+    };
+    let mut lines = Vec::new();
+    for key in &findings.keys {
+        let (name, model) = (key.starter.name, key.starter.model);
+        lines.push((key.variable.to_owned(), format!("provider {name}, model {model}: {}", role(name))));
+    }
+    lines.extend(findings.other_keys.iter().map(|(variable, provider)| {
+        ((*variable).to_owned(), format!("not used: add a provider {provider} with the model that you want"))
+    }));
+    lines.extend(vertex_ai(findings));
+    lines.extend(ollama(findings, &chosen));
+    if let Some(cluster) = &findings.cluster {
+        let (name, place) = match &cluster.access {
+            ClusterAccess::Kubeconfig(file) => ("kubeconfig", file.display().to_string()),
+            ClusterAccess::Pod => ("cluster", "the account of this pod".to_owned()),
+        };
+        let then = match cluster.server {
+            ServerProgram::Installed => format!("tools of {CLUSTER_SERVER}, read-only"),
+            ServerProgram::Missing => format!("{CLUSTER_SERVER} is not on PATH: its section is a comment"),
+        };
+        lines.push((name.to_owned(), format!("{place}: {then}")));
+    }
+    if chosen.iter().all(|chosen| chosen.model.is_empty()) {
+        lines.push(("no model".to_owned(), "a recording answers every alert, and says so".to_owned()));
+    }
+    lines
+}
+
+fn vertex_ai(findings: &Findings) -> Option<(String, String)> {
+    let name = "GOOGLE_CLOUD_PROJECT".to_owned();
+    let has_key = findings.keys.iter().any(|key| key.starter.name == "gemini");
+    match &findings.vertex_ai {
+        VertexAi::Absent => None,
+        VertexAi::WithoutCredentials => {
+            let why = "not used: GOOGLE_APPLICATION_CREDENTIALS names no file (tarsy config example vertex)";
+            Some((name, why.to_owned()))
+        }
+        VertexAi::Project(_) if has_key => Some((name, "not used, because a key of Gemini is set".to_owned())),
+        VertexAi::Project(project) => {
+            Some((name, format!("provider gemini by Vertex AI, project {project}: the default")))
+        }
+    }
+}
+
+fn ollama(findings: &Findings, chosen: &[Chosen]) -> Option<(String, String)> {
+    let is_unused = !chosen.iter().any(|chosen| chosen.name == "local");
+    let name = "Ollama".to_owned();
+    match &findings.ollama {
+        Ollama::Absent => None,
+        Ollama::WithoutModel => Some((name, "no model is installed: ollama pull qwen3:14b".to_owned())),
+        Ollama::Model { name: model, .. } if is_unused => {
+            Some((name, format!("model {model}: not used, because a key is set (tarsy config example ollama)")))
+        }
+        Ollama::Model { name: model, tools: ToolSupport::Supported } => {
+            Some((name, format!("provider local, model {model}: the default")))
+        }
+        Ollama::Model { name: model, tools: ToolSupport::Unsupported } => Some((
+            name,
+            format!("provider local, model {model}, which has no tools: the default, with the strategy react"),
+        )),
+    }
+}
+
+/// The commands that come next, each with its purpose. `option` is ` --config <file>` or empty.
+pub fn next_commands(findings: &Findings, option: &str) -> Vec<(String, String)> {
+    let mut variables: Vec<&str> = findings.keys.iter().map(|key| key.variable).collect();
+    if findings.keys.is_empty() && matches!(findings.vertex_ai, VertexAi::Project(_)) {
+        variables.push("GOOGLE_APPLICATION_CREDENTIALS");
+    }
+    let needs = if variables.is_empty() { String::new() } else { format!("; needs {}", variables.join(", ")) };
+    let is_recorded = providers(findings).iter().all(|chosen| chosen.model.is_empty());
+    let serves = if is_recorded { "replays recordings" } else { "calls the models" };
+    let command = |words: &str, purpose: &str| (format!("tarsy{option} {words}"), purpose.to_owned());
+    vec![
+        command("config check", "reports every fault of the file"),
+        ("tarsy llm-service".to_owned(), format!("{serves}{needs}")),
+        command("models --probe", "asks each model for one word"),
+        command("migrate", "prepares database (DATABASE_URL) and streams (NATS_URL)"),
+        command("worker", "investigates alerts"),
+        command("doctor", "checks everything, and says what to do"),
+    ]
+}

@@ -1,0 +1,116 @@
+//! Asks a model for one word, the way of every model call.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{ModelReport, Problem, State, advice};
+use crate::engine::ports::{Message, Model as _, ModelError, ModelRequest, ProviderFailure};
+use crate::investigation::execution::entry::{Answer as ModelAnswer, Role, Usage};
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::plan::{ProviderPlan, Thinking, ThinkingLevel};
+use crate::llm::client::{CheckError, Client};
+
+const PROMPT: &str = "This is a test of the connection. Answer with the single word: ready";
+/// Models that think need more than the answer has. Anthropic accepts budgets for thinking from 1,024 tokens.
+const MAX_OUTPUT_TOKENS: u32 = 4_096;
+
+/// The code of an answer that reached the limit before its first word.
+const MAX_TOKENS: &str = "max_tokens";
+
+/// The answer of a model to a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// From the request to the first piece of text or thinking; `None` if there was none.
+    pub first_chunk_ms: Option<u64>,
+    pub took_ms: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub thinking_tokens: u64,
+    /// Why the model stopped: `stop`, `max_tokens`, …
+    pub finish: String,
+    pub text: String,
+}
+
+/// The report with the model's answer, or with the reason why there is none.
+pub(super) async fn probe(report: ModelReport, plan: ProviderPlan, client: &Client, timeout: Duration) -> ModelReport {
+    let began = Instant::now();
+    let first = OnceLock::new();
+    let answer = client.generate(request(plan, timeout), |_kind, _piece| {
+        first.get_or_init(|| began.elapsed());
+    });
+    match answer.await {
+        Ok(answer) => {
+            let answer = measured(answer, first.get().copied(), began.elapsed());
+            ModelReport { state: State::Ready, problem: None, answer: Some(answer), ..report }
+        }
+        // The model works; only the limit of the probe was too low for its thinking.
+        Err(ModelError::Failed { code, .. }) if code == MAX_TOKENS => {
+            let answer = ModelAnswer { finish: code, ..ModelAnswer::default() };
+            let answer = measured(answer, first.get().copied(), began.elapsed());
+            ModelReport { state: State::Ready, problem: None, answer: Some(answer), ..report }
+        }
+        Err(error) => {
+            let problem = problem(error, &report);
+            ModelReport { state: State::Unusable, problem: Some(problem), ..report }
+        }
+    }
+}
+
+fn request(plan: ProviderPlan, timeout: Duration) -> ModelRequest {
+    let limit = plan.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS).min(MAX_OUTPUT_TOKENS);
+    // A model that was configured without thinking may refuse the setting.
+    let thinking = plan.thinking.map(|thinking| match thinking {
+        Thinking::Level(_) | Thinking::Budget(1..) => Thinking::Level(ThinkingLevel::Low),
+        Thinking::Budget(0) => Thinking::Budget(0),
+    });
+    let message = Message {
+        role: Role::User,
+        content: PROMPT.to_owned(),
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+        tool_name: None,
+        is_error: false,
+        provider_data: None,
+    };
+    ModelRequest {
+        session_id: SessionId(Uuid::now_v7()),
+        execution_id: ExecutionId(Uuid::now_v7()),
+        request_id: "probe".to_owned(),
+        provider: ProviderPlan { max_output_tokens: Some(limit), thinking, native_tools: Vec::new(), ..plan },
+        messages: vec![message],
+        tools: Vec::new(),
+        timeout,
+        clear_cache: false,
+    }
+}
+
+fn measured(answer: ModelAnswer, first: Option<Duration>, took: Duration) -> Answer {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let Usage { input_tokens, output_tokens, thinking_tokens, .. } = answer.usage;
+    Answer {
+        first_chunk_ms: first.map(millis),
+        took_ms: millis(took),
+        input_tokens,
+        output_tokens,
+        thinking_tokens,
+        finish: answer.finish,
+        text: answer.text,
+    }
+}
+
+fn problem(error: ModelError, report: &ModelReport) -> Problem {
+    let (code, message, provider) = match error {
+        ModelError::Failed { code, message, provider, .. } => (code, message, provider),
+        ModelError::Unavailable(message) | ModelError::Broke(message) => {
+            let fix = advice::of_service(&CheckError::Unavailable(String::new()));
+            let code = "llm_service_unavailable".to_owned();
+            return Problem { code, provider_status: String::new(), message, fix };
+        }
+    };
+    let ProviderFailure { status, retry_after, .. } = provider;
+    let fix = advice::of_code(&code, &report.name, &report.key_env, retry_after);
+    Problem { code, provider_status: status, message, fix }
+}

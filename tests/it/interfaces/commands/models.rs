@@ -1,0 +1,275 @@
+//! `tarsy models` and `doctor` with a real LLM service, and with one that does not know the check.
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use serde_json::{Value, json};
+use tarsy::llm::proto::generate_response::Content;
+use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
+use tarsy::llm::proto::{
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta, UsageInfo,
+};
+use tarsy::llm::service::routes::Routes;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+use tonic_health::ServingStatus;
+
+use super::{Ran, run_with};
+use crate::support::process::Tarsy;
+
+/// The key of Gemini. No output may contain it.
+const KEY: &str = "seeded-key-5d41402abc4b2a76";
+
+const ANSWER: &str = r#"data: {"candidates":[{"content":{"parts":[{"text":"ready"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":18,"candidatesTokenCount":1,"thoughtsTokenCount":40,"totalTokenCount":59}}
+
+"#;
+const WRONG_KEY: &str = r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}"#;
+const BUSY: &str = r#"{"error":{"code":429,"message":"Quota exceeded.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3600s"}]}}"#;
+
+/// An endpoint of Gemini that answers by the name of the model.
+async fn gemini() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            // The headers are enough, because the path has the name of the model.
+            while !request.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+                if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+            let text = String::from_utf8_lossy(&request);
+            let (status, body) = match text.split_once(":streamGenerateContent").map_or("", |(path, _)| path) {
+                path if path.ends_with("/good") => ("200 OK", ANSWER),
+                path if path.ends_with("/wrong-key") => ("400 Bad Request", WRONG_KEY),
+                path if path.ends_with("/busy") => ("429 Too Many Requests", BUSY),
+                _ => ("404 Not Found", "{}"),
+            };
+            let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+        }
+    });
+    address
+}
+
+const PROVIDERS: &str = "\
+llm_providers:
+  a-good: {provider: google, model: good, api_key_env: GEMINI_API_KEY, context_window: 1M, thinking: {level: high}}
+  b-wrong-key: {provider: google, model: wrong-key}
+  c-busy: {provider: google, model: busy}
+  d-away: {provider: google, model: good, base_url: 'http://127.0.0.1:1'}
+  e-no-key: {provider: openai, model: gpt-5-mini, api_key_env: OPENAI_API_KEY}
+  f-forbidden-key: {provider: google, model: good, api_key_env: TEAM_KEY}
+  g-forbidden-address: {provider: openai, model: m, base_url: 'https://user:s3cret@evil.test/v1?s3cret'}
+  h-recording: {provider: scripted}
+defaults: {llm_provider: a-good}
+";
+
+/// A real LLM service, and a configuration for commands.
+struct System {
+    folder: TempDir,
+    address: String,
+    _service: Option<Tarsy>,
+}
+
+impl System {
+    async fn start() -> Self {
+        let base_url = format!("http://{}", gemini().await);
+        let env = [
+            ("GEMINI_API_KEY", KEY),
+            ("OPENAI_API_KEY", ""),
+            ("TEAM_KEY", KEY),
+            ("NO_PROXY", "127.0.0.1"),
+            ("GOOGLE_GEMINI_BASE_URL", base_url.as_str()),
+        ];
+        let args = ["llm-service", "--listen", "127.0.0.1:0", "--allow-base-url", "http://127.0.0.1:1"];
+        let mut service = Tarsy::spawn("the service", &args, &env);
+        let address = service.ready().await;
+        Self { _service: Some(service), ..Self::before(address, PROVIDERS) }
+    }
+
+    fn before(address: String, config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("tarsy.yaml"), config).unwrap();
+        Self { folder, address, _service: None }
+    }
+
+    async fn run(&self, args: &[&str]) -> Ran {
+        let config = self.folder.path().join("tarsy.yaml").display().to_string();
+        let env = [("TARSY_LLM_ADDR", self.address.as_str()), ("TARSY_CONFIG", config.as_str())];
+        let ran = run_with(&env, args, b"").await;
+        assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY) && !ran.out.contains("s3cret"), "{ran:#?}");
+        ran
+    }
+}
+
+/// Name, state, variable and state of the key, and code of the problem, of each provider.
+fn states(ran: &Ran) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = |model: Value| {
+        [&model["name"], &model["state"], &model["key_env"], &model["key"], &model["problem"]["code"]]
+            .map(word)
+            .join(" ")
+    };
+    ran.json().into_iter().map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_says_for_each_provider_whether_it_can_be_called() {
+    let system = System::start().await;
+    let ran = system.run(&["models", "--json"]).await.exits(1);
+    assert_eq!(
+        states(&ran),
+        [
+            "a-good ready GEMINI_API_KEY set ",
+            "b-wrong-key ready GEMINI_API_KEY set ",
+            "c-busy ready GEMINI_API_KEY set ",
+            "d-away ready GEMINI_API_KEY set ",
+            "e-no-key unusable OPENAI_API_KEY not_set credentials",
+            "f-forbidden-key unusable TEAM_KEY not_permitted credentials",
+            "g-forbidden-address unusable OPENAI_API_KEY not_set invalid_request",
+            "h-recording ready  not_needed ",
+        ]
+    );
+    let models = ran.json();
+    let fix = |number: usize| models[number]["problem"]["fix"].as_str().unwrap().to_owned();
+    assert_eq!(fix(4), "set OPENAI_API_KEY (or OPENAI_API_KEY_FILE) where the LLM service runs, and start it again");
+    assert_eq!(fix(5), "set TEAM_KEY where the LLM service runs: tarsy llm-service --allow-key-env 'TEAM_KEY'");
+    assert_eq!(fix(6), "tarsy llm-service --allow-base-url 'https://evil.test', or another base_url");
+    assert_eq!((&models[0]["used"], &models[1]["used"]), (&json!(["default"]), &json!([])));
+    assert_eq!(models[0]["thinking"], json!({"level": "high"}));
+    let one = system.run(&["models", "a-good"]).await.exits(0);
+    assert!(one.out.starts_with("ok    a-good  good (google, backend google-native)\n"), "{}", one.out);
+    assert!(one.out.contains("GEMINI_API_KEY is set") && one.out.ends_with("1 provider, no problem\n"), "{}", one.out);
+    let unknown = system.run(&["models", "gemini"]).await.exits(1);
+    assert!(unknown.err.contains("there is no provider \"gemini\"; defined: a-good, "), "{}", unknown.err);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_asks_each_model_and_names_the_cause_of_a_failure() {
+    let system = System::start().await;
+    let ran = system.run(&["models", "--probe", "--timeout", "20s", "--json"]).await.exits(1);
+    assert_eq!(
+        states(&ran)[..4],
+        [
+            "a-good ready GEMINI_API_KEY set ",
+            "b-wrong-key unusable GEMINI_API_KEY set credentials",
+            "c-busy unusable GEMINI_API_KEY set rate_limited",
+            "d-away unusable GEMINI_API_KEY set unavailable",
+        ]
+    );
+    let models = ran.json();
+    let mut answer = models[0]["answer"].clone();
+    for time in ["first_chunk_ms", "took_ms"] {
+        assert!(answer[time].as_u64().is_some_and(|ms| ms < 20_000), "{answer}");
+        answer.as_object_mut().unwrap().remove(time);
+    }
+    let expected =
+        json!({"input_tokens": 18, "output_tokens": 1, "thinking_tokens": 40, "finish": "stop", "text": "ready"});
+    assert_eq!(answer, expected);
+    let problem = |number: usize, key: &str| models[number]["problem"][key].as_str().unwrap().to_owned();
+    assert_eq!(problem(1, "provider_status"), "400 INVALID_ARGUMENT");
+    assert_eq!(problem(1, "fix"), "put a key that the provider accepts into GEMINI_API_KEY where the LLM service runs");
+    assert_eq!(problem(2, "provider_status"), "429 RESOURCE_EXHAUSTED");
+    assert_eq!(problem(2, "fix"), "wait 3600 s, or raise the limits of the account at the provider");
+    assert_eq!(problem(3, "fix"), "check base_url, and the network and proxy of the LLM service");
+    assert_eq!(models[7]["answer"]["finish"], "stop", "a recording answers, too: {}", models[7]);
+    let shown = system.run(&["models", "a-good", "--probe"]).await.exits(0).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("\"ready\"; ended by stop; first chunk after 0.") && shown.contains("40 thinking"),
+        "{shown}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_fails_a_provider_in_use_that_cannot_work_and_warns_of_others() {
+    let system = System::start().await;
+    let found = |ran: Ran| -> Vec<String> {
+        let models = ran.json().into_iter().filter(|check| check["check"].as_str().unwrap().starts_with("model "));
+        models
+            .map(|check| format!("{} {}", check["check"].as_str().unwrap(), check["verdict"].as_str().unwrap()))
+            .collect()
+    };
+    let checks = found(system.run(&["doctor", "--json"]).await.exits(1));
+    assert_eq!(checks[0], "model a-good ok");
+    assert!(checks.contains(&"model e-no-key warn".to_owned()), "{checks:?}");
+    let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: e-no-key}");
+    std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
+    let ran = system.run(&["doctor", "--json"]).await.exits(1);
+    let failed = ran.json().into_iter().find(|check| check["check"] == "model e-no-key").unwrap();
+    assert_eq!(failed["verdict"], "fail");
+    assert!(failed["fix"].as_str().unwrap().starts_with("set OPENAI_API_KEY "), "{failed}");
+    let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: b-wrong-key}");
+    std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
+    let checks = found(system.run(&["doctor", "--json"]).await.exits(1));
+    assert_eq!(checks[0], "model b-wrong-key ok", "a key is set; only a probe knows that it is wrong");
+    let checks = found(system.run(&["doctor", "--probe", "--json"]).await.exits(1));
+    assert_eq!(checks[0], "model b-wrong-key fail");
+}
+
+/// A service like the existing one: it answers, and does not know the check.
+#[derive(Debug)]
+struct Existing;
+
+#[tonic::async_trait]
+impl LlmService for Existing {
+    type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
+
+    async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+        let usage = UsageInfo { input_tokens: 9, output_tokens: 1, ..UsageInfo::default() };
+        let text = Content::Text(TextDelta { content: "ready".to_owned() });
+        let chunks = [Some(text), Some(Content::Usage(usage)), None]
+            .map(|content| Ok(GenerateResponse { is_final: content.is_none(), content }));
+        Ok(Response::new(stream::iter(chunks).boxed()))
+    }
+
+    async fn check_providers(
+        &self,
+        _request: Request<CheckProvidersRequest>,
+    ) -> Result<Response<CheckProvidersResponse>, Status> {
+        Err(Status::unimplemented("Method not found!"))
+    }
+}
+
+async fn existing() -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_service_status("", ServingStatus::Serving).await;
+    let routes = Routes::new(LlmServiceServer::new(Existing), health_service);
+    let incoming = TcpIncoming::from(listener);
+    (address, tokio::spawn(async move { Server::builder().serve_with_incoming(routes, incoming).await.unwrap() }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_cannot_tell_leaves_the_state_unknown_until_a_probe() {
+    let (address, service) = existing().await;
+    let config = "llm_providers: {gemini: {provider: google, model: good, api_key_env: GEMINI_API_KEY}}";
+    let system = System::before(address, config);
+    let ran = system.run(&["models"]).await.exits(0);
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with("? gemini good (google, backend google-native) used by default key"), "{text}");
+    assert!(text.contains("this LLM service cannot tell") && text.ends_with("1 provider, 1 unknown"), "{text}");
+    let ran = system.run(&["models", "--probe", "--json"]).await.exits(0);
+    assert_eq!(states(&ran), ["gemini ready GEMINI_API_KEY unknown "]);
+    let checks = system.run(&["doctor", "--json"]).await.json();
+    let check = checks.iter().find(|check| check["check"] == "model gemini").unwrap();
+    assert_eq!(check["verdict"], "warn", "{check}");
+    service.abort();
+}
+
+#[tokio::test]
+async fn without_a_service_or_a_file_the_command_says_what_to_do() {
+    let system = System::before("127.0.0.1:1".to_owned(), "llm_providers: {m: {provider: openai, model: m}}");
+    let ran = system.run(&["models", "--json"]).await.exits(1);
+    assert_eq!(states(&ran), ["m unusable  unknown llm_service_unavailable"]);
+    assert_eq!(ran.json()[0]["problem"]["fix"], "tarsy llm-service, or set TARSY_LLM_ADDR");
+    let ran = run_with(&[("TARSY_LLM_ADDR", "127.0.0.1:1")], &["models"], b"").await.exits(1);
+    assert!(ran.err.contains("tarsy init writes a first tarsy.yaml"), "{}", ran.err);
+}

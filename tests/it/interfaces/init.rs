@@ -1,0 +1,77 @@
+//! `tarsy init` and the examples of `tarsy config example`, as the program prints and writes them.
+
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A directory in which tarsy runs with these variables only.
+struct Directory {
+    folder: TempDir,
+    env: Vec<(&'static str, &'static str)>,
+}
+
+impl Directory {
+    fn new(env: &[(&'static str, &'static str)]) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), env: env.to_vec() }
+    }
+
+    fn tarsy(&self, args: &[&str]) -> Output {
+        let mut tarsy = Command::new(env!("CARGO_BIN_EXE_tarsy"));
+        tarsy.args(args).current_dir(self.folder.path()).env_clear().envs(self.env.iter().copied());
+        tarsy.output().unwrap()
+    }
+
+    /// Standard output of a command that succeeds.
+    fn prints(&self, args: &[&str]) -> String {
+        let output = self.tarsy(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn file(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("tarsy.yaml")).unwrap()
+    }
+}
+
+#[test]
+fn a_first_file_is_written_once_and_passes_the_check() {
+    let directory = Directory::new(&[("OPENAI_API_KEY", "seeded-key-1234")]);
+    let printed = directory.prints(&["init"]);
+    assert!(printed.starts_with("Found:\n  OPENAI_API_KEY"), "{printed}");
+    assert!(printed.contains("\nWrote tarsy.yaml\n") && printed.contains("needs OPENAI_API_KEY"), "{printed}");
+    let file = directory.file();
+    assert!(!printed.contains("seeded-key") && !file.contains("seeded-key"), "{printed}{file}");
+    assert!(directory.prints(&["config", "check"]).contains("no faults; 1 chain, 1 agent, 1 provider"));
+
+    std::fs::write(directory.folder.path().join("tarsy.yaml"), "# mine\n").unwrap();
+    let refused = directory.tarsy(&["init"]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(message.contains("tarsy.yaml exists and is kept: --force replaces it"), "{message}");
+    assert_eq!(directory.file(), "# mine\n");
+    assert_eq!(directory.prints(&["init", "--stdout"]), file);
+    assert_eq!(directory.file(), "# mine\n");
+    directory.prints(&["init", "--force"]);
+    assert_eq!(directory.file(), file);
+
+    let elsewhere = directory.prints(&["init", "--path", "other.yaml"]);
+    assert!(elsewhere.contains("tarsy --config other.yaml config check"), "{elsewhere}");
+    assert!(directory.prints(&["--config", "other.yaml", "config", "check"]).contains("no faults"));
+}
+
+#[test]
+fn every_example_is_listed_and_passes_the_check() {
+    let directory = Directory::new(&[]);
+    let list = directory.prints(&["config", "example", "--list"]);
+    let cases: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(cases.len() >= 8 && cases.contains(&"gemini"), "{list}");
+    for case in cases {
+        let text = directory.prints(&["config", "example", case]);
+        std::fs::write(directory.folder.path().join("tarsy.yaml"), &text).unwrap();
+        assert!(directory.prints(&["config", "check"]).contains("no faults"), "{case}");
+    }
+    let unknown = directory.tarsy(&["config", "example", "gpt"]);
+    let message = String::from_utf8(unknown.stderr).unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(message.contains("there is no example \"gpt\"; there are: first-try, gemini"), "{message}");
+}
