@@ -7,6 +7,7 @@ sends. Or it is `<name>.expected.json`, recorded from the existing service: then
 of which only an SDK is a witness has none.
 """
 
+import base64
 import copy
 import dataclasses
 import json
@@ -133,6 +134,11 @@ def with_patterns(answer):
 
 
 def with_defaults(request, name):
+    """The data of a provider is readable in the project's own cases."""
+    for message in request["messages"]:
+        if isinstance(message.get("provider_data", {}).get("payload"), list):
+            payload = json.dumps(message["provider_data"]["payload"], ensure_ascii=False).encode()
+            message["provider_data"]["payload"] = base64.b64encode(payload).decode()
     config = CONFIG_DEFAULTS | {"api_key_env": f"CASE_KEY_{name}"} | request.get("llm_config", {})
     return REQUEST_DEFAULTS | request | {"llm_config": config}
 

@@ -7,13 +7,17 @@ import json
 import sys
 
 import cases
+from answers import blocks_of, items_of
 from differences import WORKER
 from differential import Run
 from service import Provider, Service
 
 
-def parts_of(raw):
-    """The text of every part in a stream, exactly as it is there."""
+def parts_of(step):
+    """The text of every part in the stream of a provider, exactly as it is there or would be without pieces."""
+    if whole := blocks_of(step) + items_of(step):
+        return [json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in whole]
+    raw = step.raw["raw"]
     decoder, found = json.JSONDecoder(), []
     for line in raw.splitlines():
         at = line.find('"parts":')
@@ -38,7 +42,7 @@ def main(first, second, provider, folder, name):
     if len(requests) != 2:
         return 1
     at = 0
-    for part in parts_of(case.steps[0].raw["raw"]):
+    for part in parts_of(case.steps[0]):
         found = requests[1]["text"].find(part, at)
         print(f"{'ok' if found >= 0 else 'MISSING'}  {part}")
         if found < 0:

@@ -126,7 +126,9 @@ async fn signatures_return_byte_for_byte_through_another_process() {
     let Some(python) = interpreter("signatures_return_byte_for_byte_through_another_process") else { return };
     let mut system = System::start(python, OWN_CASES).await;
     let (first, second) = (system.service().await, system.service().await);
-    system.run("round_trip.py", &[&first, &second], &[system.cases.to_str().unwrap(), "signatures"]).await;
+    for case in ["signatures", "anthropic_calls", "openai_items"] {
+        system.run("round_trip.py", &[&first, &second], &[system.cases.to_str().unwrap(), case]).await;
+    }
 }
 
 #[tokio::test]
