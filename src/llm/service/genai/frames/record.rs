@@ -30,35 +30,35 @@ impl Recorder {
 
     /// Adds an event of `length` bytes.
     pub(super) fn add(&mut self, event: &mut Value, length: usize) {
-        self.bytes = self.bytes.saturating_add(length);
         if self.bytes > MAX_BYTES {
-            self.parts.clear();
-            self.arguments.clear();
             return;
         }
         match self.api {
-            Api::Messages => self.add_block(event),
-            Api::Responses => self.add_item(event),
-            Api::Chat => self.add_reasoning(event),
+            Api::Messages => self.add_block(event, length),
+            Api::Responses => self.add_item(event, length),
+            Api::Chat => self.add_reasoning(event, length),
             Api::Ollama | Api::Converse => {}
+        }
+        if self.bytes > MAX_BYTES {
+            self.parts.clear();
+            self.arguments.clear();
         }
     }
 
     /// The content blocks of Anthropic.
-    fn add_block(&mut self, event: &mut Value) {
+    fn add_block(&mut self, event: &mut Value, length: usize) {
         let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         match event.get("type").and_then(Value::as_str) {
             Some("content_block_start") => {
                 if let Some(block) = event.get_mut("content_block") {
+                    self.bytes += length;
                     self.parts.insert(index, block.take());
                 }
             }
             Some("content_block_delta") => {
                 let Some(delta) = event.get("delta") else { return };
                 match delta.get("type").and_then(Value::as_str) {
-                    Some("input_json_delta") => {
-                        append(self.arguments.entry(index).or_default(), delta.get("partial_json"));
-                    }
+                    Some("input_json_delta") => self.extend_text(index, delta.get("partial_json")),
                     Some("text_delta") => self.extend(index, "text", delta.get("text")),
                     Some("thinking_delta") => self.extend(index, "thinking", delta.get("thinking")),
                     Some("signature_delta") => self.extend(index, "signature", delta.get("signature")),
@@ -75,17 +75,26 @@ impl Recorder {
         };
         if let Value::String(text) = part.entry(field).or_insert_with(|| json!("")) {
             text.push_str(addition);
+            self.bytes += addition.len();
         }
     }
 
+    fn extend_text(&mut self, index: u64, addition: Option<&Value>) {
+        let text = self.arguments.entry(index).or_default();
+        let before = text.len();
+        append(text, addition);
+        self.bytes += text.len() - before;
+    }
+
     /// The finished items of the Responses API; some servers list them in the last event only.
-    fn add_item(&mut self, event: &mut Value) {
+    fn add_item(&mut self, event: &mut Value, length: usize) {
         match event.get("type").and_then(Value::as_str) {
             Some("response.output_item.done") => {}
             Some("response.completed" | "response.incomplete") if self.parts.is_empty() => {
                 let output = event.pointer_mut("/response/output").and_then(Value::as_array_mut);
                 let items = output.map(std::mem::take).unwrap_or_default();
                 self.parts = (0..).zip(items).collect();
+                self.bytes += length;
                 return;
             }
             Some(_) | None => return,
@@ -93,22 +102,23 @@ impl Recorder {
         let next = self.parts.len() as u64;
         let index = event.get("output_index").and_then(Value::as_u64).unwrap_or(next);
         if let Some(item) = event.get_mut("item") {
+            self.bytes += length;
             self.parts.insert(index, item.take());
         }
     }
 
     /// The thoughts in chat completions: as text, or as the list that `openrouter` wants back.
-    fn add_reasoning(&mut self, event: &mut Value) {
+    fn add_reasoning(&mut self, event: &mut Value, length: usize) {
         let Some(delta) = event.pointer_mut("/choices/0/delta") else { return };
         if let Some(Value::Array(details)) = delta.get_mut("reasoning_details") {
+            self.bytes += length;
             for detail in details {
                 self.add_detail(detail.take());
             }
         }
         let text = delta.get("reasoning_content").or_else(|| delta.get("reasoning"));
-        if let Some(Value::String(text)) = text {
-            append(self.arguments.entry(0).or_default(), Some(&json!(text)));
-        }
+        let text = text.cloned();
+        self.extend_text(0, text.as_ref());
     }
 
     /// Pieces of one detail have the same index and type.
@@ -221,6 +231,18 @@ mod tests {
         );
         assert_eq!(recorded(Api::Chat, &details), expected);
         assert_eq!(recorded(Api::Chat, &[chat(json!({"content":"t"}))]), "[]");
+    }
+
+    #[test]
+    fn only_what_is_kept_counts_against_the_limit() {
+        let delta = json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ab"}});
+        let start = json!({"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}});
+        let mut recorder = Recorder::new(Api::Messages);
+        for event in std::iter::once(start).chain(std::iter::repeat_n(delta, 100_000)) {
+            recorder.add(&mut event.clone(), 120);
+        }
+        let text = recorder.into_parts().remove(0).get("text").and_then(Value::as_str).map(str::len);
+        assert_eq!(text, Some(200_000));
     }
 
     #[test]

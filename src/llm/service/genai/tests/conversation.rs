@@ -13,6 +13,7 @@ pub(super) use crate::llm::service::provider::tests::conversation::{
 };
 use crate::llm::service::provider::tests::conversation::{TIMEOUTS, answer, message, tool};
 use crate::llm::service::provider::tests::endpoint::Endpoint;
+use crate::llm::service::provider::url_pattern::UrlPattern;
 
 /// A request of a client that accepts everything.
 pub(super) fn request(provider: &str, model: &str) -> GenerateRequest {
@@ -58,6 +59,7 @@ pub(super) async fn ask_until(
         }
         _ => None,
     };
-    let access = Access::new(vec!["TEST_KEY".to_owned()], Vec::new(), Environment::new(read));
+    let permitted = UrlPattern::parse(&format!("http://{address}")).unwrap();
+    let access = Access::new(vec!["TEST_KEY".to_owned()], vec![permitted], Environment::new(read));
     answer(&Backend::Genai(Genai::new(access, TIMEOUTS)), request, deadline).await
 }

@@ -5,4 +5,5 @@ mod requests;
 mod streams;
 mod signatures;
 mod failures;
+mod bedrock;
 mod secrets;
