@@ -21,9 +21,10 @@ use tracing::level_filters::LevelFilter;
 use crate::bus::SubjectSuffix;
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
+use crate::config::url_pattern::UrlPattern;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
-use crate::llm::service::provider::url_pattern::UrlPattern;
+use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
 
 use values::{drill, duration};
@@ -71,9 +72,12 @@ pub struct GlobalArgs {
     /// The Postgres database.
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, help = DATABASE_URL)]
     pub database_url: Option<String>,
-    /// The LLM service, as host:port
+    /// The LLM service, as host:port, or https://host:port
     #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", default_value = "127.0.0.1:50051")]
     pub llm_addr: String,
+    /// From variables only, because every user of the machine can read a command line.
+    #[arg(skip)]
+    pub llm_credentials: Credentials,
     /// The configuration file [default: tarsy.yaml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG")]
     pub config: Option<PathBuf>,
@@ -88,7 +92,7 @@ pub struct GlobalArgs {
 impl fmt::Debug for GlobalArgs {
     /// Omits the addresses, which may contain passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nats_url: _, database_url: _, llm_addr, config, log, log_level } = self;
+        let Self { nats_url: _, database_url: _, llm_addr, llm_credentials: _, config, log, log_level } = self;
         let mut text = f.debug_struct("GlobalArgs");
         text.field("llm_addr", llm_addr).field("config", config).field("log", log).field("log_level", log_level);
         text.finish_non_exhaustive()
@@ -188,6 +192,7 @@ pub struct WorkerArgs {
 
 /// Arguments of `llm-service`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = LLM_SERVICE_TOKEN, after_help = LLM_SERVICE_TOKEN)]
 pub struct LlmServiceArgs {
     /// Address of the service; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_LLM_LISTEN", default_value = "127.0.0.1:50051")]
@@ -201,6 +206,9 @@ pub struct LlmServiceArgs {
     /// Addresses, beside those of known providers, that requests may name, as `scheme://host[:port][/path]` with `*`
     #[arg(long, value_name = "PATTERN", num_args = 1.., value_parser = UrlPattern::parse)]
     pub allow_base_url: Vec<UrlPattern>,
+    /// Serves every client beyond this machine, without a token and without asking for certificates
+    #[arg(long)]
+    pub allow_unauthenticated: bool,
     /// Recordings that the scripted provider replays
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,
@@ -216,6 +224,11 @@ pub struct LlmServiceArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
     pub pace: Option<Duration>,
 }
+
+const LLM_SERVICE_TOKEN: &str = "\
+The section llm_service of tarsy.yaml has further settings: TLS, limits, and the same permissions.
+The bearer token that clients have to send comes from TARSY_LLM_TOKEN, or from the file that TARSY_LLM_TOKEN_FILE or
+llm_service.token_file names. Without a token or llm_service.tls.client_ca, only a loopback address is accepted.";
 
 /// Arguments of `receive`.
 ///

@@ -11,8 +11,8 @@ use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
-    Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, Masking, McpServer,
-    NativeTools, Receive, Retention, Runbooks, Streams, Worker, builtin,
+    Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, LlmService, Masking,
+    McpServer, NativeTools, Receive, Retention, Runbooks, Streams, Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -58,6 +58,27 @@ impl Config {
     }
 }
 
+impl LlmService {
+    /// Loads this section of a file and ignores the others, whose variables may be set on other machines only. Without
+    /// a file, every key has its default.
+    ///
+    /// # Errors
+    /// All faults of the section; an unreadable file has one fault.
+    pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| single(&file, 0, format!("cannot be read: {error}")))?;
+        let root = yaml::to_node(&text).map_err(|error| single(&file, error.line, error.message))?;
+        let context = Context::new(env);
+        let sections = Field::root(&context, &root).entries();
+        let section = sections.iter().find(|(name, _)| name == "llm_service");
+        let read = section.map(|(_, field)| field.section(Self::read)).unwrap_or_default();
+        let faults = context.into_faults();
+        if faults.is_empty() { Ok(read) } else { Err(Faults { file, faults }) }
+    }
+}
+
 fn single(file: &str, line: usize, problem: String) -> Faults {
     Faults { file: file.to_owned(), faults: vec![Fault { key: String::new(), line, problem }] }
 }
@@ -88,6 +109,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         streams: map.section("streams", Streams::read),
         dedupe: map.section("dedupe", Dedupe::read),
         receive: map.section("receive", Receive::read),
+        llm_service: map.section("llm_service", LlmService::read),
         runbooks: map.section("runbooks", Runbooks::read),
         database: map.section("database", Database::read),
         retention: map.section("retention", Retention::read),

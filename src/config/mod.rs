@@ -11,6 +11,7 @@ pub mod read;
 pub mod sections;
 mod show;
 mod write;
+pub mod url_pattern;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Template, TemplateError};
 pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
+pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
 pub use sections::providers::{Backend, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
@@ -70,6 +72,7 @@ pub struct Config {
     pub streams: Streams,
     pub dedupe: Dedupe,
     pub receive: Receive,
+    pub llm_service: LlmService,
     pub runbooks: Runbooks,
     pub database: Database,
     pub retention: Retention,

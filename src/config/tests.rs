@@ -70,6 +70,9 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          agent_chains: {a: {questions: {changes: true}, stages: [{agents: [{name: sre}]}]}}",
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
+        "llm_service: {allow_key_env: ['TEAM_*', A], allow_base_url: ['*', 'http://h:8080/v1'], token_file: /t, \
+         tls: {certificate: /c, key: /k, client_ca: /a}, concurrency: {google: 3, default: 5}, drain_timeout: 0s, \
+         max_request_bytes: 1MiB, max_messages: 1, max_tools: 2}",
         "streams: {replicas: 3, alerts: {max_bytes: 1536MiB}, timeline: {max_age: 1h, max_bytes: 2GiB}, control: {max_age: 25h}}",
         "llm_providers: {a: {provider: openai, model: 'm${X:-$}', context_window: 128k, base_url: 'http://x/$${', \
          api_key_env: K, price: {input: 2.0, output: 1e9, cached_input: 0.1}}}\n\

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::read::units::{show_bytes, show_duration, show_tokens};
+use super::url_pattern::UrlPattern;
 use crate::investigation::plan::Strategy;
 use crate::investigation::runbook::RunbookHost;
 
@@ -62,6 +63,14 @@ impl Written for Strategy {
 }
 
 impl Written for RunbookHost {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for UrlPattern {
     type Form = String;
 
     fn form(&self) -> String {

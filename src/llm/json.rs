@@ -5,9 +5,8 @@ use std::sync::OnceLock;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::Deserializer;
 
-use crate::llm::proto::GenerateResponse;
+use crate::llm::proto::{DESCRIPTORS, GenerateResponse};
 
-const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/llm.v1.bin"));
 const CHUNK: &str = "llm.v1.GenerateResponse";
 
 /// The text is not a chunk.

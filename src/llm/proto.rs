@@ -15,8 +15,14 @@
 
 tonic::include_proto!("llm.v1");
 
+/// The description of the protocol that reflection serves, as an encoded `FileDescriptorSet`.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/llm.v1.bin"));
+
 /// The largest message that either side accepts: a conversation with all its tool results and provider data.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The largest answer that a worker reads, provider data included.
+pub const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
 /// The value in `accept` of a client that supports [`FinishInfo`].
 pub const ACCEPT_FINISH: &str = "finish";

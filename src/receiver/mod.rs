@@ -6,7 +6,6 @@
 
 mod server;
 mod request;
-mod token;
 mod response;
 
 use std::time::Duration;
@@ -14,11 +13,10 @@ use std::time::Duration;
 use hyper::body::Bytes;
 
 pub use server::serve;
-pub use token::Token;
 
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
-use crate::listener::Limits;
+use crate::listener::{Limits, Token};
 
 /// The rules of a receiver.
 #[derive(Debug)]

@@ -1,12 +1,15 @@
 //! Connects roles and commands to the broker and the database.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
 
 use crate::bus::{self, Bound, ConnectRetry, Nats, Options, TopologySettings};
 use crate::config::{Config, Env, Fault, Faults};
-use crate::llm::client::Client;
+use crate::llm::client::{Client, ClientCertificate, Credentials};
+use crate::llm::pem::FileError;
+use crate::llm::token::TokenSource;
 use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
 
 /// The addresses of the servers.
@@ -15,8 +18,10 @@ pub struct Addresses {
     /// NATS servers, separated by commas.
     pub nats_url: String,
     pub database_url: Option<String>,
-    /// The LLM service, as host:port.
+    /// The LLM service, as host:port, or https://host:port.
     pub llm_addr: String,
+    /// What the LLM service asks its clients for.
+    pub llm_credentials: Credentials,
 }
 
 impl std::fmt::Debug for Addresses {
@@ -58,6 +63,50 @@ pub(super) fn environment_fault(variable: &str, problem: String) -> Faults {
     Faults { file: "environment".to_owned(), faults: vec![fault] }
 }
 
+/// The variable with the token of the LLM service, for the service and for its clients.
+pub(super) const LLM_TOKEN: &str = "TARSY_LLM_TOKEN";
+/// The variable with the file of the token.
+pub(super) const LLM_TOKEN_FILE: &str = "TARSY_LLM_TOKEN_FILE";
+const LLM_CA_FILE: &str = "TARSY_LLM_CA_FILE";
+const LLM_CERT_FILE: &str = "TARSY_LLM_CERT_FILE";
+const LLM_KEY_FILE: &str = "TARSY_LLM_KEY_FILE";
+
+/// The variables from which [`llm_credentials`] reads.
+pub const LLM_CREDENTIALS: [&str; 5] = [LLM_TOKEN, LLM_TOKEN_FILE, LLM_CA_FILE, LLM_CERT_FILE, LLM_KEY_FILE];
+
+/// The token of the LLM service.
+///
+/// # Errors
+/// When both variables are set.
+pub fn llm_token(env: Env<'_>) -> Result<Option<TokenSource>, Faults> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty());
+    let source = match (set(LLM_TOKEN), set(LLM_TOKEN_FILE)) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let problem = format!("is set, and {LLM_TOKEN_FILE} as well; accepted: only one of them");
+            return Err(environment_fault(LLM_TOKEN, problem));
+        }
+        (Some(text), None) => TokenSource::Value(text),
+        (None, Some(file)) => TokenSource::File(file.into()),
+    };
+    Ok(Some(source))
+}
+
+/// What a client of the LLM service needs beside its address. The files are not read yet.
+///
+/// # Errors
+/// When a variable is set without another one that it needs, or beside one that it excludes.
+pub fn llm_credentials(env: Env<'_>) -> Result<Credentials, Faults> {
+    let file = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let certificate = match (file(LLM_CERT_FILE), file(LLM_KEY_FILE)) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
+        (Some(_), None) => return Err(environment_fault(LLM_CERT_FILE, format!("needs {LLM_KEY_FILE} as well"))),
+        (None, Some(_)) => return Err(environment_fault(LLM_KEY_FILE, format!("needs {LLM_CERT_FILE} as well"))),
+    };
+    Ok(Credentials { token: llm_token(env)?, ca: file(LLM_CA_FILE), certificate })
+}
+
 const DATABASE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
 /// Short, because a person waits for the command.
 pub(super) const COMMAND_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -89,12 +138,16 @@ impl Addresses {
         }
     }
 
-    /// A client of the LLM service. It connects when it is first used.
+    /// A client of the LLM service, which connects when it is used.
     ///
     /// # Errors
-    /// [`BadAddress`] when the address cannot be read.
-    pub fn llm(&self) -> anyhow::Result<Client> {
-        Client::connect(&self.llm_addr).map_err(|error| BadAddress(error.to_string()).into())
+    /// [`BadAddress`] when the address is malformed or does not fit the credentials, or one of their files cannot be
+    /// used.
+    pub fn llm(&self) -> Result<Client, BadAddress> {
+        let unusable = |error: FileError| BadAddress(format!("credentials for the LLM service: {error}"));
+        self.llm_credentials.check().map_err(unusable)?;
+        let client = Client::with_credentials(&self.llm_addr, self.llm_credentials.clone());
+        client.map_err(|error| BadAddress(error.to_string()))
     }
 
     /// The options for a connection to the database.
@@ -167,6 +220,38 @@ pub fn topology(config: &Config) -> TopologySettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_credentials_of_the_llm_service_are_whole_and_readable() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file").display().to_string();
+        let file = path.as_str();
+        std::fs::write(file, "s3cret-1\n").unwrap();
+        let read = |set: &[(&str, &str)]| {
+            let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let env = move |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            let llm_credentials = llm_credentials(&env).map_err(|faults| faults.to_string())?;
+            let (nats_url, llm_addr) = (String::new(), "https://llm:50051".to_owned());
+            let addresses = Addresses { nats_url, database_url: None, llm_addr, llm_credentials };
+            addresses.llm().map_err(|error| error.to_string())?;
+            Ok::<_, String>(addresses.llm_credentials)
+        };
+        assert_eq!(read(&[(LLM_TOKEN, ""), (LLM_CA_FILE, "")]), Ok(Credentials::default()));
+        assert_eq!(read(&[(LLM_TOKEN, "t-1")]).unwrap().token, Some(TokenSource::Value("t-1".to_owned())));
+        assert_eq!(read(&[(LLM_TOKEN_FILE, file)]).unwrap().token, Some(TokenSource::File(file.into())));
+        for (set, expected) in [
+            ([(LLM_TOKEN, "t-1"), (LLM_TOKEN_FILE, file)], "TARSY_LLM_TOKEN_FILE as well"),
+            ([(LLM_TOKEN, "s3cret two"), ("X", "")], "is empty or has spaces"),
+            ([(LLM_TOKEN_FILE, "/no/such/file"), ("X", "")], "/no/such/file"),
+            ([(LLM_CERT_FILE, file), ("X", "")], "needs TARSY_LLM_KEY_FILE"),
+            ([(LLM_KEY_FILE, file), ("X", "")], "needs TARSY_LLM_CERT_FILE"),
+            ([(LLM_CA_FILE, file), ("X", "")], "has no certificate in PEM"),
+            ([(LLM_CERT_FILE, file), (LLM_KEY_FILE, file)], "has no certificate in PEM"),
+        ] {
+            let fault = read(&set).unwrap_err();
+            assert!(fault.contains(expected) && !fault.contains("s3cret"), "{fault}");
+        }
+    }
 
     #[test]
     fn an_address_comes_from_a_file_or_a_variable_but_not_from_both() {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
-use super::shutdown::print_ready_and_metrics;
+use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE, environment_fault};
+use super::shutdown::{Signals, print_ready_and_metrics};
+use crate::config::LlmService;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::llm::service::backend::{Backend, Backends};
@@ -17,9 +18,10 @@ use crate::llm::service::google::Google;
 use crate::llm::service::provider::Access;
 use crate::llm::service::provider::key::Environment;
 use crate::llm::service::provider::timeouts::Timeouts;
-use crate::llm::service::provider::url_pattern::UrlPattern;
 use crate::llm::service::scripted::{self, Scripted};
-use crate::llm::service::{self, Service};
+use crate::llm::service::security::{Security, TlsFiles};
+use crate::llm::service::{self, RequestLimits, Service};
+use crate::llm::token::TokenSource;
 use crate::telemetry::http::Readiness;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
@@ -31,10 +33,11 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The address for metrics and probes; port 0 takes a free one.
     pub metrics_listen: SocketAddr,
-    /// Patterns of variables that requests may use as keys, beside those of known providers.
-    pub allow_key_env: Vec<String>,
-    /// Patterns of addresses that requests may name, beside those of known providers.
-    pub allow_base_url: Vec<UrlPattern>,
+    /// The section of the configuration, with the permissions of the command line.
+    pub settings: LlmService,
+    /// The token of the environment that clients have to send.
+    pub token: Option<TokenSource>,
+    pub unauthenticated: Unauthenticated,
     /// A directory of transcripts in addition to the built-in ones.
     pub transcripts: Option<PathBuf>,
     /// A file that counts the calls of each execution.
@@ -45,11 +48,22 @@ pub struct Options {
     pub pace: Option<Duration>,
 }
 
-/// Serves until `shutdown` is cancelled.
+/// Where clients are served without a token and a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unauthenticated {
+    /// Only clients of this machine.
+    Loopback,
+    /// The operator permits every client.
+    Everywhere,
+}
+
+/// Serves until `signals.end` is cancelled, then finishes the running answers until `signals.now` is.
 ///
 /// # Errors
-/// When a transcript cannot be parsed, an address is taken, or the server fails.
-pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// When a transcript cannot be parsed, an address is taken, a file of the configuration cannot be used, other machines
+/// could call without authentication, or the server fails.
+pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
+    let security = security(&options)?;
     let transcripts = options.transcripts.as_deref().map(transcripts).transpose()?.unwrap_or_default();
     let scripted = Scripted::new(scripted::Options {
         transcripts,
@@ -58,21 +72,26 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
         calls_file: options.calls_file,
         pace: options.pace,
     })?;
-    let access = Access::new(options.allow_key_env, options.allow_base_url, Environment::of_process());
+    let settings = options.settings;
+    let limits = RequestLimits {
+        bytes: usize::try_from(settings.max_request_bytes)?,
+        messages: usize::try_from(settings.max_messages)?,
+        tools: usize::try_from(settings.max_tools)?,
+    };
+    let access = Access::new(settings.allow_key_env, settings.allow_base_url, Environment::of_process());
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
-    if !address.ip().is_loopback() {
-        tracing::warn!(
-            %address,
-            "llm-service has no authentication and can be reached from other machines: allow only workers to connect to its port"
-        );
-    }
+    warn_if_exposed(address, &security);
     let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
-    tracing::info!(%address, metrics = %telemetry.address, "llm-service started");
+    tracing::info!(
+        %address, metrics = %telemetry.address, tls = security.has_tls(), authentication = security.authenticates(),
+        "llm-service started"
+    );
     print_ready_and_metrics(address, telemetry.address)?;
     ready.send_replace(Readiness::Ready);
+    let Signals { end, now } = signals;
     let draining = async {
-        shutdown.cancelled().await;
+        end.cancelled().await;
         ready.send_replace(Readiness::NotReady("draining".to_owned()));
         std::future::pending().await
     };
@@ -82,14 +101,61 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> anyhow::Resul
             Backend::Genai(Genai::new(access, Timeouts::default())),
             Backend::Scripted(scripted),
         ]),
-        service::Options::default(),
+        service::Options {
+            drain_timeout: settings.drain_timeout,
+            stop_now: now,
+            security,
+            concurrency: settings.concurrency,
+            limits,
+        },
     );
     let served = tokio::select! {
-        served = service.serve(listener, shutdown.clone()) => served,
+        served = service.serve(listener, end.clone()) => served,
         never = draining => never,
     };
     telemetry.end().await;
     Ok(served?)
+}
+
+/// Reads the files of TLS and token, and refuses an address that every machine could call.
+fn security(options: &Options) -> anyhow::Result<Security> {
+    let settings = &options.settings;
+    let token = match (&options.token, &settings.token_file) {
+        (Some(_), Some(_)) => {
+            let problem = "is set, and llm_service.token_file as well; accepted: only one of them".to_owned();
+            return Err(environment_fault(LLM_TOKEN, problem).into());
+        }
+        (Some(token), None) => Some(token.clone()),
+        (None, file) => file.as_ref().map(|file| TokenSource::File(file.into())),
+    };
+    let tls = settings.tls.as_ref().map(|tls| TlsFiles {
+        certificate: tls.certificate.clone().into(),
+        key: tls.key.clone().into(),
+        client_ca: tls.client_ca.as_ref().map(PathBuf::from),
+    });
+    let security = Security::load(tls, token).map_err(|error| environment_fault("llm_service", error.to_string()))?;
+    let is_open = !options.listen.ip().is_loopback() && !security.authenticates();
+    if is_open && options.unauthenticated == Unauthenticated::Loopback {
+        let problem = format!(
+            "is not set, and {} can be reached from other machines: set it, {LLM_TOKEN_FILE} or \
+             llm_service.tls.client_ca, or listen on 127.0.0.1; --allow-unauthenticated serves every client",
+            options.listen
+        );
+        return Err(environment_fault(LLM_TOKEN, problem).into());
+    }
+    Ok(security)
+}
+
+fn warn_if_exposed(address: SocketAddr, security: &Security) {
+    if address.ip().is_loopback() {
+        return;
+    }
+    if !security.authenticates() {
+        tracing::warn!(%address, "llm-service has no authentication and can be reached from other machines");
+    }
+    if !security.has_tls() {
+        tracing::warn!(%address, "llm-service has no TLS: prompts and token can be read on their way");
+    }
 }
 
 /// The `.yaml` files of a directory, sorted by name.
@@ -103,4 +169,71 @@ fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
         Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))
     };
     files.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Concurrency, LlmServiceTls};
+    use crate::llm::service::labels;
+    use crate::llm::service::provider::known;
+    use crate::telemetry::label_values;
+
+    fn options(listen: &str, token: Option<&str>) -> Options {
+        Options {
+            listen: listen.parse().unwrap(),
+            metrics_listen: "127.0.0.1:0".parse().unwrap(),
+            settings: LlmService::default(),
+            token: token.map(|token| TokenSource::Value(token.to_owned())),
+            unauthenticated: Unauthenticated::Loopback,
+            transcripts: None,
+            calls_file: None,
+            gates: None,
+            pace: None,
+        }
+    }
+
+    #[test]
+    fn an_open_address_needs_a_token_or_the_word_of_the_operator() {
+        let refusal = security(&options("0.0.0.0:50051", None)).unwrap_err().to_string();
+        let expected = "is not set, and 0.0.0.0:50051 can be reached from other machines: set it, TARSY_LLM_TOKEN_FILE or \
+                        llm_service.tls.client_ca, or listen on 127.0.0.1; --allow-unauthenticated serves every client";
+        assert!(refusal.contains("TARSY_LLM_TOKEN ") && refusal.contains(expected), "{refusal}");
+        assert!(security(&options("[::1]:50051", None)).is_ok());
+        assert!(security(&options("0.0.0.0:50051", Some("t-1"))).unwrap().authenticates());
+        let open = Options { unauthenticated: Unauthenticated::Everywhere, ..options("[::]:50051", None) };
+        assert!(!security(&open).unwrap().authenticates());
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_used_ends_the_service() {
+        let mut twice = options("127.0.0.1:0", Some("t-1"));
+        twice.settings.token_file = Some("/no/such/token".to_owned());
+        assert!(security(&twice).unwrap_err().to_string().contains("llm_service.token_file as well"));
+        let missing = Options { token: None, ..twice };
+        assert!(security(&missing).unwrap_err().to_string().contains("/no/such/token"));
+        let mut tls = options("127.0.0.1:0", None);
+        let [certificate, key] = ["/no/such/crt", "/no/such/key"].map(str::to_owned);
+        tls.settings.tls = Some(LlmServiceTls { certificate, key, client_ca: None });
+        assert!(security(&tls).unwrap_err().to_string().contains("/no/such/crt"));
+    }
+
+    #[test]
+    fn every_list_of_providers_and_labels_has_the_same_words() {
+        let known: Vec<&str> = known::ALL.iter().map(|known| known.name).collect();
+        assert_eq!([known, vec!["scripted"]].concat(), Concurrency::PROVIDERS);
+        assert_eq!([Concurrency::PROVIDERS.as_slice(), &["other"]].concat(), label_values::PROVIDER_WORDS);
+        assert_eq!(label_values::LLM_ERRORS, labels::ERROR_TYPES);
+        assert_eq!(label_values::FINISH_REASONS, labels::FINISH_REASONS);
+    }
+
+    #[test]
+    fn the_configuration_has_the_defaults_of_the_service() {
+        let (settings, service) = (LlmService::default(), service::Options::default());
+        let bytes = usize::try_from(settings.max_request_bytes).unwrap();
+        let [messages, tools] =
+            [settings.max_messages, settings.max_tools].map(|count| usize::try_from(count).unwrap());
+        assert_eq!(service.limits, RequestLimits { bytes, messages, tools });
+        assert_eq!((service.drain_timeout, service.concurrency), (settings.drain_timeout, settings.concurrency));
+    }
 }

@@ -79,6 +79,7 @@ mod tests {
             nats_url: nats.to_owned(),
             database_url: Some(database.to_owned()),
             llm_addr: "127.0.0.1:50051".to_owned(),
+            llm_credentials: Default::default(),
         }
     }
 

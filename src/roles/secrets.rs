@@ -58,6 +58,8 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     if let Some(addresses) = addresses {
         add_passwords(&addresses.nats_url, &mut values);
         add_passwords(addresses.database_url.as_deref().unwrap_or_default(), &mut values);
+        let token = addresses.llm_credentials.token.as_ref();
+        values.extend(token.and_then(|source| source.read().ok()).unwrap_or_default());
     }
     values
 }
@@ -161,6 +163,7 @@ mod tests {
             nats_url: nats.to_owned(),
             database_url: Some(database.to_owned()),
             llm_addr: "127.0.0.1:1".to_owned(),
+            llm_credentials: Default::default(),
         }
     }
 

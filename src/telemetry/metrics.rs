@@ -63,7 +63,7 @@ impl Metrics {
 fn recorder() -> Result<PrometheusRecorder, BuildError> {
     let mut builder = PrometheusBuilder::new();
     for metric in all() {
-        if let Kind::Seconds(buckets) = metric.kind {
+        if let Kind::Seconds(buckets) | Kind::Tokens(buckets) = metric.kind {
             builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)?;
         }
     }
@@ -78,12 +78,13 @@ fn register(role: Role, providers: &[String]) {
             Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
             Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
             Kind::Seconds(_) => metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help),
+            Kind::Tokens(_) => metrics::describe_histogram!(metric.name, metric.help),
         }
         // The metrics `process_*` come from the operating system.
         for labels in series(metric, providers).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
             match metric.kind {
                 Kind::Counter => metrics::counter!(metric.name, labels).absolute(0),
-                Kind::Seconds(_) => drop(metrics::histogram!(metric.name, labels)),
+                Kind::Seconds(_) | Kind::Tokens(_) => drop(metrics::histogram!(metric.name, labels)),
                 Kind::Gauge => {}
             }
         }
@@ -177,9 +178,10 @@ mod tests {
                 Kind::Counter => metric.name.ends_with("_total"),
                 Kind::Gauge => !metric.name.ends_with("_total"),
                 Kind::Seconds(_) => metric.name.ends_with("_seconds"),
+                Kind::Tokens(_) => metric.name.ends_with("_token_usage"),
             };
             assert!(
-                good && ["tarsy_", "process_"].iter().any(|start| metric.name.starts_with(start)),
+                good && ["tarsy_", "process_", "gen_ai_"].iter().any(|start| metric.name.starts_with(start)),
                 "{}",
                 metric.name
             );
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn the_bounds_of_buckets_increase() {
         for metric in all() {
-            if let Kind::Seconds(buckets) = metric.kind {
+            if let Kind::Seconds(buckets) | Kind::Tokens(buckets) = metric.kind {
                 assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", metric.name);
             }
         }

@@ -3,6 +3,7 @@
 //! The other rings only call the macros of `metrics` and `tracing`; this one records, exports and writes. It knows
 //! nothing of sessions, databases or brokers.
 
+pub mod label_values;
 pub mod names;
 pub mod metrics;
 mod process;

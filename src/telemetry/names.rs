@@ -2,7 +2,12 @@
 //!
 //! Code that counts uses the literal name; a test compares it with this table. A label value is never an id, a title
 //! or a name that a model chose.
+//!
+//! The names that begin with `gen_ai_` are those of OpenTelemetry's semantic conventions 1.43.0 as Prometheus spells
+//! them. Later versions keep the conventions for models in a repository of their own. The model is no label, because a
+//! request names it freely.
 
+use super::label_values::{FINISH_REASONS, GEN_AI_OPERATIONS, GEN_AI_PROVIDERS, LLM_ERRORS, PROVIDER_WORDS};
 use crate::engine::ports::PRUNED_TABLES;
 
 /// One metric.
@@ -10,7 +15,7 @@ use crate::engine::ports::PRUNED_TABLES;
 pub struct Metric {
     pub name: &'static str,
     pub kind: Kind,
-    pub labels: [Option<Label>; 2],
+    pub labels: [Option<Label>; 3],
     pub help: &'static str,
 }
 
@@ -22,6 +27,8 @@ pub enum Kind {
     Gauge,
     /// A histogram of seconds with the upper bounds of its buckets.
     Seconds(&'static [f64]),
+    /// A histogram of tokens with the upper bounds of its buckets.
+    Tokens(&'static [f64]),
 }
 
 /// A label of a metric.
@@ -74,23 +81,28 @@ impl Metric {
     const fn by(mut self, key: &'static str, values: &'static [&'static str]) -> Self {
         let label = Some(Label { key, values });
         self.labels = match self.labels {
-            [None, _] => [label, None],
-            [first, _] => [first, label],
+            [None, _, _] => [label, None, None],
+            [first, None, _] => [first, label, None],
+            [first, second, _] => [first, second, label],
         };
         self
     }
 }
 
 const fn counter(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, labels: [None; 2], help }
+    Metric { name, kind: Kind::Counter, labels: [None; 3], help }
 }
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, labels: [None; 2], help }
+    Metric { name, kind: Kind::Gauge, labels: [None; 3], help }
 }
 
 const fn seconds(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Seconds(buckets), labels: [None; 2], help }
+    Metric { name, kind: Kind::Seconds(buckets), labels: [None; 3], help }
+}
+
+const fn tokens(name: &'static str, buckets: &'static [f64], help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Tokens(buckets), labels: [None; 3], help }
 }
 
 const CALL_BUCKETS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 90.0, 120.0, 180.0, 300.0];
@@ -99,6 +111,26 @@ const TOOL_BUCKETS: &[f64] = &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 
 const STORE_BUCKETS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 const SESSION_BUCKETS: &[f64] =
     &[0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0];
+
+/// The bounds that the conventions name, and three for thinking models.
+const GEN_AI_BUCKETS: &[f64] =
+    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36];
+const TOKEN_BUCKETS: &[f64] = &[
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
 
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
 const FALLBACK_CODES: &[&str] = &[
@@ -136,7 +168,6 @@ const DEAD_REASONS: &[&str] = &[
     "attempts_exhausted",
 ];
 const BACKENDS: &[&str] = &["google-native", "genai", "scripted", "unknown"];
-
 /// Exported by every role.
 const COMMON: &[Metric] = &[
     gauge("tarsy_build_info", "always 1; the version is a label").by("version", &[env!("CARGO_PKG_VERSION")]),
@@ -272,14 +303,52 @@ const WORKER: &[Metric] = &[
     gauge("tarsy_db_pool_waiting", "statements waiting for a database connection"),
 ];
 
-/// Exported by `tarsy llm-service`.
+/// Exported by `tarsy llm-service`. The metrics of the conventions are exported after the first call of a provider.
 const LLM_SERVICE: &[Metric] = &[
-    counter("tarsy_llm_requests_total", "requests ended; abandoned: the client disconnected")
-        .by("backend", BACKENDS)
-        .by("outcome", &["answered", "failed", "abandoned"]),
+    counter(
+        "tarsy_llm_requests_total",
+        "requests ended; abandoned: the client disconnected, refused: too many calls of the provider ran",
+    )
+    .by("backend", BACKENDS)
+    .by("outcome", &["answered", "failed", "abandoned", "refused"]),
     seconds("tarsy_llm_request_duration_seconds", CALL_BUCKETS, "from a request to the end of its answer")
         .by("backend", BACKENDS),
-    gauge("tarsy_llm_requests_in_flight", "requests in flight"),
+    gauge("tarsy_llm_requests_in_flight", "requests in flight").by("provider", PROVIDER_WORDS),
+    counter("tarsy_llm_errors_total", "requests without a complete answer, by the code of the error")
+        .by("code", LLM_ERRORS),
+    counter("tarsy_llm_retries_total", "requests sent to a provider again").by("provider", PROVIDER_WORDS),
+    counter("tarsy_llm_finish_reasons_total", "answers by the reason for their end")
+        .by("provider", PROVIDER_WORDS)
+        .by("reason", FINISH_REASONS),
+    counter(
+        "tarsy_llm_unauthenticated_total",
+        "clients refused; token: a call without a valid token, tls: a connection without a TLS handshake",
+    )
+    .by("lacks", &["token", "tls"]),
+    seconds(
+        "gen_ai_client_operation_duration_seconds",
+        GEN_AI_BUCKETS,
+        "from a request to the end of its answer, retries included; without an error, error_type is empty",
+    )
+    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
+    .by("gen_ai_provider_name", GEN_AI_PROVIDERS)
+    .by("error_type", LLM_ERRORS),
+    seconds(
+        "gen_ai_client_operation_time_to_first_chunk_seconds",
+        GEN_AI_BUCKETS,
+        "from a request to the first part of its answer, retries included",
+    )
+    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
+    .by("gen_ai_provider_name", GEN_AI_PROVIDERS),
+    tokens(
+        "gen_ai_client_token_usage",
+        TOKEN_BUCKETS,
+        "tokens of a request; cached tokens are part of input, thinking tokens of no other type unless the provider \
+         counts them as output",
+    )
+    .by("gen_ai_operation_name", GEN_AI_OPERATIONS)
+    .by("gen_ai_provider_name", GEN_AI_PROVIDERS)
+    .by("gen_ai_token_type", &["input", "output", "cached", "thinking"]),
 ];
 
 /// Exported by `tarsy receive`.

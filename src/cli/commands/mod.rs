@@ -27,7 +27,7 @@ use tracing::level_filters::LevelFilter;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
-use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file};
+use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
 use crate::roles::secrets;
 use crate::store;
 use crate::telemetry::logs;
@@ -55,7 +55,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     logs::hide(secrets::of_process(Some(&addresses(&global))));
     let outcome = match command {
         Command::Worker(args) => roles::worker(&global, args).await,
-        Command::LlmService(args) => roles::llm_service(args).await,
+        Command::LlmService(args) => roles::llm_service(&global, args).await,
         Command::Receive(args) => roles::receive(&global, args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
         Command::Migrate(args) => roles::migrate(&global, args).await,
@@ -136,6 +136,7 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
 fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
     global.nats_url = from_file(global.nats_url, "NATS_URL", &process_env)?;
     global.database_url = from_file(global.database_url, "DATABASE_URL", &process_env)?;
+    global.llm_credentials = llm_credentials(&process_env)?;
     Ok(global)
 }
 
@@ -144,6 +145,7 @@ fn addresses(global: &GlobalArgs) -> Addresses {
         nats_url: global.nats_url.clone().unwrap_or_else(|| LOCAL_NATS.to_owned()),
         database_url: global.database_url.clone(),
         llm_addr: global.llm_addr.clone(),
+        llm_credentials: global.llm_credentials.clone(),
     }
 }
 

@@ -10,9 +10,12 @@ use super::{addresses, load_config};
 use crate::bus::TopologyChanges;
 use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WorkerArgs};
 use crate::cli::exit::Exit;
+use crate::config::{LlmService, find, process_env};
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
 use crate::mcp::evidence_server;
+use crate::roles::connect::llm_token;
+use crate::roles::llm_service::Unauthenticated;
 use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, worker};
 use crate::store::Schema;
 use crate::telemetry::logs;
@@ -40,19 +43,27 @@ fn default_name() -> String {
     format!("{host}-{}", std::process::id())
 }
 
-pub(super) async fn llm_service(args: LlmServiceArgs) -> anyhow::Result<Exit> {
+pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;
+    let mut settings = LlmService::load(find(global.config.clone()).as_deref(), &process_env)?;
+    settings.allow_key_env.extend(args.allow_key_env);
+    settings.allow_base_url.extend(args.allow_base_url);
     let options = llm_service::Options {
+        settings,
+        token: llm_token(&process_env)?,
+        unauthenticated: if args.allow_unauthenticated {
+            Unauthenticated::Everywhere
+        } else {
+            Unauthenticated::Loopback
+        },
         listen: args.listen,
         metrics_listen: args.metrics_listen,
-        allow_key_env: args.allow_key_env,
-        allow_base_url: args.allow_base_url,
         transcripts: args.transcripts,
         calls_file: args.calls_file,
         gates: args.gates,
         pace: args.pace,
     };
-    llm_service::run(options, shutdown::on_end(args.parent.stop_on())?).await?;
+    llm_service::run(options, shutdown::on_signals(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 

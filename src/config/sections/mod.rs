@@ -1,7 +1,8 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
 //! Agents are put together from `providers`, `native_tools`, `servers`, `settings` and `agents`; `chains` and
-//! `synthesis` say which of them run. `worker`, `streams`, `retention` and `trust` configure the system around them.
+//! `synthesis` say which of them run. `worker`, `streams`, `retention`, `trust` and `llm_service` configure the system
+//! around them.
 
 pub(crate) mod names;
 pub(crate) mod native_tools;
@@ -12,6 +13,7 @@ pub(crate) mod agents;
 pub(crate) mod chains;
 pub(crate) mod synthesis;
 pub(crate) mod trust;
+pub(crate) mod llm_service;
 pub(crate) mod worker;
 pub(crate) mod streams;
 pub(crate) mod retention;

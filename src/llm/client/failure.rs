@@ -1,17 +1,18 @@
 //! Classifies a failed call: the service was unavailable (the session is released) or the call failed (a failed
 //! iteration).
 //!
-//! Unavailable means no connection, or UNAVAILABLE or `RESOURCE_EXHAUSTED` before the first chunk. A connection that is
-//! lost before the first chunk is a case of its own, because this call may have crashed the service. Every other error
-//! is a failure.
+//! Unavailable means no connection, or UNAVAILABLE, `RESOURCE_EXHAUSTED` or UNAUTHENTICATED before the first chunk.
+//! A connection that is lost before the first chunk is a case of its own, because this call may have crashed the
+//! service. Every other error is a failure.
 
-use std::error::Error;
+use std::error::Error as _;
 use std::time::Duration;
 
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
+use super::check::{connect_fault, sources};
 use crate::engine::ports::{ModelError, ProviderFailure};
-use crate::llm::proto::ErrorInfo;
+use crate::llm::proto::{ErrorInfo, MAX_ANSWER_BYTES};
 
 /// The error code of a stream that broke after its first chunk; the existing service uses the same word.
 const PARTIAL_CODE: &str = "partial_stream_error";
@@ -20,17 +21,25 @@ const DEADLINE_CODE: &str = "deadline_exceeded";
 /// The error code of an answer over a limit.
 const TOO_LARGE_CODE: &str = "answer_too_large";
 
+/// The error code of a request over the limit of the service.
+const LARGE_REQUEST_CODE: &str = "request_too_large";
+
 /// A longer delay is cut to this one.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
-/// The start of the transport's message when a single chunk exceeds the limit of a whole answer.
+/// The start of the transport's message when a message exceeds the limit of its receiver, which is the end of it.
 const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
 
 pub(super) fn before_first_chunk(status: &Status) -> ModelError {
     // A status with a source comes from the local transport: the service has not answered.
     let by_cause = || match (status.source(), status.code()) {
-        (Some(_), _) if !is_unconnected(status) => ModelError::Broke(describe(status)),
-        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted) => ModelError::Unavailable(describe(status)),
+        (Some(_), _) if !is_unconnected(status) && connect_fault(status).is_none() => {
+            ModelError::Broke(describe(status))
+        }
+        // A wrong token is a fault of the settings: a session is not to fail for it.
+        (Some(_), _) | (None, Code::Unavailable | Code::ResourceExhausted | Code::Unauthenticated) => {
+            ModelError::Unavailable(describe(status))
+        }
         (None, code) => failed(word(code), describe(status)),
     };
     over_limit(status).unwrap_or_else(by_cause)
@@ -44,7 +53,10 @@ pub(super) fn after_first_chunk(status: &Status) -> ModelError {
 /// The failure of a call whose answer is too large or too late.
 fn over_limit(status: &Status) -> Option<ModelError> {
     if is_large(status) {
-        return Some(too_large("32 MiB in all"));
+        let is_ours = status.message().ends_with(&format!("the limit is: {MAX_ANSWER_BYTES} bytes"));
+        let of_request =
+            || failed(LARGE_REQUEST_CODE, format!("the service refuses the request: {}", status.message()));
+        return Some(if is_ours { too_large("32 MiB in all") } else { of_request() });
     }
     is_timeout(status).then(|| failed(DEADLINE_CODE, describe(status)))
 }
@@ -93,10 +105,6 @@ fn is_unconnected(status: &Status) -> bool {
 /// Both transports enforce the deadline of the call as well: their status is CANCELLED with this source.
 fn is_timeout(status: &Status) -> bool {
     status.code() == Code::DeadlineExceeded || sources(status).any(|error| error.is::<TimeoutExpired>())
-}
-
-fn sources(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(status.source(), |error| (*error).source())
 }
 
 /// The status and its innermost source, because `transport error` alone says too little.

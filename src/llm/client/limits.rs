@@ -5,8 +5,8 @@ use prost::Message as _;
 
 use super::failure::too_large;
 use crate::engine::ports::ModelError;
-use crate::llm::proto::GenerateResponse;
 use crate::llm::proto::generate_response::Content;
+use crate::llm::proto::{GenerateResponse, MAX_ANSWER_BYTES};
 
 /// For text and reasoning together.
 const MAX_TEXT_BYTES: usize = 4 * MIB;
@@ -16,8 +16,6 @@ const MAX_ARGUMENT_BYTES: usize = MIB;
 const MAX_CALLS: usize = 256;
 /// For the parts that report on the provider's own tools.
 const MAX_NATIVE_PARTS: usize = 1024;
-/// For the whole answer, provider data included.
-pub(super) const MAX_ANSWER_BYTES: usize = 32 * MIB;
 /// Added to the size of each chunk, so that a stream of empty chunks reaches a limit, too.
 const CHUNK_OVERHEAD_BYTES: usize = 16;
 const MIB: usize = 1024 * 1024;

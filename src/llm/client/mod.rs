@@ -9,21 +9,31 @@ mod answer;
 mod limits;
 mod retry;
 mod failure;
+mod credentials;
+mod connector;
+mod check;
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
+use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use self::answer::Assembly;
 pub use self::answer::assemble;
+pub use self::check::ServiceFault;
+use self::check::{SentToken, of_health};
+use self::connector::SecureConnector;
+pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::DeltaKind;
+use crate::llm::pem::FileError;
+use crate::llm::proto::MAX_ANSWER_BYTES;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::llm_service_client::LlmServiceClient;
 
@@ -45,28 +55,83 @@ pub struct AddressError {
 #[derive(Clone, Debug)]
 pub struct Client {
     channel: Channel,
+    credentials: Arc<Credentials>,
+    /// The wrong setting that was logged last.
+    logged: Arc<Mutex<Option<ServiceFault>>>,
 }
 
 impl Client {
-    /// A client for `host:port` or `http://host:port`. It does not connect yet, but needs a Tokio runtime.
+    /// A client without credentials, as [`Self::with_credentials`].
     ///
     /// # Errors
-    /// When the address is malformed, or has a scheme for TLS, which is left to a proxy or service mesh.
+    /// When the address is malformed.
     pub fn connect(address: &str) -> Result<Self, AddressError> {
+        Self::with_credentials(address, Credentials::default())
+    }
+
+    /// A client for `host:port` or `http://host:port`, or with TLS for `https://host:port`. It does not connect yet,
+    /// but needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the address is malformed, or has no `https` although the credentials have files of TLS.
+    pub fn with_credentials(address: &str, credentials: Credentials) -> Result<Self, AddressError> {
         let invalid = |reason: String| AddressError { address: address.to_owned(), reason };
-        let uri = match address.split_once("://") {
-            None => format!("http://{address}"),
-            Some(("http", _)) => address.to_owned(),
-            Some((scheme, _)) => return Err(invalid(format!("scheme '{scheme}' is not supported, use host:port"))),
+        let (uri, has_tls) = match address.split_once("://") {
+            None => (format!("http://{address}"), false),
+            Some(("http", _)) => (address.to_owned(), false),
+            Some(("https", _)) => (address.to_owned(), true),
+            Some((scheme, _)) => {
+                return Err(invalid(format!("scheme '{scheme}' is not supported, use host:port or https://host:port")));
+            }
         };
+        if credentials.has_tls_files() && !has_tls {
+            return Err(invalid("files of TLS are set, so it has to begin with https://".to_owned()));
+        }
         let endpoint = Endpoint::from_shared(uri).map_err(|error| invalid(error.to_string()))?;
-        let channel = endpoint
-            .connect_timeout(CONNECT_TIMEOUT)
+        let endpoint = endpoint
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .connect_lazy();
-        Ok(Self { channel })
+            .keep_alive_while_idle(true);
+        let credentials = Arc::new(credentials);
+        let channel = if has_tls {
+            let credentials = Arc::clone(&credentials);
+            endpoint.connect_with_connector_lazy(SecureConnector { credentials, timeout: CONNECT_TIMEOUT })
+        } else {
+            endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
+        };
+        Ok(Self { channel, credentials, logged: Arc::default() })
+    }
+
+    /// Checks that the service serves and accepts this client's token and certificate.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub async fn check(&self) -> Result<(), ServiceFault> {
+        let mut request = Request::new(HealthCheckRequest { service: String::new() });
+        let sent_token = self.authorize(&mut request).map_err(ServiceFault::File)?;
+        let mut health = HealthClient::new(self.channel.clone());
+        match timeout(HEALTH_TIMEOUT, health.check(request)).await {
+            Ok(checked) => of_health(checked, sent_token),
+            Err(_elapsed) => Err(ServiceFault::Unavailable(format!("no answer within {HEALTH_TIMEOUT:?}"))),
+        }
+    }
+
+    fn authorize<T>(&self, request: &mut Request<T>) -> Result<SentToken, FileError> {
+        let Some(bearer) = self.credentials.bearer()? else { return Ok(SentToken::No) };
+        request.metadata_mut().insert("authorization", bearer);
+        Ok(SentToken::Yes)
+    }
+
+    /// Logs a wrong setting when it is found, and not again until it changes.
+    fn log(&self, fault: Option<ServiceFault>) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        match &fault {
+            Some(fault) if fault.is_configuration() && logged.as_ref() != Some(fault) => {
+                tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");
+            }
+            Some(_) | None => {}
+        }
+        *logged = fault.filter(ServiceFault::is_configuration);
     }
 
     /// Reads one answer to its end. `assembly` keeps what has arrived when the read is cancelled.
@@ -76,12 +141,12 @@ impl Client {
         assembly: &mut Assembly,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<(), ModelError> {
-        let mut client =
-            LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_ANSWER_BYTES);
+        let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         let (provider, request_id) = (request.provider.name.clone(), request.request_id.clone());
         let asked_at = Instant::now();
-        let mut call = tonic::Request::new(request::wire(&request));
+        let mut call = Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
+        self.authorize(&mut call).map_err(|error| ModelError::Unavailable(error.to_string()))?;
         let mut stream =
             client.generate(call).await.map_err(|status| failure::before_first_chunk(&status))?.into_inner();
         loop {
@@ -131,12 +196,10 @@ impl Model for Client {
     }
 
     async fn serving(&self) -> bool {
-        let mut health = HealthClient::new(self.channel.clone());
-        let check = health.check(HealthCheckRequest { service: String::new() });
-        match timeout(HEALTH_TIMEOUT, check).await {
-            Ok(Ok(answer)) => answer.into_inner().status() == ServingStatus::Serving,
-            Ok(Err(_)) | Err(_) => false,
-        }
+        let fault = self.check().await.err();
+        let is_serving = fault.is_none();
+        self.log(fault);
+        is_serving
     }
 }
 
@@ -146,13 +209,18 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_is_a_host_and_a_port() {
-        for good in ["127.0.0.1:50051", "http://llm.tarsy.svc:50051", "localhost:1"] {
+        for good in ["127.0.0.1:50051", "http://llm.tarsy.svc:50051", "localhost:1", "https://llm:443"] {
             assert!(Client::connect(good).is_ok(), "{good}");
         }
         let fault = |address| Client::connect(address).unwrap_err().to_string();
         assert_eq!(
-            fault("https://llm:443"),
-            "llm service address 'https://llm:443': scheme 'https' is not supported, use host:port"
+            fault("grpc://llm:443"),
+            "llm service address 'grpc://llm:443': scheme 'grpc' is not supported, use host:port or https://host:port"
+        );
+        let credentials = Credentials { ca: Some("/ca.pem".into()), ..Credentials::default() };
+        assert_eq!(
+            Client::with_credentials("llm:1", credentials).unwrap_err().to_string(),
+            "llm service address 'llm:1': files of TLS are set, so it has to begin with https://"
         );
         assert!(fault("not an address").starts_with("llm service address 'not an address': "));
     }

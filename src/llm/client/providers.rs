@@ -36,6 +36,7 @@ impl Client {
         let count = providers.len();
         let mut call = tonic::Request::new(CheckProvidersRequest { providers });
         call.set_timeout(CHECK_TIMEOUT);
+        self.authorize(&mut call).map_err(|error| CheckError::Refused(error.to_string()))?;
         let answer = match tokio::time::timeout(CHECK_TIMEOUT, client.check_providers(call)).await {
             Ok(answer) => answer,
             Err(_elapsed) => return Err(CheckError::Unavailable(format!("no answer within {CHECK_TIMEOUT:?}"))),
@@ -48,6 +49,9 @@ impl Client {
 fn fault(status: &tonic::Status) -> CheckError {
     if status.code() == Code::Unimplemented {
         return CheckError::Unsupported;
+    }
+    if status.code() == Code::Unauthenticated {
+        return CheckError::Refused(status.message().to_owned());
     }
     match failure::before_first_chunk(status) {
         ModelError::Unavailable(reason) | ModelError::Broke(reason) => CheckError::Unavailable(reason),

@@ -1,43 +1,103 @@
-//! Connection limits of the service. At the limit, a connection that has sent nothing is closed for a new one. A
-//! connection that has sent something is kept, because a worker holds its connection for its whole life.
+//! Connection limits and TLS of the listener. At the limit, a connection that has sent nothing is closed for a new one.
+//! A connection that has sent a byte of HTTP/2 is kept, because a worker holds its connection for its whole life.
 
 use std::future::{Future, ready};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
+use super::security::ServerTls;
 use crate::listener::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
 
 /// A worker has one connection. A proxy in front of many workers is one address.
 const LIMITS: Limits = Limits { connections: 1_024, per_address: 256 };
+/// A client that takes longer has no interest in an answer.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The connections that get a permit. Any other connection is closed.
-pub(super) fn limited(incoming: TcpIncoming) -> impl Stream<Item = io::Result<LimitedConnection>> {
+/// The connections that get a permit and finish their TLS handshake. Any other connection is closed.
+pub(super) fn limited(
+    incoming: TcpIncoming,
+    tls: Option<Arc<ServerTls>>,
+) -> impl Stream<Item = io::Result<LimitedConnection>> {
     let limiter = ConnectionLimiter::new("llm", LIMITS);
     incoming
-        .filter_map(move |stream| ready(stream.map(|stream| LimitedConnection::accept(&limiter, stream)).transpose()))
+        .filter_map(move |stream| {
+            let permitted = stream.map(|stream| Some((permit(&limiter, &stream)?, stream))).transpose();
+            ready(permitted)
+        })
+        .map(move |accepted| {
+            let tls = tls.clone();
+            async move {
+                match accepted {
+                    Ok((permit, stream)) => LimitedConnection::secured(permit, stream, tls).await.map(Ok),
+                    Err(error) => Some(Err(error)),
+                }
+            }
+        })
+        .buffer_unordered(LIMITS.connections)
+        .filter_map(ready)
+}
+
+fn permit(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<Arc<ConnectionPermit>> {
+    limiter.acquire(stream.peer_addr().ok()?.ip())
+}
+
+/// A connection that fails is read to its end for a moment. If it were closed with unread bytes, the system would reset
+/// it, and the client would lose the alert that says what is wrong.
+async fn shake_hands(stream: TcpStream, tls: &ServerTls) -> io::Result<TlsStream<TcpStream>> {
+    let (error, mut stream) = match tls.acceptor().accept(stream).into_fallible().await {
+        Ok(stream) => return Ok(stream),
+        Err(failed) => failed,
+    };
+    let end = async {
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
+    };
+    tokio::time::timeout(LINGER_TIMEOUT, end).await.ok();
+    Err(error)
 }
 
 /// A connection and its permit.
 pub(super) struct LimitedConnection {
-    stream: TcpStream,
+    stream: Either<TcpStream, Box<TlsStream<TcpStream>>>,
+    info: TcpConnectInfo,
     permit: Arc<ConnectionPermit>,
     in_use: Option<InUse>,
     revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl LimitedConnection {
-    fn accept(limiter: &ConnectionLimiter, stream: TcpStream) -> Option<Self> {
-        let permit = limiter.acquire(stream.peer_addr().ok()?.ip())?;
+    /// `None` if the handshake fails, or takes so long that a newer connection takes the permit.
+    async fn secured(permit: Arc<ConnectionPermit>, stream: TcpStream, tls: Option<Arc<ServerTls>>) -> Option<Self> {
+        let info = stream.connect_info();
+        let stream = match tls {
+            None => Either::Left(stream),
+            Some(tls) => {
+                let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, shake_hands(stream, &tls));
+                let done = tokio::select! {
+                    done = handshake => done.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into())),
+                    () = permit.revoked() => Err(io::ErrorKind::ConnectionAborted.into()),
+                };
+                if let Err(error) = &done {
+                    metrics::counter!("tarsy_llm_unauthenticated_total", "lacks" => "tls").increment(1);
+                    tracing::debug!(client = ?info.remote_addr, %error, "connection closed: no TLS handshake");
+                }
+                Either::Right(Box::new(done.ok()?))
+            }
+        };
         let watched = Arc::clone(&permit);
         let revoked = Box::pin(async move { watched.revoked().await });
-        Some(Self { stream, permit, in_use: None, revoked })
+        Some(Self { stream, info, permit, in_use: None, revoked })
     }
 }
 
@@ -45,7 +105,7 @@ impl Connected for LimitedConnection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+        self.info.clone()
     }
 }
 

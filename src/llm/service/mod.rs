@@ -1,10 +1,13 @@
-//! The LLM service: `llm.v1.LLMService` and `grpc.health.v1.Health` on one port.
+//! The LLM service: `llm.v1.LLMService`, the health check and the reflection of gRPC on one port.
 //!
 //! The service is stateless, because a request carries its whole conversation. This file owns the life of the server
 //! and of each stream; a backend produces an answer and writes it with a [`writer::ResponseWriter`].
 
+pub mod security;
 mod limited;
+mod guard;
 pub mod routes;
+mod running;
 pub mod call;
 pub mod backend;
 pub mod scripted;
@@ -12,6 +15,8 @@ pub mod google;
 pub mod genai;
 pub mod provider;
 pub mod writer;
+mod observed;
+pub mod labels;
 mod counted;
 
 use std::time::Duration;
@@ -20,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
@@ -29,13 +34,18 @@ use tonic_health::ServingStatus;
 use self::backend::Backends;
 use self::call::{Call, Deadline};
 use self::counted::CountedRequest;
+use self::guard::Guard;
+use self::labels::ProviderLabel;
 use self::limited::limited;
 use self::provider::{ErrorCode, ProviderError};
 use self::routes::Routes;
+use self::running::Running;
+use self::security::Security;
 use self::writer::ResponseWriter;
+use crate::config::Concurrency;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES,
+    CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES,
 };
 
 /// Chunks that may wait for a slow client.
@@ -49,19 +59,62 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server did not start, or failed.
 #[derive(Debug, thiserror::Error)]
-#[error("llm service: {0}")]
-pub struct Error(#[from] tonic::transport::Error);
+pub enum Error {
+    #[error("llm service: {0}")]
+    Server(#[from] tonic::transport::Error),
+    /// The description of the protocol cannot be read.
+    #[error("llm service: reflection: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
 
 /// The settings of a service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How long answers may continue after a stop; then their streams end with UNAVAILABLE.
     pub drain_timeout: Duration,
+    /// Cancelled when a stop should not wait for the answers.
+    pub stop_now: CancellationToken,
+    /// Who may call.
+    pub security: Security,
+    pub concurrency: Concurrency,
+    pub limits: RequestLimits,
+}
+
+/// The size of the largest request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    pub bytes: usize,
+    pub messages: usize,
+    pub tools: usize,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self { bytes: MAX_MESSAGE_BYTES, messages: 10_000, tools: 1_024 }
+    }
+}
+
+impl RequestLimits {
+    /// The fault of a request that has more than the limits allow.
+    fn check(self, request: &GenerateRequest) -> Result<(), ProviderError> {
+        let counts = [(request.messages.len(), self.messages, "messages"), (request.tools.len(), self.tools, "tools")];
+        let Some((count, limit, what)) = counts.into_iter().find(|(count, limit, _)| count > limit) else {
+            return Ok(());
+        };
+        let message = format!("The request has {count} {what}; llm_service.max_{what} of this service allows {limit}");
+        Err(ProviderError::new(ErrorCode::InvalidRequest, message))
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { drain_timeout: Duration::from_secs(30) }
+        Self {
+            drain_timeout: Duration::from_secs(30),
+            stop_now: CancellationToken::new(),
+            security: Security::default(),
+            concurrency: Concurrency::default(),
+            limits: RequestLimits::default(),
+        }
     }
 }
 
@@ -78,7 +131,7 @@ impl Service {
     }
 
     /// Serves until `token` is cancelled. Then the health is `NOT_SERVING` at once, new calls are refused, and the
-    /// running ones may finish.
+    /// running ones may finish until the drain timeout or [`Options::stop_now`].
     ///
     /// # Errors
     /// When the server fails on the listener.
@@ -88,13 +141,28 @@ impl Service {
         health.set_serving::<LlmServiceServer<Calls>>().await;
         let answers = TaskTracker::new();
         let stop = CancellationToken::new();
-        let calls = Calls { backends: self.backends, answers: answers.clone(), stop: stop.clone() };
-        let llm = LlmServiceServer::new(calls).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let incoming = limited(TcpIncoming::from(listener).with_nodelay(Some(true)));
+        let Options { drain_timeout, stop_now, security, concurrency, limits } = self.options;
+        let calls = Calls {
+            backends: self.backends,
+            answers: answers.clone(),
+            stop: stop.clone(),
+            running: Running::new(concurrency),
+            limits,
+        };
+        let llm = LlmServiceServer::new(calls)
+            .max_decoding_message_size(limits.bytes)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .build_v1()?;
+        let incoming = limited(TcpIncoming::from(listener).with_nodelay(Some(true)), security.tls());
+        let _reads = AbortOnDropHandle::new(tokio::spawn(security.clone().keep_up()));
+        let routes = Guard { service: Routes::new(Routes::new(llm, health_service), reflection), security };
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-            .serve_with_incoming_shutdown(Routes::new(llm, health_service), incoming, token.clone().cancelled_owned());
+            .serve_with_incoming_shutdown(routes, incoming, token.clone().cancelled_owned());
         tokio::pin!(server);
         tokio::select! {
             result = &mut server => return Ok(result?),
@@ -104,7 +172,11 @@ impl Service {
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
-            tokio::time::timeout(self.options.drain_timeout, answers.wait()).await.ok();
+            tokio::select! {
+                () = answers.wait() => {}
+                () = tokio::time::sleep(drain_timeout) => {}
+                () = stop_now.cancelled() => {}
+            }
             stop.cancel();
             answers.wait().await;
             tokio::time::sleep(CLOSE_TIMEOUT).await;
@@ -122,6 +194,8 @@ struct Calls {
     backends: Backends,
     answers: TaskTracker,
     stop: CancellationToken,
+    running: Running,
+    limits: RequestLimits,
 }
 
 #[tonic::async_trait]
@@ -145,17 +219,27 @@ impl LlmService for Calls {
             "model call received"
         );
         let backend = self.backends.find(name);
-        let counted = CountedRequest::begin(writer, backend.as_ref().ok().map(|backend| backend.name()));
-        let stop = self.stop.clone();
+        let backend_name = backend.as_ref().ok().map(|backend| backend.name());
+        let provider = ProviderLabel::of(&request);
+        let permit = self.running.begin(provider).map_err(|refusal| {
+            tracing::warn!(request_id = request.request_id, "model call refused: {refusal}");
+            counted::count_refused(backend_name);
+            Status::resource_exhausted(refusal)
+        })?;
+        let counted = CountedRequest::begin(writer, backend_name, provider, permit);
+        let (stop, limits) = (self.stop.clone(), self.limits);
         self.answers.spawn(async move {
             let writer = &counted.writer;
             tokio::select! {
                 () = writer.client_gone() => {}
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
                 () = async {
-                    match backend {
-                        Ok(backend) => backend.generate(&Call { request: &request, deadline, writer }).await,
-                        Err(unknown) => writer.fail(ProviderError::new(ErrorCode::InvalidBackend, unknown)).await,
+                    match (limits.check(&request), backend) {
+                        (Err(fault), _) => writer.fail(fault).await,
+                        (Ok(()), Ok(backend)) => backend.generate(&Call { request: &request, deadline, writer }).await,
+                        (Ok(()), Err(unknown)) => {
+                            writer.fail(ProviderError::new(ErrorCode::InvalidBackend, unknown)).await;
+                        }
                     }
                 } => {}
             }

@@ -1,4 +1,4 @@
-//! Routes the calls of two gRPC services on one port by their path.
+//! Routes the calls of several gRPC services on one port by their path.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};

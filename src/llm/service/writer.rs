@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
+use super::observed::Observed;
 use super::provider::error::ProviderError;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
@@ -24,11 +25,18 @@ pub struct ResponseWriter {
     accepted: Vec<String>,
     parts_sent: AtomicU32,
     outcome: OnceLock<&'static str>,
+    observed: Observed,
 }
 
 impl ResponseWriter {
     pub(super) fn new(sender: Sender<Result<GenerateResponse, Status>>, accept: &[String]) -> Self {
-        Self { sender, accepted: accept.to_vec(), parts_sent: AtomicU32::new(0), outcome: OnceLock::new() }
+        Self {
+            sender,
+            accepted: accept.to_vec(),
+            parts_sent: AtomicU32::new(0),
+            outcome: OnceLock::new(),
+            observed: Observed::default(),
+        }
     }
 
     /// Whether the client named this word in `accept`.
@@ -46,14 +54,21 @@ impl ResponseWriter {
         self.outcome.get().copied()
     }
 
+    /// What was sent so far, for the metrics.
+    pub(super) fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
     /// A part of the answer, or its usage. Other messages have methods of their own.
     pub async fn content(&self, content: Content) {
         self.parts_sent.fetch_add(1, Ordering::Relaxed);
+        self.observed.content(&content);
         self.message(content).await;
     }
 
     /// Why the model stopped.
     pub async fn finish(&self, finish: FinishInfo) {
+        self.observed.finished(&finish);
         if self.accepts(ACCEPT_FINISH) {
             self.message(Content::Finish(finish)).await;
         }
@@ -68,6 +83,7 @@ impl ResponseWriter {
 
     /// The request is sent to the provider again.
     pub(super) async fn retry(&self, notice: RetryNotice) {
+        self.observed.retried();
         if self.accepts(ACCEPT_RETRY) {
             self.message(Content::Retry(notice)).await;
         }
@@ -81,24 +97,28 @@ impl ResponseWriter {
 
     /// The end of an answer that failed.
     pub async fn error(&self, error: ErrorInfo) {
+        self.observed.failed(&error.code);
         self.outcome.get_or_init(|| "failed");
         self.send(Ok(GenerateResponse { content: Some(Content::Error(error)), is_final: true })).await;
     }
 
     /// The end of an answer that failed, with a code that the client supports.
     pub(super) async fn fail(&self, error: ProviderError) {
+        self.observed.failed(error.code.as_str());
         let info = if self.accepts(ACCEPT_CODES) { error.into_info() } else { error.into_old_info() };
         self.error(info).await;
     }
 
     /// Breaks the stream after the chunks that were sent.
     pub async fn break_off(&self, status: Status) {
+        self.observed.failed("stream_broken");
         self.outcome.get_or_init(|| "failed");
         self.send(Err(status)).await;
     }
 
     /// Breaks the stream without waiting for room in its buffer.
     pub(super) fn abort(&self, status: Status) {
+        self.observed.failed("shutting_down");
         self.outcome.get_or_init(|| "failed");
         // If the buffer is full, the stream ends without its final chunk, which clients also take for broken.
         self.sender.try_send(Err(status)).ok();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
 use crate::config::Config;
-use crate::engine::ports::Model as _;
-use crate::llm::client::Client;
+use crate::llm::client::{Client, ServiceFault};
 use crate::roles::connect::Addresses;
 use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
 
@@ -14,8 +13,13 @@ pub(super) async fn check(addresses: Arc<Addresses>, config: Option<Arc<Config>>
     let address = &addresses.llm_addr;
     let failed = |detail: String| Check::new("llm-service", Verdict::Fail, detail);
     let client = addresses.llm().map_err(|error| failed(error.to_string()))?;
-    if !client.serving().await {
-        return Err(failed(format!("no answer from {address}")).fix("tarsy llm-service, or set TARSY_LLM_ADDR"));
+    if let Err(fault) = client.check().await {
+        let detail = if let ServiceFault::Unavailable(reason) = &fault {
+            format!("no answer from {address}: {reason}")
+        } else {
+            format!("{address}: {fault}")
+        };
+        return Err(failed(detail).fix(fault.fix()));
     }
     let mut checks = vec![Check::new("llm-service", Verdict::Ok, format!("serving at {address}"))];
     if let Some(config) = config {

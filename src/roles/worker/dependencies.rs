@@ -17,7 +17,7 @@ use crate::engine::run::masked::Masked;
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
-use crate::roles::connect::{Addresses, BadAddress, topology, wait_for_schema};
+use crate::roles::connect::{Addresses, topology, wait_for_schema};
 use crate::roles::{secrets, tools};
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
@@ -52,7 +52,7 @@ pub(super) async fn connect_dependencies(
     let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {name}"))? };
     let mask = secrets::mask(config, Some(addresses))?;
-    let model = Client::connect(&addresses.llm_addr).map_err(|error| BadAddress(error.to_string()))?;
+    let model = addresses.llm()?;
     let missing = Mutex::new(vec!["nats", "database"]);
     ready.send_replace(waiting(&lock(&missing)));
     let connected = |name: &str| {

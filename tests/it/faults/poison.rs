@@ -67,6 +67,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         nats_url: variable("NATS_URL"),
         database_url: Some(variable("DATABASE_URL")),
         llm_addr: variable("TARSY_LLM_ADDR"),
+        llm_credentials: Default::default(),
     };
     let options =
         worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };

@@ -58,7 +58,7 @@ async fn an_invalid_address_ends_a_worker_at_once_and_shows_no_secret() {
         ("DATABASE_URL", "postgres://tarsy:s3cret@db/tarsy?sslmode=s3cret"),
         ("DATABASE_URL", ""),
         ("NATS_URL", "nats://tarsy:s3cret@nats:port"),
-        ("TARSY_LLM_ADDR", "https://llm:443"),
+        ("TARSY_LLM_ADDR", "grpc://llm:443"),
     ];
     for (name, value) in cases {
         let mut env = vec![("NATS_URL", nats.as_str()), ("DATABASE_URL", database.as_str())];

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use crate::cli::commands::output::note;
 use crate::investigation::timeline::TimelineEvent;
-use crate::roles::connect::Addresses;
+use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.
@@ -71,6 +71,10 @@ impl<'p> DrillProcesses<'p> {
         let mut command = Command::new(self.program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         for variable in ["TARSY_CONFIG", "TARSY_LISTEN", "TARSY_METRICS_LISTEN", "TARSY_WORKER_NAME"] {
+            command.env_remove(variable);
+        }
+        // The LLM service of a drill listens on loopback, without TLS.
+        for variable in LLM_CREDENTIALS {
             command.env_remove(variable);
         }
         if self.logging == Logging::Errors {

@@ -10,7 +10,7 @@ use super::error::{ErrorCode, ProviderError};
 use super::key::{ApiKey, Environment};
 use super::known::{self, Known};
 use super::status::{AddressStatus, KeyStatus, ProviderStatus};
-use super::url_pattern::{UrlPattern, glob};
+use crate::config::url_pattern::{UrlPattern, glob};
 use crate::llm::proto::LlmConfig;
 
 /// The option that permits a variable.

@@ -5,7 +5,6 @@
 //! except for [`foreign`], which reads those of `provider_data`.
 
 pub mod known;
-pub mod url_pattern;
 pub mod key;
 pub mod status;
 pub mod access;

@@ -29,7 +29,11 @@ impl Gatekeeper {
     }
 
     pub(super) fn gates(&self) -> Gates {
-        Gates::new(Some(self.directory.path().join("gates")))
+        Gates::new(Some(self.socket()))
+    }
+
+    pub(super) fn socket(&self) -> std::path::PathBuf {
+        self.directory.path().join("gates")
     }
 
     pub(super) async fn next(&mut self) -> HeldCall {

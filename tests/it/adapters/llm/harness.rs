@@ -38,13 +38,17 @@ impl Server {
     }
 
     pub(super) fn start_at(address: SocketAddr, options: Options, drain_timeout: Duration) -> Self {
+        Self::start_with(address, options, service::Options { drain_timeout, ..service::Options::default() })
+    }
+
+    pub(super) fn start_with(address: SocketAddr, options: Options, of_service: service::Options) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = std::net::TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let token = CancellationToken::new();
         let backends = Backends::new([Backend::Scripted(Scripted::new(options).unwrap())]);
-        let service = Service::new(backends, service::Options { drain_timeout });
+        let service = Service::new(backends, of_service);
         let stop = token.clone();
         let served = runtime.spawn(async move {
             service.serve(TcpListener::from_std(listener).unwrap(), stop).await.unwrap();

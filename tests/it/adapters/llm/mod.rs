@@ -8,5 +8,6 @@ mod fields;
 mod gates;
 mod harness;
 mod native;
+mod operations;
 mod peers;
 mod settings;

@@ -1,5 +1,6 @@
 //! Requests to the backend.
 
+use crate::config::url_pattern::UrlPattern;
 use crate::llm::proto::{
     ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, GenerateRequest, GenerateResponse, LlmConfig,
 };
@@ -13,7 +14,6 @@ pub(super) use crate::llm::service::provider::tests::conversation::{
 };
 use crate::llm::service::provider::tests::conversation::{TIMEOUTS, answer, message, tool};
 use crate::llm::service::provider::tests::endpoint::Endpoint;
-use crate::llm::service::provider::url_pattern::UrlPattern;
 
 /// A request of a client that accepts everything.
 pub(super) fn request(provider: &str, model: &str) -> GenerateRequest {

@@ -1,4 +1,4 @@
-//! The bearer token that protects the receiver.
+//! The bearer token that the clients of a listener have to send.
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -23,7 +23,7 @@ impl Token {
     }
 
     /// Whether these headers carry the token, compared in constant time.
-    pub(super) fn matches(&self, headers: &HeaderMap) -> bool {
+    pub fn matches(&self, headers: &HeaderMap) -> bool {
         let value = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().split_at_checked("bearer ".len()));
         let Some((_, sent)) = value.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")) else {
             return false;

@@ -3,6 +3,8 @@
 //! An address is parsed before it is compared, part by part. So another host cannot pass as part of the user name
 //! (`https://api.openai.com@other`), by its beginning (`https://api.openai.com.other`), by its spelling, or by a port.
 
+use std::fmt;
+
 use url::Url;
 
 /// A pattern of addresses.
@@ -86,12 +88,24 @@ impl UrlPattern {
     }
 }
 
+impl fmt::Display for UrlPattern {
+    /// The pattern as it may stand in a file.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = match self.port {
+            Port::Any => ":*".to_owned(),
+            Port::Default => String::new(),
+            Port::Number(number) => format!(":{number}"),
+        };
+        write!(formatter, "{}://{}{port}{}", self.scheme, self.host, self.path)
+    }
+}
+
 fn port_of(text: &str) -> Option<Port> {
     if text == "*" { Some(Port::Any) } else { text.parse().ok().map(Port::Number) }
 }
 
 /// Whether `*` in the pattern can be replaced so that it becomes the text.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
+pub fn glob(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -158,6 +172,14 @@ mod tests {
             ("*", "file:///etc/passwd"),
         ] {
             assert!(!permits(pattern, url), "{pattern} {url}");
+        }
+    }
+
+    #[test]
+    fn a_shown_pattern_is_the_same_pattern() {
+        for text in ["*", "https://h", "http://h:*/v1/", "http://[::1]:8080", "*://h:7/x"] {
+            let pattern = UrlPattern::parse(text).unwrap();
+            assert_eq!(UrlPattern::parse(&pattern.to_string()), Ok(pattern), "{text}");
         }
     }
 

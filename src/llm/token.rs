@@ -1,0 +1,72 @@
+//! Where the bearer token of the link between worker and LLM service comes from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::pem::{self, FileError};
+
+/// The source of the token. Its text appears in no debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TokenSource {
+    /// A variable had it. It does not change while the process runs.
+    Value(String),
+    /// A file, which is read again while the process runs. Each line of it is a token.
+    File(PathBuf),
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(_) => formatter.write_str("Value"),
+            Self::File(file) => formatter.debug_tuple("File").field(file).finish(),
+        }
+    }
+}
+
+impl TokenSource {
+    /// The tokens, at least one. A client sends the first, and a service accepts each.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line is no token. The message does not show it.
+    pub fn read(&self) -> Result<Vec<String>, FileError> {
+        match self {
+            Self::Value(text) => lines(text).map_err(|reason| FileError::new(Path::new("TARSY_LLM_TOKEN"), reason)),
+            Self::File(file) => {
+                let text = String::from_utf8(pem::read(file)?).map_err(|_error| FileError::new(file, NO_TOKEN))?;
+                lines(&text).map_err(|reason| FileError::new(file, reason))
+            }
+        }
+    }
+}
+
+const NO_TOKEN: &str =
+    "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters, one token a line";
+
+fn lines(text: &str) -> Result<Vec<String>, &'static str> {
+    let tokens: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let is_token = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !tokens.is_empty() && tokens.iter().all(is_token) { Ok(tokens) } else { Err(NO_TOKEN) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_a_token_and_none_is_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        let source = TokenSource::File(file.clone());
+        let missing = source.read().unwrap_err().to_string();
+        assert!(missing.starts_with(&file.display().to_string()), "{missing}");
+        std::fs::write(&file, "new-1\n\n old-1 \n").unwrap();
+        assert_eq!(source.read(), Ok(vec!["new-1".to_owned(), "old-1".to_owned()]));
+        for text in ["", "\n", "two words", "sécret"] {
+            std::fs::write(&file, text).unwrap();
+            let error = source.read().unwrap_err().to_string();
+            assert!(error.contains("is empty or has spaces") && !error.contains("words"), "{error}");
+        }
+        let value = TokenSource::Value("s3cret".to_owned());
+        assert_eq!((format!("{value:?}"), value.read()), ("Value".to_owned(), Ok(vec!["s3cret".to_owned()])));
+    }
+}

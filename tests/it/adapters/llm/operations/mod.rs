@@ -1,0 +1,16 @@
+//! The service as an operator runs it: TLS, tokens, limits, reflection, drain and metrics.
+
+mod certificates;
+mod limits;
+mod process;
+mod reflection;
+mod security;
+
+use tarsy::llm::service;
+
+use super::harness::{Server, script};
+
+/// A service with one recorded answer, `fine`.
+fn start(options: service::Options) -> Server {
+    Server::start_with("127.0.0.1:0".parse().unwrap(), script("  - {chunks: [{text: fine}]}\n"), options)
+}
