@@ -72,7 +72,7 @@ pub struct GlobalArgs {
     /// The Postgres database.
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, help = DATABASE_URL)]
     pub database_url: Option<String>,
-    /// The LLM service, as host:port, or https://host:port
+    /// The LLM service, as [https://]host:port
     #[arg(long, global = true, value_name = "ADDRESS", env = "TARSY_LLM_ADDR", default_value = "127.0.0.1:50051")]
     pub llm_addr: String,
     /// From variables only, because every user of the machine can read a command line.
