@@ -154,8 +154,14 @@ impl<'c> Field<'c> {
         None
     }
 
+    /// An address without a user name, a query and a fragment, because these may contain a key. The value is not part
+    /// of their fault.
     pub(crate) fn url(&self) -> Option<String> {
         let text = self.text()?;
+        if text.contains(['?', '#', '@']) {
+            self.fault("a URL with a user name, a query or a fragment; they may contain a key, so leave them out".into());
+            return None;
+        }
         let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
         if rest.is_some_and(|rest| !rest.is_empty()) {
             return Some(text);

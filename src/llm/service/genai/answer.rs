@@ -14,6 +14,7 @@ use super::target::Selection;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
 use crate::llm::service::provider::finish::{Finish, Written};
+use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
@@ -21,6 +22,7 @@ use crate::llm::service::writer::ResponseWriter;
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
+    key: Option<&'a ApiKey>,
     written: Written,
     /// A call whose arguments are no JSON, and all after it: only the end says whether the output limit cut them.
     unclear: Vec<Called>,
@@ -28,8 +30,8 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(writer: &'a ResponseWriter) -> Self {
-        Self { writer, written: Written::Nothing, unclear: Vec::new(), end: None }
+    pub(super) fn new(writer: &'a ResponseWriter, key: Option<&'a ApiKey>) -> Self {
+        Self { writer, key, written: Written::Nothing, unclear: Vec::new(), end: None }
     }
 
     /// Whether the crate has seen the end.
@@ -130,12 +132,13 @@ impl<'a> Answer<'a> {
     }
 
     fn info(&self, finish: Finish, reason: String, left_out: &str, summary: Summary) -> FinishInfo {
+        let redacted = |text: String| self.key.map(|key| key.redact(&text)).unwrap_or(text);
         FinishInfo {
             reason: finish.word(self.written).to_owned(),
-            provider_reason: reason,
+            provider_reason: redacted(reason),
             message: if left_out.is_empty() { String::new() } else { format!("left out: {left_out}") },
-            response_id: summary.response_id,
-            model_version: summary.model_version,
+            response_id: redacted(summary.response_id),
+            model_version: redacted(summary.model_version),
         }
     }
 }

@@ -49,6 +49,10 @@ impl Attempt for GenaiAttempt<'_> {
         self.prepared.rebuild_history()?;
         self.answer(call).await
     }
+
+    fn key(&self) -> Option<&ApiKey> {
+        self.key.as_ref()
+    }
 }
 
 impl GenaiAttempt<'_> {
@@ -69,7 +73,7 @@ impl GenaiAttempt<'_> {
         let stream = opened.map_err(|error| fault::of_crate(error, None, self.key.as_ref()))?.stream;
         let reader =
             Reader { deadline: call.deadline, timeouts: self.timeouts, key: self.key.as_ref(), began: Instant::now() };
-        let mut answer = Answer::new(call.writer);
+        let mut answer = Answer::new(call.writer, self.key.as_ref());
         reader.read(stream, &frames, &mut answer).await?;
         answer.end(self.prepared.selection, &self.prepared.tools.left_out, &frames).await
     }

@@ -178,10 +178,10 @@ impl<'a> Answer<'a> {
         };
         let info = FinishInfo {
             reason: finish.word(self.written).to_owned(),
-            provider_reason: reason,
+            provider_reason: self.key.redact(&reason),
             message,
-            response_id: self.response_id,
-            model_version: self.model_version,
+            response_id: self.key.redact(&self.response_id),
+            model_version: self.key.redact(&self.model_version),
         };
         self.writer.finish(info).await;
         if let Some(data) = self.recorder.provider_data(model, &sources) {

@@ -50,6 +50,10 @@ impl Attempt for GeminiAttempt<'_> {
         self.prepared.rebuild_history()?;
         self.answer(call).await
     }
+
+    fn key(&self) -> Option<&ApiKey> {
+        Some(self.key)
+    }
 }
 
 impl GeminiAttempt<'_> {

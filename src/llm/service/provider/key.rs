@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::encoded;
 use super::error::{ErrorCode, ProviderError};
 use reqwest::header::HeaderValue;
 
@@ -83,9 +84,12 @@ impl ApiKey {
         &self.0
     }
 
-    /// `text` without the key, for messages of a provider that repeat it.
+    /// `text` without the key, also in encoded forms, for messages of a provider that repeat it.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.chars().count() < MIN_REDACTED_CHARS { text.to_owned() } else { text.replace(&self.0, REDACTED) }
+        if self.0.chars().count() < MIN_REDACTED_CHARS {
+            return text.to_owned();
+        }
+        encoded::forms(&self.0).iter().fold(text.to_owned(), |text, form| text.replace(form, REDACTED))
     }
 }
 
@@ -132,6 +136,8 @@ mod tests {
         assert_eq!(format!("{key:?} {:?}", key.header().unwrap()), "[key] Sensitive");
         assert_eq!(key.redact("no secret-key-1, secret-key-1"), "no [key], [key]");
         assert_eq!(ApiKey("api".into()).redact("the api"), "the api");
+        let key = ApiKey("a+secret/key=".into());
+        assert_eq!(key.redact("?key=a%2Bsecret%2Fkey%3D&basic=OmErc2VjcmV0L2tleT0="), "?key=[key]&basic=[key]");
         assert_eq!(ApiKey("a\nb".into()).header().unwrap_err().code, ErrorCode::Credentials);
     }
 }

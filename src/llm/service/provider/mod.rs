@@ -14,6 +14,7 @@ pub mod names;
 pub mod timeouts;
 pub mod error;
 pub mod finish;
+mod encoded;
 mod echo;
 pub mod retry;
 pub mod foreign;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::echo::without_conversation;
 use super::error::{ErrorCode, ProviderError};
+use super::key::ApiKey;
 use crate::engine::backoff::Backoff;
 use crate::llm::proto::RetryNotice;
 use crate::llm::service::call::Call;
@@ -22,6 +23,9 @@ const MAX_DELAY: Duration = Duration::from_secs(120);
 pub(crate) trait Attempt {
     /// Sends the request once and writes its answer, up to but not including the final message.
     fn run(&mut self, call: &Call<'_>) -> impl Future<Output = Result<(), ProviderError>> + Send;
+
+    /// The key of the request, which may be in no word of a failure.
+    fn key(&self) -> Option<&ApiKey>;
 }
 
 /// Makes the attempts of a call and ends its stream.
@@ -32,7 +36,8 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         let Err(error) = attempt.run(call).await else {
             return call.writer.end().await;
         };
-        let error = without_conversation(ProviderError { attempts, ..error }, call.request);
+        let error = ProviderError { attempts, ..without_key(error, attempt.key()) };
+        let error = without_conversation(error, call.request);
         let delay = match delay(call, &error) {
             Some(delay) => delay,
             None => return call.writer.fail(explained(call, error)).await,
@@ -48,6 +53,13 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         call.writer.retry(notice(&error, delay)).await;
         tokio::time::sleep(delay).await;
     }
+}
+
+/// The failure without the key in the words of the provider, which may stand in every field of its answer.
+fn without_key(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
+    let Some(key) = key else { return error };
+    let (message, provider_status) = (key.redact(&error.message), key.redact(&error.provider_status));
+    ProviderError { message, provider_status, ..error }
 }
 
 /// Returns the delay before the next attempt; `None` if the call is not repeated.
@@ -118,6 +130,10 @@ mod tests {
                 call.writer.content(Content::Text(TextDelta { content })).await;
             }
             Ok(())
+        }
+
+        fn key(&self) -> Option<&ApiKey> {
+            None
         }
     }
 

@@ -13,7 +13,7 @@ fn failures() -> Vec<Vec<Reply>> {
     };
     let echo = format!("<html>{KEY} {PROMPT}</html>");
     let partial = format!("data: {{\"candidates\":[{{\"content\":\"{PROMPT} {KEY}\"}}]}}\n\n");
-    let blocked = format!(r#"{{"promptFeedback":{{"blockReason":"OTHER","blockReasonMessage":"{KEY}"}}}}"#);
+    let blocked = format!(r#"{{"promptFeedback":{{"blockReason":"{KEY}","blockReasonMessage":"{KEY}"}}}}"#);
     let hello = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
     vec![
         vec![api(400, "Invalid thought signature")],
