@@ -7,6 +7,7 @@ mod failures;
 mod fields;
 mod gates;
 mod harness;
+mod litellm;
 mod native;
 mod operations;
 mod peers;
