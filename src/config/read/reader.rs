@@ -159,7 +159,9 @@ impl<'c> Field<'c> {
     pub(crate) fn url(&self) -> Option<String> {
         let text = self.text()?;
         if text.contains(['?', '#', '@']) {
-            self.fault("a URL with a user name, a query or a fragment; they may contain a key, so leave them out".into());
+            self.fault(
+                "a URL with a user name, a query or a fragment; they may contain a key, so leave them out".into(),
+            );
             return None;
         }
         let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));

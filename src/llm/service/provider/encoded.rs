@@ -68,7 +68,9 @@ mod tests {
     #[test]
     fn a_key_has_a_form_for_each_encoding() {
         let forms = forms("a+s/k=");
-        for form in ["a+s/k=", "a%2Bs%2Fk%3D", "a%2bs%2fk%3d", "%61%2B%73%2F%6B%3D", "612b732f6b3d", "612B732F6B3D", "YStzL2s9"] {
+        for form in
+            ["a+s/k=", "a%2Bs%2Fk%3D", "a%2bs%2fk%3d", "%61%2B%73%2F%6B%3D", "612b732f6b3d", "612B732F6B3D", "YStzL2s9"]
+        {
             assert!(forms.iter().any(|known| known == form), "{form} is not in {forms:?}");
         }
         assert!(forms.contains(&"a+s\\/k=".to_owned()));
