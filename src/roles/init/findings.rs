@@ -10,6 +10,9 @@ use crate::config::Env;
 /// The program that gives an agent tools for a cluster.
 pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";
 
+/// A larger file is no key of an account.
+const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
@@ -34,7 +37,7 @@ pub(super) struct FoundKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VertexAi {
     Absent,
-    /// A project without a file of credentials.
+    /// A project without the key of a service account.
     WithoutCredentials,
     Project(String),
 }
@@ -89,9 +92,23 @@ fn vertex_ai(env: Env<'_>) -> VertexAi {
         return VertexAi::Absent;
     };
     match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
-        Some(file) if Path::new(&file).is_file() => VertexAi::Project(project),
+        Some(file) if is_service_account(Path::new(&file)) => VertexAi::Project(project),
         Some(_) | None => VertexAi::WithoutCredentials,
     }
+}
+
+/// Whether a file is the key of a service account, the only kind of file that the LLM service can use.
+fn is_service_account(file: &Path) -> bool {
+    let text = file.metadata().ok().filter(|metadata| metadata.len() <= MAX_CREDENTIALS_BYTES);
+    let text = text.and_then(|_| std::fs::read(file).ok()).unwrap_or_default();
+    serde_json::from_slice::<CredentialsKind>(&text).is_ok_and(|credentials| credentials.kind == "service_account")
+}
+
+/// The part of a file of credentials that is no secret.
+#[derive(serde::Deserialize)]
+struct CredentialsKind {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 fn cluster(env: Env<'_>) -> Option<Cluster> {

@@ -45,7 +45,7 @@ fn vertex_ai(findings: &Findings) -> Option<(String, String)> {
     match &findings.vertex_ai {
         VertexAi::Absent => None,
         VertexAi::WithoutCredentials => {
-            let why = "not used: GOOGLE_APPLICATION_CREDENTIALS names no file (tarsy config example vertex)";
+            let why = "not used: GOOGLE_APPLICATION_CREDENTIALS names no key of a service account (tarsy config example vertex)";
             Some((name, why.to_owned()))
         }
         VertexAi::Project(_) if has_key => Some((name, "not used, because a key of Gemini is set".to_owned())),
@@ -86,7 +86,7 @@ pub fn next_commands(findings: &Findings, option: &str) -> Vec<(String, String)>
     let command = |words: &str, purpose: &str| (format!("tarsy{option} {words}"), purpose.to_owned());
     vec![
         command("config check", "reports every fault of the file"),
-        ("tarsy llm-service".to_owned(), format!("{serves}{needs}")),
+        command("llm-service", &format!("{serves}{needs}")),
         command("models --probe", "asks each model for one word"),
         command("migrate", "prepares database (DATABASE_URL) and streams (NATS_URL)"),
         command("worker", "investigates alerts"),

@@ -38,16 +38,21 @@ impl Machine {
     }
 
     fn file(self, name: &str, mode: u32) -> Self {
+        self.file_with(name, mode, "x")
+    }
+
+    fn file_with(self, name: &str, mode: u32, text: &str) -> Self {
         let path = self.home.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "x").unwrap();
+        fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         self
     }
 
-    fn with_credentials(self) -> Self {
+    fn with_credentials(self, kind: &str) -> Self {
         let file = self.home.path().join("account.json").display().to_string();
-        self.file("account.json", 0o600).variable("GOOGLE_APPLICATION_CREDENTIALS", &file)
+        let text = format!("{{\"type\": \"{kind}\", \"private_key\": \"seeded-value\"}}");
+        self.file_with("account.json", 0o600, &text).variable("GOOGLE_APPLICATION_CREDENTIALS", &file)
     }
 
     async fn findings(&self) -> Findings {
@@ -150,15 +155,18 @@ async fn of_several_keys_the_first_is_the_default_and_the_others_follow() {
 #[tokio::test]
 async fn vertex_ai_needs_a_project_and_credentials() {
     let project = |machine: Machine| machine.variable("GOOGLE_CLOUD_PROJECT", "team-1");
-    let (_, config) = project(Machine::new(&[])).with_credentials().configuration().await;
+    let (_, config) = project(Machine::new(&[])).with_credentials("service_account").configuration().await;
     let gemini = &config.llm_providers["gemini"];
     assert_eq!((gemini.vertex_ai.project.as_str(), gemini.api_key_env.as_str()), ("team-1", ""));
     let machine = project(Machine::new(&[]));
     assert_eq!(machine.findings().await.vertex_ai, VertexAi::WithoutCredentials);
+    let of_a_person = project(Machine::new(&[])).with_credentials("authorized_user");
+    assert_eq!(of_a_person.findings().await.vertex_ai, VertexAi::WithoutCredentials);
     assert_eq!(machine.configuration().await.1.llm_providers["recording"].backend, Backend::Scripted);
-    let (_, config) = project(Machine::new(&["GEMINI_API_KEY"])).with_credentials().configuration().await;
+    let (_, config) =
+        project(Machine::new(&["GEMINI_API_KEY"])).with_credentials("service_account").configuration().await;
     assert_eq!(config.llm_providers["gemini"].vertex_ai.project, "");
-    let odd = Machine::new(&[]).variable("GOOGLE_CLOUD_PROJECT", "a: b").with_credentials();
+    let odd = Machine::new(&[]).variable("GOOGLE_CLOUD_PROJECT", "a: b").with_credentials("service_account");
     assert_eq!(odd.findings().await.vertex_ai, VertexAi::Absent);
 }
 

@@ -39,7 +39,9 @@ pub(super) fn of_service(error: &CheckError) -> Option<String> {
     match error {
         CheckError::Unsupported => Some("tarsy models --probe asks the models themselves".to_owned()),
         CheckError::Unavailable(_) => Some("tarsy llm-service, or set TARSY_LLM_ADDR".to_owned()),
-        CheckError::Refused(_) => None,
+        CheckError::Refused(_) => {
+            Some("set TARSY_LLM_TOKEN to the token of the LLM service; tarsy doctor checks it".to_owned())
+        }
     }
 }
 
