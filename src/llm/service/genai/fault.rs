@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use ::genai::{BoxError, Error};
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use chrono::DateTime;
+use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use crate::llm::service::provider::key::ApiKey;
@@ -130,7 +131,9 @@ impl Words {
         if let Some(status) = self.words.iter().find_map(|word| word.parse().ok().filter(|status| *status >= 400)) {
             return self.classify_status(status);
         }
-        if self.has(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
+        // An exception of Bedrock has no word.
+        let is_throttled = self.word.is_empty() && self.says(&["too many requests", "throttl"]);
+        if is_throttled || self.has(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
             return (ErrorCode::RateLimited, true);
         }
         if self.has(&["authentication_error", "permission_error", "invalid_api_key", "billing_error"]) {
@@ -188,11 +191,16 @@ fn should_retry(headers: &HeaderMap) -> Option<bool> {
     headers.get("x-should-retry")?.to_str().ok()?.parse().ok()
 }
 
-/// The delay that the provider asks for.
+/// The delay that the provider asks for: a number, or an instant by the clock of the provider (RFC 9110, 10.2.3).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
+    let instant = |name: &HeaderName| DateTime::parse_from_rfc2822(text(name.as_str())?).ok();
     let seconds = number("retry-after-ms").map(|millis| millis / 1_000.0).or_else(|| number(RETRY_AFTER.as_str()));
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => (instant(&RETRY_AFTER)? - instant(&DATE)?).to_std().ok(),
+    }
 }
 
 #[cfg(test)]
@@ -250,6 +258,7 @@ mod tests {
             (r#"{"type":"error","error":{"type":"rate_limit_error","message":"x"}}"#, RateLimited, true),
             (r#"{"type":"error","code":"server_error","message":"x"}"#, Unavailable, true),
             (r#"{"code":429,"message":"x"}"#, RateLimited, true),
+            (r#"{"message":"Too many requests, please wait."}"#, RateLimited, true),
             (r#"{"type":"invalid_request_error","message":"x"}"#, InvalidRequest, false),
             (r#""word""#, Unavailable, true),
         ] {
@@ -269,6 +278,9 @@ mod tests {
         assert_eq!(with("retry-after", "2"), (true, Some(2_000)));
         assert_eq!(with("retry-after-ms", "350"), (true, Some(350)));
         assert_eq!(with("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"), (true, None));
+        let instants = [(RETRY_AFTER, "Wed, 21 Oct 2026 07:28:05 GMT"), (DATE, "Wed, 21 Oct 2026 07:28:00 GMT")];
+        let headers = instants.map(|(name, text)| (name, text.parse().unwrap())).into_iter().collect();
+        assert_eq!(of_response(429, "", &headers, None).retry_after, Some(Duration::from_secs(5)));
         assert_eq!(with("x-should-retry", "false"), (false, None));
     }
 
