@@ -57,8 +57,8 @@ const DATABASE_URL: &str = "The Postgres database; DATABASE_URL_FILE names a fil
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
-            78 bad configuration, 130 Ctrl-C (detaches, never cancels),
-            141 the output was closed
+            4 a real model did not solve its drill, 78 bad configuration,
+            130 Ctrl-C (detaches, never cancels), 141 the output was closed
 Every user of the machine can read a command line: an address with a
 password belongs in a variable or a file.";
 
@@ -188,6 +188,9 @@ pub struct WorkerArgs {
     /// Uses the configuration of a drill
     #[arg(long, value_name = "NAME", hide = true, conflicts_with = "config")]
     pub drill: Option<String>,
+    /// The real model of the drill
+    #[arg(long, value_name = "JSON", hide = true, requires = "drill")]
+    pub drill_provider: Option<String>,
 }
 
 /// Arguments of `llm-service`.
@@ -304,6 +307,16 @@ pub struct DrillArgs {
     /// When it is over, ask this about it
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,
+    /// Ask a real model instead of replaying a recording: a provider of tarsy.yaml, or gemini, openai, anthropic, xai or
+    /// ollama; a rubric judges its report, with exit code 4 unless it is solved
+    #[arg(long, value_name = "NAME[:MODEL]")]
+    pub provider: Option<String>,
+    /// Address of a server that speaks the API of the provider; the provider's key is sent there if it is set
+    #[arg(long, value_name = "URL", requires = "provider")]
+    pub base_url: Option<String>,
+    /// Checks the provider's key and server, and runs nothing
+    #[arg(long, hide = true, requires = "provider")]
+    pub check_provider: bool,
     #[command(flatten)]
     pub view: ViewArgs,
 }

@@ -16,6 +16,8 @@ pub enum Exit {
     Usage = 2,
     /// The investigation is still running at `--timeout`.
     StillRunning = 3,
+    /// The report of a real model in a drill is not solved.
+    NotSolved = 4,
     /// `tarsy.yaml` is wrong (`EX_CONFIG` of sysexits.h).
     BadConfiguration = 78,
     /// Ctrl-C (128 + SIGINT).
@@ -59,9 +61,16 @@ mod tests {
             assert_eq!(end(open), None, "{open}");
         }
         assert_eq!(
-            [Exit::Usage, Exit::StillRunning, Exit::BadConfiguration, Exit::Interrupted, Exit::OutputClosed]
-                .map(Exit::code),
-            [2, 3, 78, 130, 141]
+            [
+                Exit::Usage,
+                Exit::StillRunning,
+                Exit::NotSolved,
+                Exit::BadConfiguration,
+                Exit::Interrupted,
+                Exit::OutputClosed
+            ]
+            .map(Exit::code),
+            [2, 3, 4, 78, 130, 141]
         );
     }
 }

@@ -1,17 +1,20 @@
 //! Drills: recorded incidents that run the whole system without a model or a cluster.
 //!
 //! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`)
-//! that the server of `mcp/` serves, and the expected result (`expected`). `gate` lets tests hold a drill at a chosen
-//! point.
+//! that the server of `mcp/` serves, and the expected result (`expected`). A real model is judged by a rubric instead
+//! (`judging`). `gate` lets tests hold a drill at a chosen point.
 
 pub mod transcript;
 mod repeat;
 pub mod evidence;
 pub mod gate;
 pub mod expected;
+pub mod judging;
 
 use self::evidence::{Evidence, EvidenceError};
 use self::expected::Expected;
+use self::judging::rubric::Rubric;
+use crate::config::Faults;
 
 /// A drill that is part of the program.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,7 @@ pub struct Drill {
     /// A [`transcript::Transcript`], or one for each agent.
     pub transcripts: &'static [&'static str],
     expected: &'static str,
+    rubric: &'static str,
     index: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
@@ -40,6 +44,7 @@ macro_rules! drill {
             config: include_str!(concat!("../../examples/drills/", $name, "/tarsy.yaml")),
             transcripts: &[$(include_str!(concat!("../../examples/drills/", $name, "/", $transcript))),*],
             expected: include_str!(concat!("../../examples/drills/", $name, "/expected.yaml")),
+            rubric: include_str!(concat!("../../examples/drills/", $name, "/rubric.yaml")),
             index: include_str!(concat!("../../examples/drills/", $name, "/evidence/evidence.yaml")),
             files: &[$(($file, include_str!(concat!("../../examples/drills/", $name, "/evidence/", $file)))),*],
         }
@@ -52,6 +57,7 @@ pub const BUILTIN: [Drill; 6] = [
         "bad-deploy",
         [
             "deployment_logs.txt",
+            "job_of_release.txt",
             "jobs.txt",
             "query_range_errors.json",
             "query_range_routes.json",
@@ -76,13 +82,17 @@ pub const BUILTIN: [Drill; 6] = [
     drill!(
         "disk-full",
         [
+            "database_sizes.txt",
             "directory_sizes.txt",
+            "directory_sizes_wal.txt",
             "disk_usage.txt",
             "drop_replication_slot.txt",
             "journal_debezium.txt",
             "journal_postgres.txt",
             "replication_slots.txt",
             "settings.txt",
+            "stat_archiver.txt",
+            "stat_replication.txt",
         ]
     ),
     drill!("log-trail", ["journal_page.txt", "journal_page_318.txt"]),
@@ -94,7 +104,10 @@ pub const BUILTIN: [Drill; 6] = [
             "pod_events.txt",
             "pod_logs_current.txt",
             "pod_logs_previous.txt",
+            "query_range_limit.json",
             "query_range_memory.json",
+            "query_range_restarts.json",
+            "query_range_rss.json",
             "restart_deployment.txt",
         ]
     ),
@@ -138,6 +151,16 @@ impl Drill {
     pub fn expected(&self) -> Result<Expected, String> {
         Expected::parse(self.expected)
     }
+
+    /// The rubric for the report of a real model; `server` is the name of the MCP server that serves the evidence.
+    ///
+    /// # Errors
+    /// When the recorded file is invalid; tests check all built-in drills.
+    pub fn rubric(&self, server: &str) -> Result<Rubric, Faults> {
+        let tools = self.evidence().map(|evidence| evidence.tools).unwrap_or_default();
+        let names: Vec<String> = tools.iter().map(|tool| format!("{server}.{}", tool.name)).collect();
+        Rubric::parse(self.rubric, &names)
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +173,7 @@ mod tests {
         for drill in BUILTIN {
             drill.evidence().unwrap();
             drill.expected().unwrap();
+            drill.rubric("drill").unwrap();
             assert_ne!(drill.title().unwrap(), "");
             Config::parse(drill.name, drill.config, &|_| None).unwrap();
         }

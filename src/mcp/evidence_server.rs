@@ -131,7 +131,9 @@ fn declaration(tool: &EvidenceTool) -> Tool {
 
 async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallToolResult {
     let Some(recorded) = tool.answer(arguments) else {
-        return CallToolResult::error(vec![ContentBlock::text(tool.recorded())]);
+        let asked = Value::Object(arguments.clone());
+        tracing::warn!(tool = tool.name, arguments = %asked, recorded = tool.recorded(), "call not recorded");
+        return CallToolResult::error(vec![ContentBlock::text(tool.miss(arguments))]);
     };
     let Recorded { delay, is_error, hang, .. } = recorded;
     if *hang {

@@ -1,18 +1,54 @@
-//! The configuration of a drill: the drill's file with its evidence as the only MCP server and a short lease.
+//! The configuration of a drill: the drill's file with its evidence as the only MCP server and a short lease. A real
+//! model may take the place of the recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::json;
 
-use crate::config::{Config, McpServer, Template};
+use crate::config::{Config, LlmProvider, McpServer, Template, process_env};
 use crate::drill::{BUILTIN, Drill, builtin};
 
 /// The name of the MCP server that serves the evidence.
 pub const SERVER: &str = "drill";
 /// Short, so that the second worker takes over soon.
 const LEASE: Duration = Duration::from_secs(3);
+
+/// The longest investigation with a real model.
+const REAL_SESSION_TIMEOUT: Duration = Duration::from_secs(2 * 3_600);
+/// The time for one answer of a model on the user's own machine, which may have to load it first.
+const LOCAL_ITERATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// A model that a drill asks instead of replaying its recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RealModel {
+    /// The name of the provider in configurations.
+    pub name: String,
+    /// It contains no secret: the key is the name of a variable.
+    pub provider: LlmProvider,
+}
+
+impl RealModel {
+    /// The form in which a worker of the drill receives it: a configuration with this provider only.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn written(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&json!({"llm_providers": {&self.name: &self.provider}}))
+    }
+
+    /// Reads what [`Self::written`] wrote.
+    ///
+    /// # Errors
+    /// When the text is another one.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut config = Config::parse("drill provider", text, &process_env)?;
+        let (name, provider) = config.llm_providers.pop_first().context("no provider")?;
+        Ok(Self { name, provider })
+    }
+}
 
 /// The drill of this name.
 ///
@@ -23,11 +59,11 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
     builtin(name).with_context(|| format!("no drill \"{name}\"; there are: {names}"))
 }
 
-/// The configuration of every process of the drill; `program` is this binary.
+/// The configuration of every process of the drill; `program` is this binary. Without `model` its recording is replayed.
 ///
 /// # Errors
 /// When there is no such drill, or its configuration has a fault.
-pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
+pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
     let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
     let server = McpServer {
         command: Template::new(program.display().to_string()),
@@ -44,5 +80,34 @@ pub fn config(name: &str, program: &Path) -> anyhow::Result<Config> {
     config.worker.lease = LEASE;
     // A repeated drill must open a new session.
     config.dedupe.cooldown = Duration::ZERO;
+    if let Some(RealModel { name, provider }) = model {
+        config.worker.session_timeout = REAL_SESSION_TIMEOUT;
+        config.defaults.settings.llm_provider = Some(name.clone());
+        if provider.provider == "ollama" {
+            config.defaults.settings.iteration_timeout = Some(LOCAL_ITERATION_TIMEOUT);
+        }
+        config.llm_providers = BTreeMap::from([(name, provider)]);
+    }
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_model_is_read_as_it_was_written_and_takes_the_place_of_the_recording() {
+        let text = "llm_providers: {mine: {provider: google, model: 'a-$${b}', api_key_env: MY_KEY, \
+                    base_url: 'http://127.0.0.1:1/', context_window: 1M, temperature: 0.5, \
+                    thinking: {level: low}, price: {input: 1, output: 2}}}";
+        let model = RealModel::parse(text).unwrap();
+        assert_eq!((model.name.as_str(), model.provider.model.as_str()), ("mine", "a-${b}"));
+        assert_eq!(RealModel::parse(&model.written().unwrap()).unwrap(), model);
+        for drill in BUILTIN {
+            let config = config(drill.name, Path::new("tarsy"), Some(model.clone())).unwrap();
+            assert_eq!(config.llm_providers.keys().collect::<Vec<_>>(), ["mine"], "{}", drill.name);
+            assert_eq!(config.defaults.settings.llm_provider.as_deref(), Some("mine"));
+            assert!(config.agents.values().all(|agent| agent.settings.llm_provider.is_none()));
+        }
+    }
 }

@@ -23,7 +23,10 @@ use crate::telemetry::logs;
 pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let mut config = match &args.drill {
-        Some(name) => drill::config(name, &std::env::current_exe()?)?,
+        Some(name) => {
+            let model = args.drill_provider.as_deref().map(drill::RealModel::parse).transpose()?;
+            drill::config(name, &std::env::current_exe()?, model)?
+        }
         None => load_config(global)?,
     };
     if let Some(slots) = args.slots {

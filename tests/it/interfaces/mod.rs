@@ -6,3 +6,4 @@ mod commands;
 pub(crate) mod receive;
 mod python;
 mod drill;
+mod real_drill;

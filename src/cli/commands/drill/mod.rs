@@ -1,16 +1,20 @@
 //! `tarsy drill`: runs the whole system against recorded evidence; `--kill` kills the owner of the session.
 //!
-//! The LLM service, two workers and their MCP server are processes of their own ([`processes`]).
+//! The LLM service, two workers and their MCP server are processes of their own ([`processes`]). With `--provider`
+//! ([`provider`]) a real model takes the place of the recording, and a rubric judges its report ([`verdict`]).
 
+mod provider;
 mod processes;
+mod verdict;
 
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use uuid::Uuid;
 
-use self::processes::{DrillProcesses, Logging};
+use self::processes::{DrillProcesses, Logging, Role};
+use self::verdict::{Format, Investigation};
 use super::output::{json_line, note, print};
 use super::watch::follow::{Sources, Target};
 use super::{addresses, write_error};
@@ -24,6 +28,7 @@ use crate::drill::{BUILTIN, Drill};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
+use crate::roles::drill::RealModel;
 use crate::roles::{drill, migrate};
 use crate::store::{MIGRATION_TIMEOUT, Store};
 
@@ -35,16 +40,36 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
         return list(&args.view);
     }
     let drill = drill::find(&args.name)?;
+    let model = provider::resolve(global, &args)?;
+    if let Some(model) = &model
+        && let Err(not_ready) = provider::check(model, &args).await
+    {
+        write_error(&format!("tarsy: {not_ready}"));
+        return Ok(Exit::BadConfiguration);
+    }
+    if args.check_provider {
+        return Ok(Exit::Done);
+    }
     let program = std::env::current_exe()?;
-    let config = drill::config(drill.name, &program)?;
+    let config = drill::config(drill.name, &program, model.clone())?;
     let mut addresses = addresses(global);
     set_up(&addresses, &config, drill.name).await?;
 
     let logging = if global.log_level.is_none() { Logging::Errors } else { Logging::Inherited };
     let mut processes = DrillProcesses::new(&program, logging);
-    let result = perform(&mut processes, &mut addresses, &drill, &config, &args).await;
+    let run = Run { drill: &drill, config: &config, model: model.as_ref(), args: &args };
+    let result = run.perform(&mut processes, &mut addresses).await;
     processes.stop().await;
     result
+}
+
+/// One run of a drill.
+struct Run<'r> {
+    drill: &'r Drill,
+    config: &'r Config,
+    /// The model to ask; `None` replays the recording.
+    model: Option<&'r RealModel>,
+    args: &'r DrillArgs,
 }
 
 fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
@@ -71,59 +96,91 @@ async fn set_up(addresses: &Addresses, config: &Config, name: &str) -> anyhow::R
     ok("migrate", &detail, Some(began))
 }
 
-async fn perform(
-    processes: &mut DrillProcesses<'_>,
-    addresses: &mut Addresses,
-    drill: &Drill,
-    config: &Config,
-    args: &DrillArgs,
-) -> anyhow::Result<Exit> {
-    addresses.llm_addr = processes.start_llm_service().await?;
-    ok("llm-service", &format!("{}, SCRIPTED: replays a recording, no model is called", addresses.llm_addr), None)?;
-    for name in ["w1", "w2"] {
-        processes.start_worker(name, drill.name, addresses).await?;
-    }
-    let read_only = drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();
-    let (slots, lease) = (config.worker.slots, config.worker.lease.as_secs());
-    let detail =
-        format!("{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill");
-    ok("workers w1, w2", &detail, None)?;
+impl Run<'_> {
+    async fn perform(&self, processes: &mut DrillProcesses<'_>, addresses: &mut Addresses) -> anyhow::Result<Exit> {
+        self.start(processes, addresses).await?;
+        let session = SessionId(Uuid::now_v7());
+        let nats = addresses.nats_for_command("drill").await?;
+        let store = Store::new(&addresses.database("tarsy drill")?)?;
+        let alert = NewAlert {
+            priority: Priority::Critical,
+            suffix: "drill".parse().ok(),
+            body: self.drill.alert.as_bytes().to_vec(),
+            // Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
+            headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
+        };
+        let published = nats.publish_alert(alert).await?;
+        let short = session.short();
+        let subject = &published.subject;
+        note(&format!("Alert {} → {subject}        follow elsewhere: tarsy watch {short}\n", self.drill.name))?;
 
-    let session = SessionId(Uuid::now_v7());
-    let nats = addresses.nats_for_command("drill").await?;
-    let store = Store::new(&addresses.database("tarsy drill")?)?;
-    let alert = NewAlert {
-        priority: Priority::Critical,
-        suffix: "drill".parse().ok(),
-        body: drill.alert.as_bytes().to_vec(),
-        // Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
-        headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
-    };
-    let published = nats.publish_alert(alert).await?;
-    let short = session.short();
-    let subject = &published.subject;
-    note(&format!("Alert {} → {subject}        follow elsewhere: tarsy watch {short}\n", drill.name))?;
-
-    let mut seen = Vec::new();
-    let mut kill = args.kill;
-    let options = Options { ends_with_us: true, ..args.view.options(&TerminalEnv::of_process()) };
-    let sources = Sources { nats, store: Some(store.into()) };
-    let target = Target { session, queue: None };
-    let exit = sources.show(target, options.clone(), |item| {
-        if let TimelineItem::Event(event) = item {
-            seen.push(event.clone());
-            if kill && is_time_to_kill(event) {
-                kill = false;
-                return processes.kill_owner(&seen);
+        let mut seen: Vec<TimelineEvent> = Vec::new();
+        let mut kill = self.args.kill;
+        let options = Options { ends_with_us: true, ..self.args.view.options(&TerminalEnv::of_process()) };
+        let sources = Sources { nats, store: Some(store.into()) };
+        let target = Target { session, queue: None };
+        let exit = sources.show(target, options.clone(), |item| {
+            if let TimelineItem::Event(event) = item {
+                seen.push(event.clone());
+                if kill && is_time_to_kill(event) {
+                    kill = false;
+                    return processes.kill_owner(&seen);
+                }
             }
+            Ok(())
+        });
+        let exit = exit.await?;
+        let exit = match (exit, self.model) {
+            (Exit::Done | Exit::Failed, Some(model)) => self.judge_report(model, &sources, session, &seen).await?,
+            (Exit::Done, None) => judge(self.drill, &seen, self.args)?,
+            (other, _) => other,
+        };
+        match &self.args.ask {
+            Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
+            Some(_) | None => Ok(exit),
         }
-        Ok(())
-    });
-    let exit = exit.await?;
-    let exit = if exit == Exit::Done { judge(drill, &seen, args)? } else { exit };
-    match &args.ask {
-        Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
-        Some(_) | None => Ok(exit),
+    }
+
+    /// Starts the LLM service and two workers.
+    async fn start(&self, processes: &mut DrillProcesses<'_>, addresses: &mut Addresses) -> anyhow::Result<()> {
+        addresses.llm_addr = processes.start_llm_service(self.model).await?;
+        let asked = match self.model {
+            None => "SCRIPTED: replays a recording, no model is called".to_owned(),
+            Some(model) => {
+                let key = provider::key(model).map_or_else(|| "no key".to_owned(), |name| format!("key of {name}"));
+                format!("REAL: {} {}, {key}", model.provider.provider, model.provider.model)
+            }
+        };
+        ok("llm-service", &format!("{}, {asked}", addresses.llm_addr), None)?;
+        for name in ["w1", "w2"] {
+            let role = Role { name: self.drill.name, model: self.model };
+            processes.start_worker(name, &role, addresses).await?;
+        }
+        let read_only = self.drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();
+        let (slots, lease) = (self.config.worker.slots, self.config.worker.lease.as_secs());
+        let detail =
+            format!("{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill");
+        ok("workers w1, w2", &detail, None)
+    }
+
+    /// Judges the report of a real model with the rubric of the drill.
+    async fn judge_report(
+        &self,
+        model: &RealModel,
+        sources: &Sources,
+        session: SessionId,
+        seen: &[TimelineEvent],
+    ) -> anyhow::Result<Exit> {
+        let store = sources.store.as_ref().context("no database")?;
+        let stored = verdict::session(store.report(session).await?)?;
+        let mut events = seen.to_vec();
+        events.sort_by_key(|event| event.session_seq);
+        events.dedup_by_key(|event| event.session_seq);
+        if self.args.kill && !events.iter().any(|event| event.event_type == EventType::SessionResumed) {
+            note("No worker was killed: the model called no tool in its second turn.")?;
+        }
+        let format = if self.args.view.json { Format::Json } else { Format::Text };
+        Investigation { drill: self.drill, model, events: &events, session: &stored }.print(format)
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use crate::cli::commands::output::note;
 use crate::investigation::timeline::TimelineEvent;
 use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
+use crate::roles::drill::RealModel;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.
@@ -27,6 +28,13 @@ pub(super) enum Logging {
     Errors,
     /// The level that this process has.
     Inherited,
+}
+
+/// The drill of a worker.
+pub(super) struct Role<'r> {
+    pub(super) name: &'r str,
+    /// The model to ask instead of the recording.
+    pub(super) model: Option<&'r RealModel>,
 }
 
 pub(super) struct DrillProcesses<'p> {
@@ -42,9 +50,18 @@ impl<'p> DrillProcesses<'p> {
         Self { program, logging, llm: None, workers: Vec::new() }
     }
 
-    /// Starts the LLM service and returns its address.
-    pub(super) async fn start_llm_service(&mut self) -> anyhow::Result<String> {
+    /// Starts the LLM service and returns its address. It may use the key and the address of `model`.
+    pub(super) async fn start_llm_service(&mut self, model: Option<&RealModel>) -> anyhow::Result<String> {
         let mut command = self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0"]);
+        if let Some(RealModel { provider, .. }) = model {
+            for (option, value) in
+                [("--allow-key-env", &provider.api_key_env), ("--allow-base-url", &provider.base_url)]
+            {
+                if !value.is_empty() {
+                    command.args([option, value]);
+                }
+            }
+        }
         let mut child = command.spawn().context("llm-service")?;
         let address = ready(&mut child).await.context("llm-service")?;
         self.llm = Some(child);
@@ -54,11 +71,14 @@ impl<'p> DrillProcesses<'p> {
     pub(super) async fn start_worker(
         &mut self,
         name: &'static str,
-        drill: &str,
+        drill: &Role<'_>,
         addresses: &Addresses,
     ) -> anyhow::Result<()> {
         let mut command =
-            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", drill]);
+            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", drill.name]);
+        if let Some(model) = drill.model {
+            command.arg("--drill-provider").arg(model.written()?);
+        }
         command.env("NATS_URL", &addresses.nats_url).env("TARSY_LLM_ADDR", &addresses.llm_addr);
         command.env("DATABASE_URL", addresses.database_url.as_deref().unwrap_or_default());
         let mut child = command.spawn().with_context(|| format!("worker {name}"))?;

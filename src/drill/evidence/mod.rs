@@ -1,6 +1,10 @@
 //! Recorded evidence: the tools of a drill and their answers.
 //!
 //! Evidence is a folder with an index, `evidence.yaml`, and the files that it names. `mcp/` serves it over MCP.
+//! `spelling` and `series` decide whether a call asks for what was recorded.
+
+mod spelling;
+pub mod series;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +15,11 @@ use serde_json::{Map, Value};
 
 use crate::config::read::units::parse_duration;
 use crate::config::read::yaml::{self, YamlError};
+
+use self::series::Series;
+
+/// The answer to a call that was not recorded. It names no recorded call, which would tell a model where to look.
+pub const NOT_RECORDED: &str = "This source was not recorded for that request.";
 
 /// The name of the index in a folder of evidence.
 const INDEX: &str = "evidence.yaml";
@@ -37,16 +46,22 @@ pub struct EvidenceTool {
     pub read_only: bool,
     /// A call gets the first answer that matches.
     pub answers: Vec<Recorded>,
+    /// What the real tool says about objects that do not exist, where the recording has all objects that there are.
+    /// `{{name}}` stands for the argument of that name. Without it, a call without an answer gets [`NOT_RECORDED`].
+    #[serde(default)]
+    pub not_found: Option<String>,
 }
 
 /// A recorded answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recorded {
-    /// Arguments that must have exactly these values.
+    /// Arguments that must have these values, in any spelling; a list has values of which one is enough.
     pub when: BTreeMap<String, Value>,
     /// Arguments that must be texts with these parts.
     pub contains: BTreeMap<String, String>,
+    /// Arguments that must be queries for these series.
+    pub series: BTreeMap<String, Series>,
     /// The file with the text.
     file: Option<String>,
     /// The delay as the index writes it.
@@ -125,11 +140,28 @@ impl EvidenceTool {
         self.answers.iter().find(|recorded| recorded.matches(arguments))
     }
 
-    /// The conditions of the recorded answers, for a call that matches none of them.
+    /// The text for a call that matches no answer.
+    pub fn miss(&self, arguments: &Map<String, Value>) -> String {
+        self.not_found.as_ref().map_or_else(|| NOT_RECORDED.to_owned(), |text| filled(text, arguments))
+    }
+
+    /// The conditions of the recorded answers, for the author of a drill. A model must not see them.
     pub fn recorded(&self) -> String {
         let conditions: Vec<String> = self.answers.iter().map(Recorded::condition).collect();
-        format!("no answer was recorded for these arguments; there are answers for: {}", conditions.join("; "))
+        format!("there are answers for: {}", conditions.join("; "))
     }
+}
+
+/// `text` with the arguments in the places of their names.
+fn filled(text: &str, arguments: &Map<String, Value>) -> String {
+    let mut text = text.to_owned();
+    // Sorted by name, because a value may have the mark of another argument.
+    let arguments: BTreeMap<&String, &Value> = arguments.iter().collect();
+    for (name, value) in arguments {
+        let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        text = text.replace(&format!("{{{{{name}}}}}"), &value);
+    }
+    text
 }
 
 impl Recorded {
@@ -147,28 +179,21 @@ impl Recorded {
 
     /// The text of the answer to a call with these arguments.
     pub fn text_for(&self, arguments: &Map<String, Value>) -> String {
-        let mut text = self.text.clone();
-        // Sorted by name, because a value may have the mark of another argument.
-        let arguments: BTreeMap<&String, &Value> = arguments.iter().filter(|_| self.fill).collect();
-        for (name, value) in arguments {
-            let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-            text = text.replace(&format!("{{{{{name}}}}}"), &value);
-        }
-        text
+        if self.fill { filled(&self.text, arguments) } else { self.text.clone() }
     }
 
     fn matches(&self, arguments: &Map<String, Value>) -> bool {
-        let equal = self.when.iter().all(|(name, value)| arguments.get(name) == Some(value));
-        let contained = |(name, part): (&String, &String)| {
-            arguments.get(name).and_then(Value::as_str).is_some_and(|text| text.contains(part.as_str()))
-        };
-        equal && self.contains.iter().all(contained)
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        self.when.iter().all(|(name, value)| spelling::is_same(name, value, arguments.get(name)))
+            && self.contains.iter().all(|(name, part)| spelling::contains(part, arguments.get(name)))
+            && self.series.iter().all(|(name, series)| series.answers(text(name)))
     }
 
     fn condition(&self) -> String {
         let equal = self.when.iter().map(|(name, value)| format!("{name} = {value}"));
         let contained = self.contains.iter().map(|(name, part)| format!("{name} with {part:?} in it"));
-        let all: Vec<String> = equal.chain(contained).collect();
+        let series = self.series.iter().map(|(name, series)| format!("{name} for {}", series.metrics.join(" or ")));
+        let all: Vec<String> = equal.chain(contained).chain(series).collect();
         if all.is_empty() { "any arguments".to_owned() } else { all.join(", ") }
     }
 }
@@ -218,9 +243,18 @@ tools:
         assert_eq!(tool.answers[0].delay, Duration::from_millis(20));
         assert_eq!(
             tool.recorded(),
-            "no answer was recorded for these arguments; there are answers for: pod = \"a\", previous = true; \
-             pod with \"a\" in it; n = 7, pod = \"{{n}}\""
+            "there are answers for: pod = \"a\", previous = true; pod with \"a\" in it; n = 7, pod = \"{{n}}\""
         );
+    }
+
+    #[test]
+    fn a_call_without_an_answer_learns_nothing_about_the_recording() {
+        let evidence = Evidence::parse(INDEX_TEXT, file).unwrap();
+        let mut tool = evidence.tool("look").unwrap().clone();
+        let asked = arguments(json!({"pod": "b"}));
+        assert_eq!(tool.miss(&asked), NOT_RECORDED);
+        tool.not_found = Some("pods \"{{pod}}\" not found".to_owned());
+        assert_eq!(tool.miss(&asked), "pods \"b\" not found");
     }
 
     #[test]

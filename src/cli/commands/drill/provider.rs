@@ -1,0 +1,175 @@
+//! `--provider`: which real model a drill asks, and whether its key and its server are there.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+use tokio::net::TcpStream;
+use url::Url;
+
+use crate::cli::args::{DrillArgs, GlobalArgs};
+use crate::cli::commands::load_config;
+use crate::config::{Backend, Config, LlmProvider, find, process_env};
+use crate::llm::service::provider::known::{self, Known};
+use crate::roles::drill::RealModel;
+
+/// Names that need no configuration: the word, the provider and its default model.
+const SHORTHANDS: [(&str, &str, &str); 7] = [
+    ("gemini", "google", "gemini-2.5-flash"),
+    ("google", "google", "gemini-2.5-flash"),
+    ("openai", "openai", "gpt-5-mini"),
+    ("anthropic", "anthropic", "claude-sonnet-4-5"),
+    ("claude", "anthropic", "claude-sonnet-4-5"),
+    ("xai", "xai", "grok-4-fast"),
+    ("ollama", "ollama", "qwen3:14b"),
+];
+/// The provider whose server runs on the user's machine and needs no key.
+const LOCAL: &str = "ollama";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A reason why a real model cannot be asked, in one sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotReady(String);
+
+/// The model that the arguments name: a provider of the configuration, or a shorthand.
+///
+/// # Errors
+/// When there is no such provider, or the configuration has faults.
+pub(super) fn resolve(global: &GlobalArgs, args: &DrillArgs) -> anyhow::Result<Option<RealModel>> {
+    let Some(named) = args.provider.as_deref() else { return Ok(None) };
+    let mut model = match configured(global, named)? {
+        Some(model) => model,
+        None => shorthand(named)?,
+    };
+    if let Some(url) = &args.base_url {
+        url.clone_into(&mut model.provider.base_url);
+    }
+    if model.provider.backend == Backend::Scripted {
+        bail!("the provider {named} replays recordings: leave --provider out to replay that of the drill");
+    }
+    Ok(Some(model))
+}
+
+/// The provider of this name in the file, if there is a file.
+fn configured(global: &GlobalArgs, name: &str) -> anyhow::Result<Option<RealModel>> {
+    if find(global.config.clone()).is_none() {
+        return Ok(None);
+    }
+    let provider = load_config(global)?.llm_providers.remove(name);
+    Ok(provider.map(|provider| RealModel { name: name.to_owned(), provider }))
+}
+
+fn shorthand(named: &str) -> anyhow::Result<RealModel> {
+    let (word, model) = named.split_once(':').map_or((named, None), |(word, model)| (word, Some(model)));
+    let known = SHORTHANDS.iter().find(|(known, ..)| *known == word);
+    let (provider, default) = known.map_or((word, None), |(_, provider, model)| (*provider, Some(*model)));
+    if known::by_name(provider).is_none() {
+        let words = SHORTHANDS.map(|(word, ..)| word).join(", ");
+        bail!(
+            "no provider \"{word}\": name one of llm_providers in tarsy.yaml, or {words}, each with :model if you like"
+        );
+    }
+    let model = model.or(default).with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
+    let file = json!({"llm_providers": {word: {"provider": provider, "model": model.replace('$', "$$")}}});
+    let mut config = Config::parse("--provider", &file.to_string(), &process_env)?;
+    let provider: Option<LlmProvider> = config.llm_providers.remove(word);
+    Ok(RealModel { name: word.to_owned(), provider: provider.context("the provider cannot be read")? })
+}
+
+/// Checks the key, and the server if it has to run on a machine of the user.
+///
+/// # Errors
+/// [`NotReady`] with what to do.
+pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), NotReady> {
+    let RealModel { name, provider } = model;
+    let known = known::by_name(&provider.provider);
+    let is_local = provider.provider == LOCAL;
+    if key(model).is_none() && needs_key(provider) {
+        let names = match (provider.api_key_env.as_str(), known) {
+            ("", Some(known)) => known.keys.join(" or "),
+            (name, _) => name.to_owned(),
+        };
+        return Err(NotReady(format!("{name} needs a key: set {names} (or name a file with it: {names}_FILE)")));
+    }
+    if is_local || args.base_url.is_some() {
+        let address = address(provider, known);
+        let is_open = match address.as_ref().map(|url| (url.host_str(), url.port_or_known_default())) {
+            Some((Some(host), Some(port))) => {
+                let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
+                tokio::time::timeout(CONNECT_TIMEOUT, connect).await.is_ok_and(|connected| connected.is_ok())
+            }
+            _ => false,
+        };
+        if !is_open {
+            let shown = address.map_or_else(|| provider.base_url.clone(), |url| url.origin().ascii_serialization());
+            return Err(NotReady(format!(
+                "no server answers at {shown}: start it, or name its address with --base-url"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A named key is needed in any case. Otherwise a server of the user's own, and Vertex AI, can do without one.
+fn needs_key(provider: &LlmProvider) -> bool {
+    let is_elsewhere = provider.provider == LOCAL || !provider.base_url.is_empty();
+    let is_vertex = !provider.vertex_ai.project.is_empty() || !provider.vertex_ai.credentials_env.is_empty();
+    !provider.api_key_env.is_empty() || !is_elsewhere && !is_vertex
+}
+
+/// The variable from which the LLM service will read the key; `None` if none is set.
+pub(super) fn key(model: &RealModel) -> Option<String> {
+    let is_set = |name: &str| {
+        let names = [name.to_owned(), format!("{name}_FILE")];
+        names.iter().any(|name| process_env(name).is_some_and(|value| !value.trim().is_empty()))
+    };
+    let named = Some(model.provider.api_key_env.clone()).filter(|name| !name.is_empty());
+    let known = known::by_name(&model.provider.provider).map(|known| known.keys).unwrap_or_default();
+    let all = named.map_or_else(|| known.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name]);
+    all.into_iter().find(|name| is_set(name))
+}
+
+fn address(provider: &LlmProvider, known: Option<&Known>) -> Option<Url> {
+    let variable = known.and_then(|known| process_env(known.base_url_variable)).filter(|text| !text.trim().is_empty());
+    let text = Some(provider.base_url.clone()).filter(|url| !url.is_empty()).or(variable);
+    let text = text.or_else(|| known?.addresses.first().map(|address| (*address).to_owned()))?;
+    let text = if text.contains("://") { text } else { format!("http://{text}") };
+    Url::parse(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorthand_names_a_provider_and_its_model() {
+        for (named, name, provider, model, backend) in [
+            ("gemini", "gemini", "google", "gemini-2.5-flash", Backend::GoogleNative),
+            ("gemini:gemini-3-pro", "gemini", "google", "gemini-3-pro", Backend::GoogleNative),
+            ("ollama:qwen3:8b", "ollama", "ollama", "qwen3:8b", Backend::Genai),
+            ("openai", "openai", "openai", "gpt-5-mini", Backend::Genai),
+        ] {
+            let found = shorthand(named).unwrap();
+            let seen = (found.name.as_str(), found.provider.provider.as_str(), found.provider.model.as_str());
+            assert_eq!((seen, found.provider.backend), ((name, provider, model), backend), "{named}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_provider_is_refused_with_the_known_ones() {
+        let refused = shorthand("gemni").unwrap_err().to_string();
+        assert!(refused.contains("no provider \"gemni\"") && refused.contains("gemini, google, openai"), "{refused}");
+    }
+
+    #[test]
+    fn a_server_of_the_users_own_needs_no_key() {
+        let mut model = shorthand("openai").unwrap();
+        assert!(needs_key(&model.provider));
+        model.provider.base_url = "http://127.0.0.1:8000/v1/".to_owned();
+        assert!(!needs_key(&model.provider));
+        model.provider.api_key_env = "MY_KEY".to_owned();
+        assert!(needs_key(&model.provider), "the configuration names a key");
+        assert!(!needs_key(&shorthand("ollama").unwrap().provider));
+    }
+}
