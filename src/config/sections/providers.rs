@@ -113,6 +113,11 @@ impl LlmProvider {
         }
     }
 
+    /// Whether `provider:` accepts a word.
+    pub fn is_known(word: &str) -> bool {
+        PROVIDERS.contains(&word)
+    }
+
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
         let backend = map.get("backend").and_then(|field| backend::read(&field, provider.as_deref()));

@@ -40,7 +40,7 @@ pub(super) fn resolve(global: &GlobalArgs, args: &DrillArgs) -> anyhow::Result<O
     let Some(named) = args.provider.as_deref() else { return Ok(None) };
     let mut model = match configured(global, named)? {
         Some(model) => model,
-        None => shorthand(named)?,
+        None => shorthand(named, args.base_url.as_deref())?,
     };
     if let Some(url) = &args.base_url {
         url.clone_into(&mut model.provider.base_url);
@@ -60,18 +60,24 @@ fn configured(global: &GlobalArgs, name: &str) -> anyhow::Result<Option<RealMode
     Ok(provider.map(|provider| RealModel { name: name.to_owned(), provider }))
 }
 
-fn shorthand(named: &str) -> anyhow::Result<RealModel> {
+/// A provider without a configuration: one of [`SHORTHANDS`], or a word of `llm_providers` with a model.
+fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
     let (word, model) = named.split_once(':').map_or((named, None), |(word, model)| (word, Some(model)));
     let known = SHORTHANDS.iter().find(|(known, ..)| *known == word);
     let (provider, default) = known.map_or((word, None), |(_, provider, model)| (*provider, Some(*model)));
-    if known::by_name(provider).is_none() {
+    if !LlmProvider::is_known(provider) {
         let words = SHORTHANDS.map(|(word, ..)| word).join(", ");
         bail!(
             "no provider \"{word}\": name one of llm_providers in tarsy.yaml, or {words}, each with :model if you like"
         );
     }
     let model = model.or(default).with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
-    let file = json!({"llm_providers": {word: {"provider": provider, "model": model.replace('$', "$$")}}});
+    let literal = |text: &str| text.replace('$', "$$");
+    let mut fields = json!({"provider": provider, "model": literal(model)});
+    if let (Some(url), Some(fields)) = (base_url, fields.as_object_mut()) {
+        fields.insert("base_url".to_owned(), literal(url).into());
+    }
+    let file = json!({"llm_providers": {word: fields}});
     let mut config = Config::parse("--provider", &file.to_string(), &process_env)?;
     let provider: Option<LlmProvider> = config.llm_providers.remove(word);
     Ok(RealModel { name: word.to_owned(), provider: provider.context("the provider cannot be read")? })
@@ -90,7 +96,9 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
             ("", Some(known)) => known.keys.join(" or "),
             (name, _) => name.to_owned(),
         };
-        return Err(NotReady(format!("{name} needs a key: set {names} (or name a file with it: {names}_FILE)")));
+        return Err(NotReady(format!(
+            "{name} needs a key: set {names} (with _FILE behind the name: to a file with the key)"
+        )));
     }
     if is_local || args.base_url.is_some() {
         let address = address(provider, known);
@@ -150,7 +158,7 @@ mod tests {
             ("ollama:qwen3:8b", "ollama", "ollama", "qwen3:8b", Backend::Genai),
             ("openai", "openai", "openai", "gpt-5-mini", Backend::Genai),
         ] {
-            let found = shorthand(named).unwrap();
+            let found = shorthand(named, None).unwrap();
             let seen = (found.name.as_str(), found.provider.provider.as_str(), found.provider.model.as_str());
             assert_eq!((seen, found.provider.backend), ((name, provider, model), backend), "{named}");
         }
@@ -158,18 +166,18 @@ mod tests {
 
     #[test]
     fn an_unknown_provider_is_refused_with_the_known_ones() {
-        let refused = shorthand("gemni").unwrap_err().to_string();
+        let refused = shorthand("gemni", None).unwrap_err().to_string();
         assert!(refused.contains("no provider \"gemni\"") && refused.contains("gemini, google, openai"), "{refused}");
     }
 
     #[test]
     fn a_server_of_the_users_own_needs_no_key() {
-        let mut model = shorthand("openai").unwrap();
-        assert!(needs_key(&model.provider));
-        model.provider.base_url = "http://127.0.0.1:8000/v1/".to_owned();
+        assert!(needs_key(&shorthand("openai", None).unwrap().provider));
+        let mut model = shorthand("vllm:m", Some("http://127.0.0.1:8000/v1/")).unwrap();
+        assert_eq!(model.provider.base_url, "http://127.0.0.1:8000/v1/");
         assert!(!needs_key(&model.provider));
         model.provider.api_key_env = "MY_KEY".to_owned();
         assert!(needs_key(&model.provider), "the configuration names a key");
-        assert!(!needs_key(&shorthand("ollama").unwrap().provider));
+        assert!(!needs_key(&shorthand("ollama", None).unwrap().provider));
     }
 }

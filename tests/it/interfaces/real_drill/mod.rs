@@ -156,11 +156,11 @@ async fn without_a_key_one_sentence_says_which_variable_to_set() {
     for (arguments, expected) in [
         (
             vec!["--provider", "gemini"],
-            "tarsy: gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY (or name a file with it: …_FILE)",
+            "tarsy: gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY (with _FILE behind the name: to a file with the key)",
         ),
         (
             vec!["--provider", "openai:x"],
-            "tarsy: openai needs a key: set OPENAI_API_KEY (or name a file with it: …_FILE)",
+            "tarsy: openai needs a key: set OPENAI_API_KEY (with _FILE behind the name: to a file with the key)",
         ),
         (
             vec!["--provider", "vllm:x", "--base-url", "http://127.0.0.1:1/v1/"],
