@@ -52,7 +52,9 @@ impl<'p> DrillProcesses<'p> {
 
     /// Starts the LLM service and returns its address. It may use the key and the address of `model`.
     pub(super) async fn start_llm_service(&mut self, model: Option<&RealModel>) -> anyhow::Result<String> {
-        let mut command = self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0"]);
+        // Without the settings of a tarsy.yaml in this folder: they are for another service.
+        let mut command =
+            self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0", "--config", "/dev/null"]);
         if let Some(RealModel { provider, .. }) = model {
             for (option, value) in
                 [("--allow-key-env", &provider.api_key_env), ("--allow-base-url", &provider.base_url)]
