@@ -307,7 +307,7 @@ pub struct DrillArgs {
     /// When it is over, ask this about it
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,
-    /// Ask a real model instead of replaying a recording: a provider of tarsy.yaml, or gemini, openai, anthropic, xai or
+    /// Ask a real model instead of replaying a recording: a provider of tarsy.yaml, or gemini, openai, anthropic, xai,
     /// ollama; a rubric judges its report, with exit code 4 unless it is solved
     #[arg(long, value_name = "NAME[:MODEL]")]
     pub provider: Option<String>,

@@ -59,7 +59,7 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
     builtin(name).with_context(|| format!("no drill \"{name}\"; there are: {names}"))
 }
 
-/// The configuration of every process of the drill; `program` is this binary. Without `model` its recording is replayed.
+/// The configuration of every process of the drill; `program` is this binary. Without `model` it replays its recording.
 ///
 /// # Errors
 /// When there is no such drill, or its configuration has a fault.
