@@ -150,6 +150,15 @@ async fn a_drill_with_a_real_model_survives_the_kill_of_its_worker() {
     assert!(shown.contains("resumed") && shown.contains("gemini-2.5-flash: solved"), "{shown}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_refuses_every_call_makes_the_drill_void() {
+    let model = Model::start(|_| Reply::Refused).await;
+    let (code, result) = result(start(&model, &["--json"]).await).await;
+    assert_eq!((code, &result["outcome"], &result["report"]), (1, &json!("void"), &Value::Null), "{result:#}");
+    let counted = ["turns", "calls"].map(|key| result[key].as_i64().unwrap());
+    assert_eq!((counted, &result["checks"][0]["id"]), ([0, 0], &json!("end")), "{result:#}");
+}
+
 #[tokio::test]
 async fn without_a_key_one_sentence_says_which_variable_to_set() {
     let none = [("GEMINI_API_KEY", ""), ("GOOGLE_API_KEY", ""), ("OPENAI_API_KEY", " ")];

@@ -11,6 +11,8 @@ pub(super) enum Reply {
     /// Calls of functions: name without the server, arguments.
     Calls(Vec<(&'static str, Value)>),
     Text(String),
+    /// The key is refused.
+    Refused,
     /// The request stays without an answer.
     Hang,
 }
@@ -107,6 +109,13 @@ async fn read(mut stream: TcpStream) -> Option<(Request, TcpStream)> {
 fn event_stream(request: &Request, reply: Reply) -> Option<String> {
     let parts: Vec<Value> = match reply {
         Reply::Hang => return None,
+        Reply::Refused => {
+            let body =
+                json!({"error": {"code": 403, "message": "no such key", "status": "PERMISSION_DENIED"}}).to_string();
+            let length = body.len();
+            let head = "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\nconnection: close\r\n";
+            return Some(format!("{head}content-length: {length}\r\n\r\n{body}"));
+        }
         Reply::Text(text) => vec![json!({"text": text})],
         Reply::Calls(calls) => calls
             .iter()
