@@ -56,8 +56,11 @@ impl Security {
         self.tokens.as_ref().is_none_or(|tokens| tokens.permit(headers))
     }
 
-    /// Reads the files again and again, for as long as it is polled.
+    /// Reads the files again and again, for as long as it is polled; returns at once if there are none.
     pub(super) async fn keep_up(self) {
+        if self.tls.is_none() && self.tokens.is_none() {
+            return;
+        }
         loop {
             tokio::time::sleep(RELOAD_INTERVAL).await; // pacing of reads
             let security = self.clone();

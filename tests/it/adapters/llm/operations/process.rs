@@ -10,6 +10,7 @@ use super::super::harness::{ask, continued, failed, request, within_timeout};
 use super::certificates::{Authority, Pair};
 use crate::support::http;
 use crate::support::process::Tarsy;
+use crate::support::system::TestSystem;
 
 const TOKEN: &str = "seeded-token-4711";
 const TRANSCRIPT: &str = "name: test\nanswers:\n\
@@ -156,4 +157,43 @@ async fn a_second_signal_ends_the_process_while_an_answer_runs() {
     service.terminate();
     assert_eq!(service.finished().await.0, 0, "{}", service.log());
     assert!(within_timeout(asking).await.unwrap().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_with_a_wrong_token_says_so_and_claims_nothing() {
+    let system = TestSystem::start(&[]).await;
+    let arguments = ["llm-service", "--listen", "127.0.0.1:0"];
+    let mut service = Tarsy::spawn("llm-service", &arguments, &[("TARSY_LLM_TOKEN", TOKEN)]);
+    let address = service.ready().await;
+    let env = system.env(system.database.url());
+    let wrong = [("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN", "wrong-token-4712")];
+    let worker = Tarsy::spawn("w1", &["worker"], &[env.each().as_slice(), &wrong].concat());
+    let line = worker.logged("llm-service cannot be used").await;
+    assert!(line.contains("does not accept the token") && line.contains("TARSY_LLM_TOKEN_FILE"), "{line}");
+    worker.logged("claiming paused: llm-service unavailable").await;
+    assert!(!worker.log().contains("wrong-token-4712"), "{}", worker.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_tells_a_token_a_file_and_tls_apart_from_a_missing_service() {
+    let arguments = ["llm-service", "--listen", "127.0.0.1:0"];
+    let mut service = Tarsy::spawn("llm-service", &arguments, &[("TARSY_LLM_TOKEN", TOKEN)]);
+    let address = service.ready().await;
+    let secure = format!("https://{address}");
+    let directory = tempfile::tempdir().unwrap();
+    let authority = Authority::new(directory.path(), "ca");
+    let ca = authority.file.to_str().unwrap();
+    let nowhere = [("NATS_URL", "127.0.0.1:1"), ("DATABASE_URL", "postgres://127.0.0.1:1/tarsy")];
+    for (set, expected) in [
+        ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN", "")], "asks for a token, and none is set here"),
+        ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN", "wrong")], "does not accept the token"),
+        ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN_FILE", "/no/such/token")], "/no/such/token"),
+        ([("TARSY_LLM_ADDR", secure.as_str()), ("TARSY_LLM_CA_FILE", ca)], "the service does not use TLS"),
+        ([("TARSY_LLM_ADDR", "127.0.0.1:1"), ("TARSY_LLM_TOKEN", TOKEN)], "no answer from 127.0.0.1:1"),
+    ] {
+        let mut doctor = Tarsy::spawn("doctor", &["doctor"], &[nowhere, set].concat());
+        let (code, shown) = doctor.finished().await;
+        assert_eq!(code, 1, "{shown}");
+        assert!(shown.contains(expected) && !shown.contains(TOKEN), "{expected}: {shown}");
+    }
 }
