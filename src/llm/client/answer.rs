@@ -161,8 +161,8 @@ mod tests {
 
     use super::*;
     use crate::llm::proto::{
-        CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport, TextDelta, ThinkingDelta,
-        ToolCallDelta, UrlRetrieval, UsageInfo,
+        CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport, RetryNotice, TextDelta,
+        ThinkingDelta, ToolCallDelta, UrlRetrieval, UsageInfo,
     };
 
     fn chunk(content: Content) -> GenerateResponse {
@@ -174,7 +174,9 @@ mod tests {
         let shown = Mutex::new(Vec::new());
         let deltas = |kind, piece: &str| shown.lock().unwrap().push((kind, piece.to_owned()));
         let mut assembly = Assembly::default();
-        assert!(!assembly.has_begun);
+        let notice = chunk(Content::Retry(RetryNotice { attempt: 1, ..RetryNotice::default() }));
+        assert_eq!(assembly.push(notice, &deltas), Ok(false));
+        assert!(!assembly.has_begun, "a notice about a retry is no part of the answer");
         let chunks = [
             chunk(Content::Thinking(ThinkingDelta { content: "hm\0m".into() })),
             chunk(Content::Text(TextDelta { content: "\0".into() })),

@@ -1,8 +1,8 @@
 //! The parts of an answer as `provider_data`: what the model needs back to go on, above all its thought signatures.
 //!
-//! The payload is a JSON list of contents with the raw parts. They go back to the model as they are. Only text without a
-//! signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small. The last item
-//! may be the sources of the answer, which are no part of it: they are for other providers only.
+//! The payload is a JSON list of contents with the raw parts. They go back to the model as they are. Only text without
+//! a signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small. The last
+//! item may be the sources of the answer, which are no part of it: they are for other providers only.
 
 use super::models::Model;
 use super::wire::{AnswerContent, Content, FunctionCall, Part, PlainText, Raw};

@@ -2,6 +2,7 @@
 //! before and after a switch.
 
 mod provider;
+mod three;
 
 use serde_json::Value;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
@@ -11,7 +12,7 @@ use crate::support::system::{Setup, TestSystem};
 
 const CALL: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"I should look","thought":true},{"functionCall":{"id":"fc-1","name":"drill__describe_pod","args":{"namespace":"checkout","pod":"checkout-7d9f"}},"thoughtSignature":"Z29vZ2xlLXNpZ25hdHVyZQ=="}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"totalTokenCount":110},"modelVersion":"gemini-2.5-pro"}"#;
 const FOUND: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Cause: the heap is larger than the limit"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":200,"candidatesTokenCount":20,"totalTokenCount":220}}"#;
-const OVERLOADED: &str = r#"{"error":{"code":403,"message":"not allowed","status":"PERMISSION_DENIED"}}"#;
+const REFUSED: &str = r#"{"error":{"code":403,"message":"not allowed","status":"PERMISSION_DENIED"}}"#;
 
 /// A provider `first` with these replies and a provider `second` of another generation of models.
 async fn start(first: &FakeProvider, second: &FakeProvider) -> TestSystem {
@@ -47,6 +48,10 @@ fn assert_nothing_foreign(request: &Received) -> Value {
     contents
 }
 
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
 fn fallbacks(seen: &[TimelineEvent]) -> Vec<Value> {
     let shown = seen.iter().filter(|event| event.event_type == EventType::ProviderFallback);
     shown.map(|event| event.metadata.clone()).collect()
@@ -54,8 +59,8 @@ fn fallbacks(seen: &[TimelineEvent]) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_provider_goes_on_after_a_failure_and_is_sent_nothing_foreign() {
-    let first = FakeProvider::start(vec![Reply::events(&[CALL]), Reply::Error(403, OVERLOADED)]).await;
-    let second = FakeProvider::start(vec![Reply::events(&[FOUND])]).await;
+    let first = FakeProvider::start(vec![Reply::events(&[parsed(CALL)]), Reply::Error(403, REFUSED)]).await;
+    let second = FakeProvider::start(vec![Reply::events(&[parsed(FOUND)])]).await;
     let system = start(&first, &second).await;
     let (mut worker, _) = system.worker("one").await;
     let session = system.publish().await;
@@ -79,8 +84,9 @@ async fn the_next_provider_goes_on_after_a_failure_and_is_sent_nothing_foreign()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_killed_before_or_after_a_switch_leaves_one_switch() {
     // The first provider's failure is still on its way, and the second provider's first answer is, when a worker dies.
-    let first = FakeProvider::start(vec![Reply::events(&[CALL]), Reply::Held, Reply::Error(403, OVERLOADED)]).await;
-    let second = FakeProvider::start(vec![Reply::Held, Reply::events(&[FOUND])]).await;
+    let first =
+        FakeProvider::start(vec![Reply::events(&[parsed(CALL)]), Reply::Held, Reply::Error(403, REFUSED)]).await;
+    let second = FakeProvider::start(vec![Reply::Held, Reply::events(&[parsed(FOUND)])]).await;
     let system = start(&first, &second).await;
     let (mut one, _) = system.worker("one").await;
     let session = system.publish().await;

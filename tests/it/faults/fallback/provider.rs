@@ -15,8 +15,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A prepared response.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    /// Status 200 with these JSON texts as events, each with its name if it has one.
-    Events(Vec<(&'static str, String)>),
+    /// Status 200 with these events.
+    Events(String),
     /// A status with a JSON body.
     Error(u16, &'static str),
     /// No response: the request waits until its client is gone.
@@ -25,8 +25,14 @@ pub(super) enum Reply {
 
 impl Reply {
     /// Events without names.
-    pub(super) fn events(events: &[&str]) -> Self {
-        Self::Events(events.iter().map(|event| ("", (*event).to_owned())).collect())
+    pub(super) fn events(events: &[Value]) -> Self {
+        Self::Events(events.iter().map(|event| format!("data: {event}\n\n")).collect())
+    }
+
+    /// Events whose name is the `type` of their JSON.
+    pub(super) fn typed(events: &[Value]) -> Self {
+        let name = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
+        Self::Events(events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", name(event))).collect())
     }
 }
 
@@ -110,7 +116,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     shared.arrived.notify_waiters();
     let reply = shared.replies.lock().unwrap().pop_front();
     let (status, kind, body) = match reply {
-        Some(Reply::Events(events)) => (200, "text/event-stream", events.iter().map(event).collect()),
+        Some(Reply::Events(events)) => (200, "text/event-stream", events),
         Some(Reply::Error(status, body)) => (status, "application/json", body.to_owned()),
         Some(Reply::Held) => {
             let _gone = stream.read(&mut [0; 1]).await;
@@ -124,11 +130,6 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await.ok()?;
     stream.shutdown().await.ok()
-}
-
-fn event((name, json): &(&'static str, String)) -> String {
-    let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
-    format!("{name}data: {json}\n\n")
 }
 
 async fn read(stream: &mut TcpStream) -> Option<Received> {
