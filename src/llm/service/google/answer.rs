@@ -59,14 +59,21 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// What no text of the answer may repeat.
+    pub(super) fn key(&self) -> &'a ApiKey {
+        self.key
+    }
+
     /// Whether a reason to stop has arrived. After it, the response may bring only usage.
     pub(super) fn is_complete(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    /// The token with which the same answer goes on, and which is taken from it.
+    /// The token with which the same answer goes on, and which is taken from it. An answer without a reason to stop
+    /// was interrupted; it goes on from the last token that arrived.
     pub(super) fn take_continuation(&mut self) -> Option<String> {
-        let token = self.continuation_token.take_if(|_token| self.finish_reason.as_deref() == Some(CONTINUATION))?;
+        let goes_on = self.finish_reason.as_deref().is_none_or(|reason| reason == CONTINUATION);
+        let token = self.continuation_token.take_if(|_token| goes_on)?;
         self.finish_reason = None;
         self.earlier_usage = self.total_usage();
         self.usage = None;
@@ -216,11 +223,23 @@ fn tool_call(call: FunctionCall) -> ToolCallDelta {
     }
 }
 
-/// Valid JSON without the blanks between its tokens. Keys keep their order, numbers and texts their spelling.
+/// Valid JSON without the blanks between its tokens, and with plain characters where texts have them as `\u003c`: the
+/// same text is always spelled in the same way. Keys keep their order and numbers their spelling.
 fn compact(json: &str) -> String {
     let mut compact = String::with_capacity(json.len());
     let (mut is_text, mut is_escaped) = (false, false);
-    for character in json.chars() {
+    let mut rest = json;
+    while let Some(character) = rest.chars().next() {
+        if is_text
+            && !is_escaped
+            && character == '\\'
+            && let Some((plain, after)) = unescaped(rest)
+        {
+            compact.push(plain);
+            rest = after;
+            continue;
+        }
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
         if is_text {
             is_text = is_escaped || character != '"';
             is_escaped = !is_escaped && character == '\\';
@@ -232,6 +251,15 @@ fn compact(json: &str) -> String {
         compact.push(character);
     }
     compact
+}
+
+/// The character that `\uXXXX` at the beginning of `text` means, and the text behind it; `None` for one that JSON wants
+/// escaped, or a half of a pair.
+fn unescaped(text: &str) -> Option<(char, &str)> {
+    let (digits, rest) = text.strip_prefix("\\u")?.split_at_checked(4)?;
+    let plain = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+    let is_plain = !plain.is_control() && !matches!(plain, '"' | '\\' | '\u{2028}' | '\u{2029}');
+    is_plain.then_some((plain, rest))
 }
 
 fn code_part(code: ExecutableCode) -> CodeExecutionDelta {
@@ -287,6 +315,10 @@ mod tests {
             (r#"{ "b" : "x  \" y\\" , "a": [1, 2.0] }"#, r#"{"b":"x  \" y\\","a":[1,2.0]}"#),
             ("{\n}", "{}"),
             (r#""a \\" "#, r#""a \\""#),
+            (
+                r#"{"q":"a \u003c b\u00e9 \\u003c \u0022 \ud83d\ude80 \u000a","n":1e2}"#,
+                r#"{"q":"a < bé \\u003c \u0022 \ud83d\ude80 \u000a","n":1e2}"#,
+            ),
         ] {
             assert_eq!(compact(json), expected);
         }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
@@ -11,24 +11,36 @@ use super::answer::Answer;
 use super::events::Events;
 use super::fault;
 use super::request::Prepared;
+use super::vertex::Ticket;
 use crate::llm::service::call::{Call, Deadline};
 use crate::llm::service::provider::key::ApiKey;
-use crate::llm::service::provider::retry::Attempt;
+use crate::llm::service::provider::retry::{Attempt, without_key};
 use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};
 use crate::llm::service::provider::{ErrorCode, ProviderError, http};
 
 const KEY_HEADER: &str = "x-goog-api-key";
+/// The project whose quota counts.
+const QUOTA_HEADER: &str = "x-goog-user-project";
 /// The rest of a longer error is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How often one answer may go on.
 const MAX_CONTINUATIONS: usize = 32;
+
+/// How a request proves who asks.
+#[derive(Debug)]
+pub(super) enum Identity {
+    /// A key of the Developer API.
+    Key(ApiKey),
+    /// An account of Google Cloud.
+    Account(Ticket),
+}
 
 /// A request to Gemini.
 #[derive(Debug)]
 pub(super) struct GeminiAttempt<'a> {
     pub(super) client: Client,
     pub(super) url: Url,
-    pub(super) key: &'a ApiKey,
+    pub(super) identity: Identity,
     pub(super) timeouts: Timeouts,
     pub(super) prepared: Prepared<'a>,
     /// Whether the history was built anew because its signatures were refused. This happens once.
@@ -37,7 +49,7 @@ pub(super) struct GeminiAttempt<'a> {
 
 impl Attempt for GeminiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let refused = match self.answer(call).await {
+        let refused = match self.identified(call).await {
             Err(error) if self.can_rebuild(&error, call) => error,
             outcome => return outcome,
         };
@@ -48,11 +60,14 @@ impl Attempt for GeminiAttempt<'_> {
         );
         self.has_rebuilt = true;
         self.prepared.rebuild_history()?;
-        self.answer(call).await
+        self.identified(call).await
     }
 
     fn key(&self) -> Option<&ApiKey> {
-        Some(self.key)
+        match &self.identity {
+            Identity::Key(key) => Some(key),
+            Identity::Account(_) => None,
+        }
     }
 }
 
@@ -64,13 +79,34 @@ impl GeminiAttempt<'_> {
             && call.writer.parts_sent() == 0
     }
 
+    /// Writes the answer. If the token of an account is refused, it is renewed once. No error repeats a token.
+    async fn identified(&self, call: &Call<'_>) -> Result<(), ProviderError> {
+        let ticket = match &self.identity {
+            Identity::Key(key) => return self.answer(call, key).await,
+            Identity::Account(ticket) => ticket,
+        };
+        let token = ticket.token(call.deadline).await?;
+        match self.answer(call, &token).await {
+            Err(error) if is_unauthenticated(&error) && ticket.drop_refused(&token).await => {
+                let renewed = ticket.token(call.deadline).await?;
+                self.answer(call, &renewed).await.map_err(|error| without_key(error, &renewed))
+            }
+            outcome => outcome.map_err(|error| without_key(error, &token)),
+        }
+    }
+
     /// Writes the answer, up to but not including the final message.
-    async fn answer(&self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let mut answer = Answer::new(call.writer, self.key);
+    async fn answer(&self, call: &Call<'_>, key: &ApiKey) -> Result<(), ProviderError> {
+        let mut answer = Answer::new(call.writer, key);
         let mut token = None;
         for _request in 0..=MAX_CONTINUATIONS {
-            self.response(call.deadline, token.as_deref(), &mut answer).await?;
-            token = answer.take_continuation();
+            let ended = self.response(call.deadline, token.as_deref(), &mut answer).await;
+            token = match (ended, answer.take_continuation()) {
+                (Ok(()), token) => token,
+                // A broken response goes on from its last token.
+                (Err(error), Some(token)) if error.retryable => Some(token),
+                (Err(error), _) => return Err(error),
+            };
             if token.is_none() {
                 return answer.end(self.prepared.model, &self.prepared.tools.left_out).await;
             }
@@ -86,23 +122,33 @@ impl GeminiAttempt<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<(), ProviderError> {
         let began = Instant::now();
-        let request = self
-            .client
-            .post(self.url.clone())
-            .header(KEY_HEADER, self.key.header()?)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .body(self.prepared.body(token)?);
+        let request = self.client.post(self.url.clone()).body(self.prepared.body(token)?);
+        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let request = self.signed(request, answer.key())?;
         let sent = within(deadline, Silence::since(began, self.timeouts.first_chunk), request.send()).await?;
         let response = sent.map_err(http::unavailable)?;
         if response.status() != StatusCode::OK {
-            return Err(self.refusal(deadline, response).await);
+            return Err(self.refusal(deadline, response, answer.key()).await);
         }
         let reader = Reader { deadline, timeouts: self.timeouts, since: began, has_begun: false };
         reader.read(response, answer).await
     }
 
+    /// The request with the headers that prove who asks.
+    fn signed(&self, request: RequestBuilder, key: &ApiKey) -> Result<RequestBuilder, ProviderError> {
+        let ticket = match &self.identity {
+            Identity::Key(key) => return Ok(request.header(KEY_HEADER, key.header()?)),
+            Identity::Account(ticket) => ticket,
+        };
+        let request = request.header(AUTHORIZATION, ApiKey::of(format!("Bearer {}", key.expose())).header()?);
+        Ok(match ticket.quota_project() {
+            Some(project) => request.header(QUOTA_HEADER, project),
+            None => request,
+        })
+    }
+
     /// The error of a response that is not 200.
-    async fn refusal(&self, deadline: Deadline, mut response: Response) -> ProviderError {
+    async fn refusal(&self, deadline: Deadline, mut response: Response, key: &ApiKey) -> ProviderError {
         let status = response.status().as_u16();
         let delay = retry_after(response.headers());
         let mut body = Vec::new();
@@ -111,7 +157,7 @@ impl GeminiAttempt<'_> {
             let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else { break };
             body.extend_from_slice(&piece);
         }
-        let error = fault::of_response(status, &body, self.key);
+        let error = fault::of_response(status, &body, key);
         ProviderError { retry_after: error.retry_after.or(delay), ..error }
     }
 }
@@ -161,6 +207,11 @@ impl Reader {
             (false, false) => self.timeouts.first_chunk,
         }
     }
+}
+
+/// Whether the provider does not accept the token.
+fn is_unauthenticated(error: &ProviderError) -> bool {
+    error.provider_status.starts_with("401")
 }
 
 /// The delay in seconds that a proxy asks for.

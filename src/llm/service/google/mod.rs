@@ -1,4 +1,4 @@
-//! The backend `google-native`: Gemini by its Developer API, without a library of its vendor.
+//! The backend `google-native`: Gemini by its Developer API or by Vertex AI (`vertex/`).
 //!
 //! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent (`attempt.rs`), and its events become the
 //! parts of an answer (`events.rs`, `answer.rs`). `models.rs` is the only place that knows families of models. The
@@ -11,6 +11,7 @@ mod tools;
 mod history;
 mod request;
 mod attempt;
+mod vertex;
 mod events;
 mod fault;
 mod answer;
@@ -22,11 +23,12 @@ mod tests;
 
 use url::Url;
 
-use self::attempt::GeminiAttempt;
+use self::attempt::{GeminiAttempt, Identity};
 use self::models::Model;
 use self::request::Prepared;
+use self::tools::Api;
+use self::vertex::Tokens;
 use super::call::Call;
-use super::provider::key::ApiKey;
 use super::provider::timeouts::Timeouts;
 use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
 use crate::llm::proto::LlmConfig;
@@ -39,46 +41,44 @@ const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
 pub struct Google {
     access: Access,
     timeouts: Timeouts,
+    tokens: Tokens,
 }
 
 impl Google {
     pub fn new(access: Access, timeouts: Timeouts) -> Self {
-        Self { access, timeouts }
+        Self { access, timeouts, tokens: Tokens::default() }
     }
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
-        let (url, key) = match self.endpoint(call.request.llm_config.as_ref()).await {
-            Ok(endpoint) => endpoint,
-            Err(error) => return call.writer.fail(error).await,
-        };
-        match self.attempt(call, url, &key) {
+        match self.attempt(call).await {
             Ok(mut attempt) => retry::run(call, &mut attempt).await,
             Err(error) => call.writer.fail(error).await,
         }
     }
 
-    /// Whether a request with this configuration could be sent.
+    /// Whether a request with this configuration could be sent. No token is asked for.
     pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
-        let status = self.access.status(&known::GOOGLE, config).await;
-        let error = match self.endpoint(Some(config)).await {
+        let status = if vertex::is_wanted(config) {
+            self.access.status(&known::VERTEX_AI, &vertex::named(config)).await
+        } else {
+            self.access.status(&known::GOOGLE, config).await
+        };
+        let error = match self.endpoint(config).await {
             Ok(_endpoint) => Model::parse(&config.model).err(),
             Err(error) => Some(error),
         };
         status.with_error(error)
     }
 
-    async fn endpoint(&self, config: Option<&LlmConfig>) -> Result<(Url, ApiKey), ProviderError> {
+    async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {
+        let config = call.request.llm_config.as_ref();
         let config = config.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing"))?;
-        let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
-        let key = endpoint.key.ok_or_else(|| {
-            let names = known::GOOGLE.keys.join("' or '");
-            ProviderError::new(ErrorCode::Credentials, format!("Environment variable '{names}' is not set"))
-        })?;
-        Ok((endpoint.url, key))
-    }
-
-    fn attempt<'a>(&self, call: &Call<'a>, base: Url, key: &'a ApiKey) -> Result<GeminiAttempt<'a>, ProviderError> {
-        let prepared = Prepared::new(call.request)?;
+        let (base, identity) = self.endpoint(config).await?;
+        let api = match &identity {
+            Identity::Key(_) => Api::Developer,
+            Identity::Account(_) => Api::VertexAi,
+        };
+        let prepared = Prepared::new(call.request, api)?;
         if !prepared.tools.left_out.is_empty() {
             let request_id = &call.request.request_id;
             tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
@@ -86,20 +86,40 @@ impl Google {
         Ok(GeminiAttempt {
             client: http::client()?,
             url: stream_url(base, prepared.model.name),
-            key,
+            identity,
             timeouts: self.timeouts,
             prepared,
             has_rebuilt: false,
         })
     }
+
+    /// The address below which the models are, and who asks them.
+    async fn endpoint(&self, config: &LlmConfig) -> Result<(Url, Identity), ProviderError> {
+        if vertex::is_wanted(config) {
+            let (url, ticket) = vertex::endpoint(&self.access, &self.tokens, config).await?;
+            return Ok((url, Identity::Account(ticket)));
+        }
+        let endpoint = self.access.endpoint(&known::GOOGLE, config).await?;
+        let key = endpoint.key.ok_or_else(|| {
+            let names = known::GOOGLE.keys.join("' or '");
+            ProviderError::new(ErrorCode::Credentials, format!("Environment variable '{names}' is not set"))
+        })?;
+        Ok((versioned(endpoint.url), Identity::Key(key)))
+    }
 }
 
-/// The address of a model below a base URL with or without the version of the API.
-fn stream_url(mut base: Url, model: &str) -> Url {
+/// A base URL with the version of the Developer API.
+fn versioned(mut base: Url) -> Url {
     let path = base.path().trim_end_matches('/').to_owned();
     let has_version = path.rsplit('/').next().is_some_and(|last| VERSIONS.contains(&last));
-    let version = if has_version { "" } else { "/v1beta" };
-    base.set_path(&format!("{path}{version}/models/{model}:streamGenerateContent"));
+    base.set_path(&format!("{path}{}", if has_version { "" } else { "/v1beta" }));
+    base
+}
+
+/// The address of a model.
+fn stream_url(mut base: Url, model: &str) -> Url {
+    let path = base.path().trim_end_matches('/').to_owned();
+    base.set_path(&format!("{path}/models/{model}:streamGenerateContent"));
     base.set_query(Some("alt=sse"));
     base
 }

@@ -2,7 +2,7 @@
 
 use super::history::{self, History, Signatures};
 use super::models::Model;
-use super::tools::{self, Tools};
+use super::tools::{self, Api, Tools};
 use super::wire::{GenerationConfig, Request};
 use super::{fault, thinking};
 use crate::llm::proto::GenerateRequest;
@@ -21,7 +21,7 @@ pub(super) struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     /// # Errors
     /// `invalid_request` when the request cannot be expressed.
-    pub(super) fn new(request: &'a GenerateRequest) -> Result<Self, ProviderError> {
+    pub(super) fn new(request: &'a GenerateRequest, api: Api) -> Result<Self, ProviderError> {
         let name = request.llm_config.as_ref().map_or("", |config| config.model.as_str());
         let model = Model::parse(name)?;
         let generation = GenerationConfig {
@@ -30,7 +30,7 @@ impl<'a> Prepared<'a> {
             thinking_config: thinking::config(request, model)?,
         };
         let history = history::convert(&request.messages, model, Signatures::Replayed)?;
-        Ok(Self { request, model, history, tools: tools::convert(request, model)?, generation })
+        Ok(Self { request, model, history, tools: tools::convert(request, model, api)?, generation })
     }
 
     /// Builds every answer of the history anew, without its signatures.
@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn the_same_request_gives_the_same_bytes() {
         let request = request("gemini-3-flash-preview");
-        let body = |token| String::from_utf8(Prepared::new(&request).unwrap().body(token).unwrap()).unwrap();
+        let body =
+            |token| String::from_utf8(Prepared::new(&request, Api::Developer).unwrap().body(token).unwrap()).unwrap();
         let expected = concat!(
             r#"{"systemInstruction":{"parts":[{"text":"sys"}],"role":"user"},"#,
             r#""contents":[{"parts":[{"text":"u"}],"role":"user"}],"#,
@@ -110,6 +111,6 @@ mod tests {
         for value in ["hot", "NaN", "3"] {
             assert_eq!(with(value).unwrap_err().code, ErrorCode::InvalidRequest, "{value}");
         }
-        assert_eq!(Prepared::new(&request("a/b")).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(Prepared::new(&request("a/b"), Api::Developer).unwrap_err().code, ErrorCode::InvalidRequest);
     }
 }

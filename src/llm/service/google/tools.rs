@@ -23,26 +23,42 @@ pub(super) struct Tools {
     pub(super) left_out: String,
 }
 
+/// By which interface the model is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    Developer,
+    /// It has no flag for native tools beside functions.
+    VertexAi,
+}
+
 /// The tools of a request.
 ///
 /// # Errors
 /// `invalid_request` when a name or a schema has no form at the provider, or `tool_choice` names no tool.
-pub(super) fn convert(request: &GenerateRequest, model: Model<'_>) -> Result<Tools, ProviderError> {
+pub(super) fn convert(request: &GenerateRequest, model: Model<'_>, api: Api) -> Result<Tools, ProviderError> {
     let config = request.llm_config.as_ref();
     let mut native = native_tools(config);
     let mut functions = request.tools.as_slice();
     let mut left_out = String::new();
     if model.is_image_model() {
-        native.retain(|name| *name == GOOGLE_SEARCH);
-        if !functions.is_empty() {
-            left_out = format!("functions: {} has none", model.name);
+        let functions_word = (!functions.is_empty()).then_some("functions");
+        let missing: Vec<&str> =
+            functions_word.into_iter().chain(native.iter().copied().filter(|name| *name != GOOGLE_SEARCH)).collect();
+        if !missing.is_empty() {
+            left_out = format!("{}: {} has none", missing.join(", "), model.name);
         }
+        native.retain(|name| *name == GOOGLE_SEARCH);
         functions = &[];
     }
     let is_exclusive =
         config.and_then(|config| config.options.get(NATIVE_TOOLS_OPTION)).is_some_and(|word| word == EXCLUSIVE);
-    if !functions.is_empty() && !native.is_empty() && (is_exclusive || !model.family.combines_tools) {
-        let reason = if is_exclusive { "the request excludes them" } else { "the model cannot combine them" };
+    let can_combine = model.family.combines_tools && api == Api::Developer;
+    if !functions.is_empty() && !native.is_empty() && (is_exclusive || !can_combine) {
+        let reason = match (is_exclusive, api) {
+            (true, _) => "the request excludes them",
+            (false, Api::Developer) => "the model cannot combine them",
+            (false, Api::VertexAi) => "Vertex AI cannot combine them",
+        };
         left_out = format!("{}: not beside functions, {reason}", native.join(", "));
         native.clear();
     }
@@ -125,7 +141,7 @@ mod tests {
     }
 
     fn sent(model: &str, request: &GenerateRequest) -> String {
-        let tools = convert(request, Model::parse(model).unwrap()).unwrap();
+        let tools = convert(request, Model::parse(model).unwrap(), Api::Developer).unwrap();
         let text = |value: Result<String, serde_json::Error>| value.unwrap();
         format!(
             "{} {} {}",
@@ -159,8 +175,11 @@ mod tests {
         assert_eq!(sent("gemini-2.5-pro", &only_native), r#"[{"googleSearch":{}}] null "#);
         assert_eq!(
             sent("gemini-2.5-flash-image", &both),
-            r#"[{"googleSearch":{}}] null functions: gemini-2.5-flash-image has none"#
+            r#"[{"googleSearch":{}}] null functions, code_execution, url_context: gemini-2.5-flash-image has none"#
         );
+        let vertex = convert(&both, Model::parse("gemini-3-flash-preview").unwrap(), Api::VertexAi).unwrap();
+        let reason = "google_search, code_execution, url_context: not beside functions, Vertex AI cannot combine them";
+        assert_eq!((vertex.list.len(), vertex.config.is_none(), vertex.left_out.as_str()), (1, true, reason));
     }
 
     #[test]
@@ -172,12 +191,12 @@ mod tests {
             ("s.a", r#"{"mode":"ANY","allowedFunctionNames":["s__a"]}"#),
         ] {
             let request = GenerateRequest { tool_choice: choice.into(), ..request(&[], &["s.a"], "") };
-            let tools = convert(&request, Model::parse("gemini-3-flash-preview").unwrap()).unwrap();
+            let tools = convert(&request, Model::parse("gemini-3-flash-preview").unwrap(), Api::Developer).unwrap();
             let config = serde_json::to_string(&tools.config).unwrap();
             assert_eq!(config, format!(r#"{{"functionCallingConfig":{expected}}}"#));
         }
         let unknown = GenerateRequest { tool_choice: "s.b".into(), ..request(&[], &["s.a"], "") };
         let model = Model::parse("gemini-3-flash-preview").unwrap();
-        assert_eq!(convert(&unknown, model).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(convert(&unknown, model, Api::Developer).unwrap_err().code, ErrorCode::InvalidRequest);
     }
 }

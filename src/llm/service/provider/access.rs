@@ -85,6 +85,16 @@ impl Access {
         ProviderStatus { key_env, key, address, address_status, error }
     }
 
+    /// Whether the operator has permitted an address beside those of the providers.
+    pub(crate) fn permits(&self, url: &Url) -> bool {
+        self.urls.iter().any(|pattern| pattern.matches(url))
+    }
+
+    /// A variable of this service that no request can name.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        self.environment.read(name).map(|value| value.trim().to_owned())
+    }
+
     /// The variable of the key: the one that the request names, or the first one of the provider that is set.
     fn key_name<'a>(&self, provider: &'static Known, requested: &'a str) -> Option<&'a str> {
         if !requested.is_empty() {

@@ -23,13 +23,33 @@ const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 /// When it cannot be built, for example because a variable names an invalid proxy.
 pub fn client() -> Result<Client, ProviderError> {
     static CLIENT: OnceLock<Result<Client, String>> = OnceLock::new();
-    let built = CLIENT.get_or_init(|| build().map_err(|error| describe(&error.without_url())));
-    built.clone().map_err(|reason| ProviderError::new(ErrorCode::Internal, format!("http client: {reason}")))
+    built(CLIENT.get_or_init(|| build().map_err(|error| describe(&error.without_url()))))
+}
+
+/// A client that uses no proxy, for a server of the machine itself without TLS.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn direct_client() -> Result<Client, ProviderError> {
+    static CLIENT: OnceLock<Result<Client, String>> = OnceLock::new();
+    built(CLIENT.get_or_init(|| {
+        install_ring();
+        let built = builder().no_proxy().tls_certs_only([]).build();
+        built.map_err(|error| describe(&error.without_url()))
+    }))
+}
+
+fn built(client: &Result<Client, String>) -> Result<Client, ProviderError> {
+    client.clone().map_err(|reason| ProviderError::new(ErrorCode::Internal, format!("http client: {reason}")))
+}
+
+/// Another part of the process may have installed a provider of cryptography; there is only one, ring.
+fn install_ring() {
+    rustls::crypto::ring::default_provider().install_default().ok();
 }
 
 fn build() -> Result<Client, reqwest::Error> {
-    // Another part of the process may have installed a provider; there is only one, ring.
-    rustls::crypto::ring::default_provider().install_default().ok();
+    install_ring();
     builder().build().or_else(|error| {
         tracing::warn!(
             reason = describe(&error.without_url()),

@@ -68,6 +68,11 @@ impl ApiKey {
         if key.is_empty() { Err(unreadable("is empty")) } else { Ok(Self(key.to_owned())) }
     }
 
+    /// A token that this service got by itself.
+    pub(crate) fn of(text: String) -> Self {
+        Self(text)
+    }
+
     /// The key as the value of a header, which no debug output shows.
     ///
     /// # Errors

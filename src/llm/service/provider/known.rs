@@ -33,9 +33,17 @@ pub const GOOGLE: Known = known(
     "GOOGLE_GEMINI_BASE_URL",
 );
 
+/// The address of Vertex AI for the location `global`. Every other location stands before the host.
+pub const VERTEX_AI_ADDRESS: &str = "https://aiplatform.googleapis.com";
+
+/// Gemini, by Vertex AI of Google Cloud. Its accounts have no variable that a request may name without a permission.
+pub const VERTEX_AI: Known =
+    known("vertex-ai", &[], &[VERTEX_AI_ADDRESS, "https://*-aiplatform.googleapis.com"], "GOOGLE_VERTEX_BASE_URL");
+
 /// Every known provider.
-pub const ALL: [Known; 15] = [
+pub const ALL: [Known; 16] = [
     GOOGLE,
+    VERTEX_AI,
     known("openai", &["OPENAI_API_KEY"], &["https://api.openai.com"], "OPENAI_BASE_URL"),
     known("anthropic", &["ANTHROPIC_API_KEY"], &["https://api.anthropic.com"], "ANTHROPIC_BASE_URL"),
     known("xai", &["XAI_API_KEY"], &["https://api.x.ai"], "XAI_API_BASE"),

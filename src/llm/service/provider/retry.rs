@@ -36,8 +36,11 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         let Err(error) = attempt.run(call).await else {
             return call.writer.end().await;
         };
-        let error = ProviderError { attempts, ..without_key(error, attempt.key()) };
-        let error = without_conversation(error, call.request);
+        let error = match attempt.key() {
+            Some(key) => without_key(error, key),
+            None => error,
+        };
+        let error = without_conversation(ProviderError { attempts, ..error }, call.request);
         let delay = match delay(call, &error) {
             Some(delay) => delay,
             None => return call.writer.fail(explained(call, error)).await,
@@ -56,8 +59,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
 }
 
 /// The failure without the key in the words of the provider, which may stand in every field of its answer.
-fn without_key(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
-    let Some(key) = key else { return error };
+pub fn without_key(error: ProviderError, key: &ApiKey) -> ProviderError {
     let (message, provider_status) = (key.redact(&error.message), key.redact(&error.provider_status));
     ProviderError { message, provider_status, ..error }
 }

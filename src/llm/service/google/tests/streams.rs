@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use super::conversation::{ask, backend, lines, request};
+use super::conversation::{ask, backend, error, lines, request};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{GenerateRequest, GenerateResponse};
 use crate::llm::service::call::{Call, Deadline};
@@ -79,6 +79,22 @@ async fn an_answer_that_goes_on_is_asked_for_with_its_token() {
     assert_eq!(answer, ["text a", "text b", "stop|STOP|||", data, "usage 20 905 925 0 0 0", "end"]);
     let bodies = endpoint.bodies();
     assert_eq!(bodies[1], format!(r#"{},"continuationToken":"t1"}}"#, bodies[0].strip_suffix('}').unwrap()));
+}
+
+#[tokio::test]
+async fn a_broken_answer_goes_on_from_its_last_token_once_for_each_token() {
+    let first = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"continuationToken":"t1"}]}"#;
+    let last = r#"{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}"#;
+    for ending in [Ending::Cut, Ending::Hang, Ending::Whole] {
+        let endpoint = Endpoint::start(vec![Reply::events(&[first]).ending(ending), Reply::events(&[last])]).await;
+        let answer = lines(&ask(&endpoint, &request()).await);
+        assert_eq!(answer[..3], ["text a", "text b", "stop|STOP|||"], "{ending:?}");
+        assert!(endpoint.bodies()[1].ends_with(r#","continuationToken":"t1"}"#));
+        let cut = Reply::events(&[r#"{"candidates":[{"content":{"parts":[{"text":"c"}]}}]}"#]).ending(Ending::Cut);
+        let endpoint = Endpoint::start(vec![Reply::events(&[first]).ending(ending), cut]).await;
+        assert_eq!(error(&ask(&endpoint, &request()).await).code, "partial_stream_error");
+        assert_eq!(endpoint.requests().len(), 2);
+    }
 }
 
 #[tokio::test]

@@ -125,7 +125,8 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     };
     let head = String::from_utf8(bytes[..head_end].to_vec()).ok()?;
     let (target, headers) = head.split_once("\r\n")?;
-    let length = headers.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())?;
+    let length = headers.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let length: usize = length.unwrap_or_default();
     let mut body = bytes.split_off(head_end);
     while body.len() < length {
         stream.read_buf(&mut body).await.ok()?;
