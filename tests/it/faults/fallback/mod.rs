@@ -2,6 +2,7 @@
 //! before and after a switch.
 
 mod provider;
+mod resume;
 mod three;
 
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! A fake provider: an HTTP endpoint that answers requests in order with prepared responses, and keeps the requests.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub(super) enum Reply {
 
 impl Reply {
     /// Events without names.
-    pub(super) fn events(events: &[Value]) -> Self {
+    pub(super) fn events(events: &[impl Display]) -> Self {
         Self::Events(events.iter().map(|event| format!("data: {event}\n\n")).collect())
     }
 
