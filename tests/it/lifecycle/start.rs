@@ -194,12 +194,3 @@ async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
     waiting.open().await;
     system.assert_invariants(session, &timeline.seen).await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_llm_service_that_listens_for_other_machines_logs_it() {
-    for (listen, warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
-        let mut service = Tarsy::spawn("llm-service", &["llm-service", "--listen", listen], &[]);
-        service.ready().await;
-        assert_eq!(service.log().contains("has no authentication"), warned, "{}", service.log());
-    }
-}

@@ -71,7 +71,7 @@ pub const ALL: [Known; 16] = [
     known("openai-compatible", &[], &[], ""),
 ];
 
-/// The known provider of this name.
+/// The known provider that a request names so. Vertex AI has no name there: a project makes `google` use it.
 pub fn by_name(name: &str) -> Option<&'static Known> {
-    ALL.iter().find(|known| known.name == name)
+    ALL.iter().find(|known| known.name == name && known.name != VERTEX_AI.name)
 }

@@ -1,4 +1,4 @@
-//! The backend for OpenAI-compatible servers, against one that others wrote: the proxy of LiteLLM from PyPI.
+//! The backend for OpenAI-compatible servers, against one that others wrote: the proxy of `LiteLLM` from `PyPI`.
 //!
 //! It needs no weights of a model: it answers one model itself, and translates the others for a fake Gemini.
 
@@ -11,7 +11,7 @@ use crate::support::http;
 use crate::support::process::Tarsy;
 use crate::support::wait::eventually_within;
 
-/// LiteLLM needs half a minute on a busy machine.
+/// `LiteLLM` needs half a minute on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 const LOCAL: (&str, &str) = ("NO_PROXY", "127.0.0.1");
 const KEY: (&str, &str) = ("LITELLM_KEY", "sk-right-key-of-litellm");

@@ -65,7 +65,7 @@ llm_providers:
   d-away: {provider: google, model: good, base_url: 'http://127.0.0.1:1'}
   e-no-key: {provider: openai, model: gpt-5-mini, api_key_env: OPENAI_API_KEY}
   f-forbidden-key: {provider: google, model: good, api_key_env: TEAM_KEY}
-  g-forbidden-address: {provider: openai, model: m, base_url: 'https://user:s3cret@evil.test/v1?s3cret'}
+  g-forbidden-address: {provider: openai, model: m, base_url: 'https://evil.test/s3cret/v1'}
   h-recording: {provider: scripted}
 defaults: {llm_provider: a-good}
 ";

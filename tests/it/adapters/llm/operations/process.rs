@@ -194,6 +194,7 @@ async fn doctor_tells_a_token_a_file_and_tls_apart_from_a_missing_service() {
         let mut doctor = Tarsy::spawn("doctor", &["doctor"], &[nowhere, set].concat());
         let (code, shown) = doctor.finished().await;
         assert_eq!(code, 1, "{shown}");
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(expected) && !shown.contains(TOKEN), "{expected}: {shown}");
     }
 }
