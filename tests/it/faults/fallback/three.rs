@@ -125,7 +125,7 @@ fn ids(json: &Value, key: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_goes_on_from_google_to_anthropic_to_openai_and_none_sees_another_ones_data() {
+async fn a_session_goes_from_google_to_anthropic_to_openai_and_none_sees_foreign_data() {
     let overloaded = r#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#;
     let refused = r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
     let google = [vec![gemini()], vec![Reply::Error(503, overloaded); 3]].concat();
