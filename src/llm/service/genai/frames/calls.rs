@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::append;
+use super::record::append;
 use crate::llm::service::genai::target::Api;
 
 /// A call that has arrived.

@@ -153,10 +153,3 @@ fn replace(field: &mut String, new: Option<&Value>) {
         new.clone_into(field);
     }
 }
-
-/// Adds a piece of a text.
-fn append(text: &mut String, addition: Option<&Value>) {
-    if let Some(Value::String(addition)) = addition {
-        text.push_str(addition);
-    }
-}

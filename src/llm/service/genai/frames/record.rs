@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::append;
 use crate::llm::service::genai::target::Api;
 
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
@@ -166,6 +165,13 @@ impl Recorder {
             }
             Api::Responses | Api::Ollama | Api::Converse => self.parts.into_values().collect(),
         }
+    }
+}
+
+/// Adds a piece of a text.
+pub(super) fn append(text: &mut String, addition: Option<&Value>) {
+    if let Some(Value::String(addition)) = addition {
+        text.push_str(addition);
     }
 }
 
