@@ -75,7 +75,7 @@ async fn an_endless_answer_is_dropped_and_fails_with_the_limit_that_it_exceeds()
 }
 
 /// The peak of the resident memory of a process, in MiB.
-fn peak_memory(process: &Tarsy) -> u64 {
+pub(super) fn peak_memory(process: &Tarsy) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024

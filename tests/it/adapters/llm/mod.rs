@@ -8,6 +8,7 @@ mod fields;
 mod gates;
 mod harness;
 mod litellm;
+mod long_streams;
 mod native;
 mod operations;
 mod peers;
