@@ -1,6 +1,8 @@
-//! Secrets and hostile input: masking and its speed, answers of providers, and texts that are made to be slow to parse.
+//! Secrets and hostile input: masking and its speed, keys and answers of providers, and
+//! texts that are made to be slow to parse.
 
 mod secrets;
+mod provider_keys;
 mod provider_bytes;
 mod masking_speed;
 mod hostile;
