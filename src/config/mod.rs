@@ -6,6 +6,7 @@
 //! environment variable.
 
 mod examples;
+pub mod default_models;
 mod load;
 pub mod read;
 pub mod sections;

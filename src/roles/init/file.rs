@@ -1,7 +1,11 @@
 //! The configuration for what was found. Pure.
 
-use super::findings::{CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, ServerProgram, VertexAi};
-use super::ollama::{Ollama, ToolSupport};
+use super::findings::{
+    CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, OLLAMA_HOST, ServerProgram, VertexAi,
+};
+use super::ollama::{LOCAL_OLLAMA, Ollama, Place, ToolSupport};
+use super::starters::Starter;
+use crate::config::default_models::{GEMINI, LOCAL};
 
 /// A provider of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(super) fn providers(findings: &Findings) -> Vec<Chosen> {
     }
     if chosen.is_empty() {
         chosen.push(match &findings.ollama {
-            Ollama::Model { name, .. } => with_ollama(name),
+            Ollama::Model { name, .. } => with_ollama(name, findings.ollama_place),
             Ollama::Absent | Ollama::WithoutModel => {
                 Chosen { name: RECORDING, model: String::new(), lines: vec!["provider: scripted".to_owned()] }
             }
@@ -71,36 +75,40 @@ pub(super) fn providers(findings: &Findings) -> Vec<Chosen> {
 }
 
 fn with_key(found: &FoundKey) -> Chosen {
-    let starter = found.starter;
+    let Starter { name, default } = found.starter;
     let lines = vec![
-        format!("provider: {}", starter.provider),
-        format!("model: {}", starter.model),
+        format!("provider: {}", default.provider),
+        format!("model: {}", default.model),
         format!("api_key_env: {}", found.variable),
-        format!("context_window: {}", starter.context_window),
+        format!("context_window: {}", default.context_window),
     ];
-    Chosen { name: starter.name, model: starter.model.to_owned(), lines }
+    Chosen { name, model: default.model.to_owned(), lines }
 }
 
 fn with_vertex_ai(project: &str) -> Chosen {
-    let model = "gemini-2.5-flash";
+    let model = GEMINI.model;
     let lines = vec![
         "provider: google               # by Vertex AI of Google Cloud".to_owned(),
         format!("model: {model}"),
         format!("project: ${{GOOGLE_CLOUD_PROJECT:-{project}}}"),
         "location: ${GOOGLE_CLOUD_LOCATION:-global}".to_owned(),
         "credentials_env: GOOGLE_APPLICATION_CREDENTIALS".to_owned(),
-        "context_window: 1M".to_owned(),
+        format!("context_window: {}", GEMINI.context_window),
     ];
     Chosen { name: "gemini", model: model.to_owned(), lines }
 }
 
-fn with_ollama(model: &str) -> Chosen {
+fn with_ollama(model: &str, place: Place) -> Chosen {
+    let address = match place {
+        Place::Machine => format!("base_url: {LOCAL_OLLAMA}"),
+        Place::Variable => format!("# Its address is {OLLAMA_HOST} of the LLM service."),
+    };
     let lines = vec![
-        "provider: ollama".to_owned(),
+        format!("provider: {}", LOCAL.provider),
         format!("model: {}", text(model)),
-        "base_url: http://127.0.0.1:11434".to_owned(),
+        address,
         "# Ollama cuts longer conversations without an error: start it with OLLAMA_CONTEXT_LENGTH=64000.".to_owned(),
-        "context_window: 64k".to_owned(),
+        format!("context_window: {}", LOCAL.context_window),
     ];
     Chosen { name: "local", model: model.to_owned(), lines }
 }

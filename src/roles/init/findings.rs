@@ -3,12 +3,17 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::ollama::{self, Ollama};
+use super::ollama::{self, Ollama, Place};
 use super::starters::{OTHER_KEYS, STARTERS, Starter};
 use crate::config::Env;
+use crate::config::default_models::LOCAL;
+use crate::llm::service::provider::known;
 
 /// The program that gives an agent tools for a cluster.
 pub(super) const CLUSTER_SERVER: &str = "kubernetes-mcp-server";
+
+/// Names the address of Ollama, for its own programs and for the LLM service.
+pub(super) const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
 /// A larger file is no key of an account.
 const MAX_CREDENTIALS_BYTES: u64 = 64 * 1024;
@@ -22,6 +27,7 @@ pub struct Findings {
     pub(super) other_keys: Vec<(&'static str, &'static str)>,
     pub(super) vertex_ai: VertexAi,
     pub(super) ollama: Ollama,
+    pub(super) ollama_place: Place,
     pub(super) cluster: Option<Cluster>,
 }
 
@@ -64,20 +70,28 @@ pub(super) enum ServerProgram {
     Missing,
 }
 
-/// Looks at variables, files and the Ollama at this address, which is written as `http://host:port`.
-pub async fn find(env: Env<'_>, ollama: &str) -> Findings {
+/// Looks at variables, files and the Ollama at `OLLAMA_HOST`, otherwise at this address, which is written as
+/// `http://host:port`.
+pub async fn find(env: Env<'_>, local_ollama: &str) -> Findings {
     let set = |name: &str| variable(env, name).is_some();
     let is_key_set = |name: &str| set(name) || set(&format!("{name}_FILE"));
     let keys = STARTERS.iter().filter_map(|starter| {
-        let variable = starter.keys.iter().copied().find(|name| is_key_set(name))?;
+        let keys = known::by_name(starter.default.provider)?.keys;
+        let variable = keys.iter().copied().find(|name| is_key_set(name))?;
         Some(FoundKey { starter, variable })
     });
+    let named = known::by_name(LOCAL.provider).and_then(|known| Some(known.address_of(&variable(env, OLLAMA_HOST)?)));
+    let (ollama, ollama_place) = match named {
+        Some(address) => (ollama::ask(&address, Place::Variable).await, Place::Variable),
+        None => (ollama::ask(local_ollama, Place::Machine).await, Place::Machine),
+    };
     Findings {
         keys: keys.collect(),
         other_keys: OTHER_KEYS.into_iter().filter(|(name, _)| is_key_set(name)).collect(),
         vertex_ai: vertex_ai(env),
         cluster: cluster(env),
-        ollama: ollama::ask(ollama).await,
+        ollama,
+        ollama_place,
     }
 }
 

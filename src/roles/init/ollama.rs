@@ -1,4 +1,4 @@
-//! Asks a local Ollama for its models: `GET /api/tags`, then `POST /api/show` for the capabilities of each.
+//! Asks an Ollama for its models: `GET /api/tags`, then `POST /api/show` for the capabilities of each.
 
 use std::time::Duration;
 
@@ -11,11 +11,22 @@ pub const LOCAL_OLLAMA: &str = "http://127.0.0.1:11434";
 
 /// A server on this machine answers at once; without one the connection is refused.
 const TIMEOUT: Duration = Duration::from_millis(300);
+/// For the server of a variable, which may be another machine.
+const NAMED_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// The newest models are listed first.
 const MAX_MODELS: usize = 20;
 
-/// The Ollama of this machine.
+/// Where the address of an Ollama comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The usual address on this machine.
+    Machine,
+    /// The variable `OLLAMA_HOST`.
+    Variable,
+}
+
+/// The Ollama that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ollama {
     Absent,
@@ -53,8 +64,9 @@ struct Shown {
 }
 
 /// Asks the Ollama at this address.
-pub(super) async fn ask(address: &str) -> Ollama {
-    let Some(client) = client() else { return Ollama::Absent };
+pub(super) async fn ask(address: &str, place: Place) -> Ollama {
+    let address = address.trim_end_matches('/');
+    let Some(client) = client(place) else { return Ollama::Absent };
     let Some(tags) = read::<Tags>(client.get(format!("{address}/api/tags"))).await else { return Ollama::Absent };
     let shown = tags.models.into_iter().take(MAX_MODELS).map(async |tag| {
         let body = serde_json::json!({"model": tag.name}).to_string();
@@ -82,10 +94,15 @@ fn choose(models: impl Iterator<Item = (String, Shown)>) -> Ollama {
     plain.map_or(Ollama::WithoutModel, |name| Ollama::Model { name, tools: ToolSupport::Unsupported })
 }
 
-/// A client for this machine: without a proxy, and without certificate authorities.
-fn client() -> Option<reqwest::Client> {
+/// A client for this machine, without a proxy and without certificate authorities; or one for any machine.
+fn client(place: Place) -> Option<reqwest::Client> {
     rustls::crypto::ring::default_provider().install_default().ok();
-    reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT).build().ok()
+    let builder = reqwest::Client::builder();
+    let builder = match place {
+        Place::Machine => builder.no_proxy().tls_certs_only([]).timeout(TIMEOUT),
+        Place::Variable => builder.timeout(NAMED_TIMEOUT),
+    };
+    builder.build().ok()
 }
 
 async fn read<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Option<T> {

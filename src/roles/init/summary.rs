@@ -1,8 +1,9 @@
 //! What `tarsy init` says: what it found, and which commands come next. Pure.
 
 use super::file::{Chosen, providers};
-use super::findings::{CLUSTER_SERVER, ClusterAccess, Findings, ServerProgram, VertexAi};
-use super::ollama::{Ollama, ToolSupport};
+use super::findings::{CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi};
+use super::ollama::{Ollama, Place, ToolSupport};
+use crate::config::default_models::LOCAL;
 
 /// One line for each finding: its name and what follows from it.
 pub fn found(findings: &Findings) -> Vec<(String, String)> {
@@ -14,7 +15,7 @@ pub fn found(findings: &Findings) -> Vec<(String, String)> {
     };
     let mut lines = Vec::new();
     for key in &findings.keys {
-        let (name, model) = (key.starter.name, key.starter.model);
+        let (name, model) = (key.starter.name, key.starter.default.model);
         lines.push((key.variable.to_owned(), format!("provider {name}, model {model}: {}", role(name))));
     }
     lines.extend(findings.other_keys.iter().map(|(variable, provider)| {
@@ -57,10 +58,16 @@ fn vertex_ai(findings: &Findings) -> Option<(String, String)> {
 
 fn ollama(findings: &Findings, chosen: &[Chosen]) -> Option<(String, String)> {
     let is_unused = !chosen.iter().any(|chosen| chosen.name == "local");
-    let name = "Ollama".to_owned();
+    let name = match findings.ollama_place {
+        Place::Machine => "Ollama".to_owned(),
+        Place::Variable => OLLAMA_HOST.to_owned(),
+    };
     match &findings.ollama {
+        Ollama::Absent if findings.ollama_place == Place::Variable => {
+            Some((name, "not used: no Ollama answers at this address".to_owned()))
+        }
         Ollama::Absent => None,
-        Ollama::WithoutModel => Some((name, "no model is installed: ollama pull qwen3:14b".to_owned())),
+        Ollama::WithoutModel => Some((name, format!("no model is installed: ollama pull {}", LOCAL.model))),
         Ollama::Model { name: model, .. } if is_unused => {
             Some((name, format!("model {model}: not used, because a key is set (tarsy config example ollama)")))
         }
@@ -80,8 +87,12 @@ pub fn next_commands(findings: &Findings, option: &str) -> Vec<(String, String)>
     if findings.keys.is_empty() && matches!(findings.vertex_ai, VertexAi::Project(_)) {
         variables.push("GOOGLE_APPLICATION_CREDENTIALS");
     }
+    let chosen = providers(findings);
+    if findings.ollama_place == Place::Variable && chosen.iter().any(|chosen| chosen.name == "local") {
+        variables.push(OLLAMA_HOST);
+    }
     let needs = if variables.is_empty() { String::new() } else { format!("; needs {}", variables.join(", ")) };
-    let is_recorded = providers(findings).iter().all(|chosen| chosen.model.is_empty());
+    let is_recorded = chosen.iter().all(|chosen| chosen.model.is_empty());
     let serves = if is_recorded { "replays recordings" } else { "calls the models" };
     let command = |words: &str, purpose: &str| (format!("tarsy{option} {words}"), purpose.to_owned());
     vec![

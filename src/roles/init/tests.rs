@@ -191,6 +191,29 @@ async fn a_local_model_is_used_without_keys_and_with_the_strategy_that_it_can() 
 }
 
 #[tokio::test]
+async fn an_ollama_elsewhere_is_found_by_its_variable_and_stays_there() {
+    let usual = ollama(&[("usual", "\"tools\"")]).await;
+    let elsewhere = ollama(&[("elsewhere:8b", "\"tools\"")]).await;
+    let host = elsewhere.strip_prefix("http://").unwrap();
+    for value in [host, &elsewhere, &format!("{elsewhere}/")] {
+        let mut machine = Machine::new(&[]).variable("OLLAMA_HOST", value);
+        machine.ollama.clone_from(&usual);
+        let (text, config) = machine.configuration().await;
+        let local = &config.llm_providers["local"];
+        assert_eq!((local.model.as_str(), local.base_url.as_str()), ("elsewhere:8b", ""), "{value}");
+        assert!(text.contains("# Its address is OLLAMA_HOST of the LLM service.") && !text.contains(host), "{text}");
+        let shown = snapshot(&machine.findings().await, "");
+        assert!(shown.contains("OLLAMA_HOST                     provider local, model elsewhere:8b"), "{shown}");
+        assert!(shown.contains("calls the models; needs OLLAMA_HOST\n"), "{shown}");
+    }
+    let mut silent = Machine::new(&[]).variable("OLLAMA_HOST", "127.0.0.1:1");
+    silent.ollama = usual;
+    assert!(silent.configuration().await.1.llm_providers.contains_key("recording"));
+    let shown = snapshot(&silent.findings().await, "");
+    assert!(shown.contains("OLLAMA_HOST                     not used: no Ollama answers at this address"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_cluster_without_the_server_gives_a_comment_that_becomes_a_section() {
     for machine in [
         Machine::new(&[]).file(".kube/config", 0o600),

@@ -9,22 +9,22 @@ use url::Url;
 
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::commands::load_config;
+use crate::config::default_models::{CLAUDE, DefaultModel, GEMINI, GPT, GROK, LOCAL};
 use crate::config::{Backend, Config, LlmProvider, find, process_env};
 use crate::llm::service::provider::known::{self, Known};
 use crate::roles::drill::RealModel;
 
-/// Names that need no configuration: the word, the provider and its default model.
-const SHORTHANDS: [(&str, &str, &str); 7] = [
-    ("gemini", "google", "gemini-2.5-flash"),
-    ("google", "google", "gemini-2.5-flash"),
-    ("openai", "openai", "gpt-5-mini"),
-    ("anthropic", "anthropic", "claude-sonnet-4-5"),
-    ("claude", "anthropic", "claude-sonnet-4-5"),
-    ("xai", "xai", "grok-4-fast"),
-    ("ollama", "ollama", "qwen3:14b"),
+/// Words that need no configuration, each with its provider and default model.
+const SHORTHANDS: [(&str, DefaultModel); 7] = [
+    ("gemini", GEMINI),
+    ("google", GEMINI),
+    ("openai", GPT),
+    ("anthropic", CLAUDE),
+    ("claude", CLAUDE),
+    ("xai", GROK),
+    // Its server runs on the user's machine and needs no key.
+    ("ollama", LOCAL),
 ];
-/// The provider whose server runs on the user's machine and needs no key.
-const LOCAL: &str = "ollama";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A reason why a real model cannot be asked, in one sentence.
@@ -63,10 +63,10 @@ fn configured(global: &GlobalArgs, name: &str) -> anyhow::Result<Option<RealMode
 /// A provider without a configuration: one of [`SHORTHANDS`], or a word of `llm_providers` with a model.
 fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
     let (word, model) = named.split_once(':').map_or((named, None), |(word, model)| (word, Some(model)));
-    let known = SHORTHANDS.iter().find(|(known, ..)| *known == word);
-    let (provider, default) = known.map_or((word, None), |(_, provider, model)| (*provider, Some(*model)));
+    let known = SHORTHANDS.iter().find(|(known, _)| *known == word);
+    let (provider, default) = known.map_or((word, None), |(_, default)| (default.provider, Some(default.model)));
     if !LlmProvider::is_known(provider) {
-        let words = SHORTHANDS.map(|(word, ..)| word).join(", ");
+        let words = SHORTHANDS.map(|(word, _)| word).join(", ");
         bail!(
             "no provider \"{word}\": name one of llm_providers in tarsy.yaml, or {words}, each with :model if you like"
         );
@@ -90,7 +90,7 @@ fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
 pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), NotReady> {
     let RealModel { name, provider } = model;
     let known = known::by_name(&provider.provider);
-    let is_local = provider.provider == LOCAL;
+    let is_local = provider.provider == LOCAL.provider;
     if key(model).is_none() && needs_key(provider) {
         let names = match (provider.api_key_env.as_str(), known) {
             ("", Some(known)) => known.keys.join(" or "),
@@ -121,7 +121,7 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
 
 /// A named key is needed in any case. Otherwise a server of the user's own, and Vertex AI, can do without one.
 fn needs_key(provider: &LlmProvider) -> bool {
-    let is_elsewhere = provider.provider == LOCAL || !provider.base_url.is_empty();
+    let is_elsewhere = provider.provider == LOCAL.provider || !provider.base_url.is_empty();
     let is_vertex = !provider.vertex_ai.project.is_empty() || !provider.vertex_ai.credentials_env.is_empty();
     !provider.api_key_env.is_empty() || !is_elsewhere && !is_vertex
 }
@@ -142,8 +142,7 @@ fn address(provider: &LlmProvider, known: Option<&Known>) -> Option<Url> {
     let variable = known.and_then(|known| process_env(known.base_url_variable)).filter(|text| !text.trim().is_empty());
     let text = Some(provider.base_url.clone()).filter(|url| !url.is_empty()).or(variable);
     let text = text.or_else(|| known?.addresses.first().map(|address| (*address).to_owned()))?;
-    let text = if text.contains("://") { text } else { format!("http://{text}") };
-    Url::parse(&text).ok()
+    Url::parse(&known.map_or_else(|| text.clone(), |known| known.address_of(&text))).ok()
 }
 
 #[cfg(test)]

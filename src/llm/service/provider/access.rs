@@ -165,11 +165,10 @@ impl Access {
         patterns.chain(configured).flatten().any(|pattern| pattern.matches(url))
     }
 
-    /// The address in the variable of a provider. One without a scheme, as `OLLAMA_HOST` may be, is one of HTTP.
+    /// The address in the variable of a provider.
     fn base_url(&self, known: &Known) -> Option<String> {
         let name = Some(known.base_url_variable).filter(|name| !name.is_empty())?;
-        let text = self.environment.read(name)?.trim().to_owned();
-        Some(if text.contains("://") { text } else { format!("http://{text}") })
+        Some(known.address_of(&self.environment.read(name)?))
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! A request may use these without being permitted, each key only with the addresses of its own provider.
 
+use url::Url;
+
 /// A provider and what belongs to it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Known {
@@ -40,6 +42,24 @@ pub const VERTEX_AI_ADDRESS: &str = "https://aiplatform.googleapis.com";
 pub const VERTEX_AI: Known =
     known("vertex-ai", &[], &[VERTEX_AI_ADDRESS, "https://*-aiplatform.googleapis.com"], "GOOGLE_VERTEX_BASE_URL");
 
+impl Known {
+    /// The address that the value of `base_url_variable` names. One without a scheme, as `OLLAMA_HOST` may be, is one
+    /// of HTTP, and without a port it has that of the default address.
+    pub fn address_of(&self, value: &str) -> String {
+        let value = value.trim();
+        if value.contains("://") {
+            return value.to_owned();
+        }
+        let (authority, path) = value.split_once('/').map_or((value, ""), |(authority, path)| (authority, path));
+        let is_number = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let has_port = authority.rsplit_once(':').is_some_and(|(_host, port)| is_number(port));
+        let default = self.addresses.first().and_then(|address| Url::parse(address).ok()?.port());
+        let port = default.filter(|_port| !has_port).map(|port| format!(":{port}")).unwrap_or_default();
+        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+        format!("http://{authority}{port}{path}")
+    }
+}
+
 /// Every known provider.
 pub const ALL: [Known; 16] = [
     GOOGLE,
@@ -74,4 +94,25 @@ pub const ALL: [Known; 16] = [
 /// The known provider that a request names so. Vertex AI has no name there: a project makes `google` use it.
 pub fn by_name(name: &str) -> Option<&'static Known> {
     ALL.iter().find(|known| known.name == name && known.name != VERTEX_AI.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_may_name_a_host_without_scheme_and_port() {
+        let ollama = by_name("ollama").unwrap();
+        for (value, address) in [
+            (" gpu.test ", "http://gpu.test:11434"),
+            ("gpu.test:80", "http://gpu.test:80"),
+            ("[::1]", "http://[::1]:11434"),
+            ("[::1]:8", "http://[::1]:8"),
+            ("gpu.test/ollama", "http://gpu.test:11434/ollama"),
+            ("https://gpu.test", "https://gpu.test"),
+        ] {
+            assert_eq!(ollama.address_of(value), address, "{value}");
+        }
+        assert_eq!(by_name("openai").unwrap().address_of("proxy.test"), "http://proxy.test");
+    }
 }

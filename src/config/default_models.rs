@@ -1,0 +1,32 @@
+//! The models to begin with: one for each provider that has a usual one, for `tarsy init` and for drills.
+//!
+//! Windows are those of the input, from the providers' pages of models (2026-11).
+
+/// A model to begin with.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DefaultModel {
+    /// The word of `provider` in `llm_providers`.
+    pub provider: &'static str,
+    pub model: &'static str,
+    /// The value of `context_window`.
+    pub context_window: &'static str,
+}
+
+const fn of(provider: &'static str, model: &'static str, context_window: &'static str) -> DefaultModel {
+    DefaultModel { provider, model, context_window }
+}
+
+pub const GEMINI: DefaultModel = of("google", "gemini-2.5-flash", "1M");
+pub const CLAUDE: DefaultModel = of("anthropic", "claude-sonnet-4-5", "200k");
+pub const GPT: DefaultModel = of("openai", "gpt-5-mini", "272k");
+pub const GROK: DefaultModel = of("xai", "grok-4-fast", "256k");
+/// Its window is what an Ollama has to be started with.
+pub const LOCAL: DefaultModel = of("ollama", "qwen3:14b", "64k");
+
+/// The models of `tarsy init` and of `drill --provider`.
+pub const DEFAULT_MODELS: [DefaultModel; 5] = [GEMINI, CLAUDE, GPT, GROK, LOCAL];
+
+/// The model to begin with of this provider.
+pub fn default_model(provider: &str) -> Option<&'static DefaultModel> {
+    DEFAULT_MODELS.iter().find(|default| default.provider == provider)
+}
