@@ -23,7 +23,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
     let content = text::clean(&event.content, style.charset);
     let mut row = match &event.event_type {
         EventType::LlmThinking => Row::new(Symbol::Thinking, "thinking", Body::Folded(content)).painted(Paint::Dim),
-        EventType::LlmResponse => Row::new(Symbol::Thinking, "response", Body::Folded(content)),
+        EventType::LlmResponse => {
+            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.charset);
+            Row::new(Symbol::Thinking, "response", Body::Folded(content))
+        }
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, style),
         EventType::ToolResult | EventType::McpToolSummary => result(event, tool, style),
         EventType::Error => error(event, &meta, content, style),

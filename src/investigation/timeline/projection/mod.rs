@@ -153,7 +153,9 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
     } else if let Some(reading) = &answer.reading {
         events.extend(misunderstood(reading));
     } else if !answer.text.trim().is_empty() {
-        events.push(EventDraft::new(EventType::LlmResponse, &answer.text, Value::Null));
+        let cited = native::citations(state.plan().strategy, answer, &answer.text);
+        let metadata = cited.map_or(Value::Null, |citations| json!({"citations": citations}));
+        events.push(EventDraft::new(EventType::LlmResponse, &answer.text, metadata));
     }
     let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));

@@ -20,12 +20,12 @@ pub(super) fn events(strategy: Strategy, answer: &Answer) -> Vec<EventDraft> {
     runs.iter().map(run).chain(references(&answer.groundings).iter().map(reference)).collect()
 }
 
-/// The pages that support words of `analysis`, if there are any.
-pub(super) fn citations(strategy: Strategy, answer: &Answer, analysis: &str) -> Option<Value> {
+/// The pages that support words of `text`, if there are any.
+pub(super) fn citations(strategy: Strategy, answer: &Answer, text: &str) -> Option<Value> {
     if strategy.writes_calls() {
         return None;
     }
-    let cited = native::citations(analysis, &answer.groundings);
+    let cited = native::citations(text, &answer.groundings);
     (!cited.is_empty()).then(|| json!(cited))
 }
 
@@ -156,6 +156,32 @@ mod tests {
         let cited = json!([{"start": 3, "end": 11, "text": "é holds", "sources": [a]}]);
         assert_eq!(events[4].metadata["citations"], cited);
         assert!(!format!("{events:?}").contains("widget"));
+    }
+
+    #[test]
+    fn every_text_of_an_answer_cites_all_sources_of_its_words() {
+        let mut answer = answer("It é holds. Next.", &["k8s.get"]);
+        let (a, c) = (answer.groundings[0].sources[0].clone(), "https://c".to_owned());
+        let c = Source { title: "c".to_owned(), uri: c };
+        let both = Support { grounding_chunk_indices: vec![0, 1], ..answer.groundings[0].supports[0].clone() };
+        let elsewhere = Support { text: "not in this text".to_owned(), ..both.clone() };
+        answer.groundings = vec![Grounding {
+            sources: vec![a.clone(), c.clone()],
+            supports: vec![both, elsewhere],
+            ..Grounding::default()
+        }];
+        let sources = json!([{"uri": a.uri, "title": a.title}, {"uri": c.uri, "title": c.title}]);
+        let cited = json!([{"start": 3, "end": 11, "text": "é holds", "sources": sources}]);
+        for (tools, last) in [(&["k8s.get"][..], "llm_response"), (&[], "final_analysis")] {
+            let calls = answer.calls.iter().take(tools.len()).cloned().collect();
+            let events = projected(&state(Strategy::NativeThinking), Answer { calls, ..answer.clone() });
+            let text = events.iter().find(|event| event.event_type.as_str() == last).unwrap();
+            assert_eq!(text.metadata.get("citations"), Some(&cited), "{last}");
+        }
+        answer.groundings[0].supports.remove(0);
+        let events = projected(&state(Strategy::NativeThinking), answer);
+        let text = events.iter().find(|event| event.event_type == EventType::LlmResponse).unwrap();
+        assert_eq!(text.metadata.get("citations"), None, "words of no other text");
     }
 
     #[test]
