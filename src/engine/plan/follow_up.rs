@@ -145,6 +145,22 @@ defaults: {llm_provider: small}
     }
 
     #[test]
+    fn a_question_has_the_fallback_providers_of_the_agent_that_answers() {
+        let large = "  large: {provider: google, model: l, api_key_env: LARGE_KEY}\n";
+        let text = CONFIG
+            .replace("mcp_servers:\n", &format!("{large}mcp_servers:\n"))
+            .replace("instructions: Be quick.", "instructions: Be quick., fallback_providers: [large]");
+        let config = Config::parse("f", &text, &|_| None).unwrap();
+        let names = |chain: &str| {
+            let thread = thread(chain);
+            let route = route(&config, &thread, None).unwrap();
+            let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
+            plan.stages[0].agents[0].providers.iter().map(|provider| provider.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((names("web"), names("plain")), (vec!["small".into(), "large".into()], vec!["small".into()]));
+    }
+
+    #[test]
     fn a_question_gets_changing_tools_only_if_its_chain_allows_it() {
         let changing = ["k8s.logs", "k8s.restart", "k8s.delete"].map(changing_tool);
         let tools: Vec<_> = std::iter::once(read_only_tool("k8s.get")).chain(changing).collect();

@@ -3,10 +3,13 @@
 use tokio::time::Instant;
 
 use super::{control, run};
-use crate::engine::ports::RunStatus;
+use crate::config::Config;
+use crate::engine::plan::follow_up;
+use crate::engine::ports::{Listing, RunStatus};
 use crate::engine::testing::{Death, Scene, Turn, lock};
 use crate::investigation::execution::entry::{Entry, StopReason};
 use crate::investigation::plan::{ProviderPlan, Strategy};
+use crate::investigation::testing::thread;
 use crate::investigation::timeline::EventType;
 
 const LOOK: fn(&'static str) -> Turn = |id| Turn::Says("looking", vec![(id, "k8s.get")]);
@@ -129,4 +132,25 @@ async fn every_stage_begins_with_its_first_provider_again() {
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!(asked(&scene), ["p", "second (clear)", "p", "second (clear)"]);
     assert_eq!(fallbacks(&scene).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_by_the_next_provider_of_its_plan() {
+    let text = "llm_providers:\n  \
+                p: {provider: openai, model: p, api_key_env: P_KEY}\n  \
+                second: {provider: google, model: second, api_key_env: SECOND_KEY}\n\
+                defaults: {llm_provider: p, fallback_providers: [second]}\n";
+    let config = Config::parse("f", text, &|_| None).unwrap();
+    let thread = thread();
+    let route = follow_up::route(&config, &thread, None).unwrap();
+    let plan = follow_up::plan(&config, &route, &thread, "Is it over?", &Listing::default()).unwrap();
+    let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
+    lock(&scene.ports.model.others).insert("second".to_owned(), vec![]);
+    scene.disk().record.plan = plan;
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(asked(&scene), ["p", "second (clear)"]);
+    assert_eq!(fallbacks(&scene), ["p has failed (invalid_backend): second goes on"]);
+    let prompts = lock(&scene.ports.model.requests).iter().map(|request| request.messages.clone()).collect::<Vec<_>>();
+    assert!(prompts[0] == prompts[1] && prompts[1][1].content.contains("Is it over?"), "{prompts:?}");
+    assert_eq!(scene.disk().end.as_ref().map(|end| end.status), Some(RunStatus::Completed));
 }

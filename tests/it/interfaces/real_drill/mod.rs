@@ -21,16 +21,15 @@ struct Running {
 }
 
 async fn start(model: &Model, arguments: &[&str]) -> Running {
+    let fixed = ["--provider", "gemini", "--base-url", &model.url];
+    start_with(&[&fixed, arguments].concat(), &[("GEMINI_API_KEY", KEY)]).await
+}
+
+async fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Running {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url().to_owned());
-    let env = [
-        ("NATS_URL", nats_url.as_str()),
-        ("DATABASE_URL", database_url.as_str()),
-        ("GEMINI_API_KEY", KEY),
-        ("NO_PROXY", "127.0.0.1"),
-    ];
-    let fixed = ["drill", "--provider", "gemini", "--base-url", &model.url];
-    let drill = Tarsy::spawn("drill", &[&fixed, arguments].concat(), &env);
+    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url.as_str()), ("NO_PROXY", "127.0.0.1")];
+    let drill = Tarsy::spawn("drill", &[&["drill"], arguments].concat(), &[&env, variables].concat());
     Running { _nats: nats, _database: database, drill }
 }
 
@@ -86,6 +85,44 @@ async fn a_model_that_finds_the_cause_solves_the_drill() {
     let told = first.body.to_string().to_lowercase();
     let answers = ["netty", "leak", "off-heap", "480m", "revision 43", "oom-killed.", "rubric"];
     assert!(answers.iter().all(|answer| !told.contains(answer)), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_behind_the_interface_of_openai_solves_the_drill() {
+    let model = Model::start(competent).await;
+    let base_url = format!("{}/v1/", model.url);
+    let arguments = ["--provider", "openai-compatible:qwen3:8b", "--base-url", &base_url, "--json"];
+    let (code, result) = result(start_with(&arguments, &[]).await).await;
+    assert_eq!((code, &result["outcome"]), (0, &json!("solved")), "{result:#}");
+    let counted = ["turns", "calls", "misses"].map(|key| result[key].as_i64().unwrap());
+    assert_eq!(counted, [3, 3, 0]);
+    assert_eq!(result["models"][0]["usage"], json!({"input": 3_000, "cached": 0, "output": 300, "thinking": 0}));
+    let requests = model.requests();
+    assert!(requests.iter().all(|request| request.head.starts_with("POST /v1/chat/completions ")), "{requests:#?}");
+    assert_eq!((requests.len(), &requests[0].body["model"]), (3, &json!("qwen3:8b")));
+    assert!(!requests[0].head.to_lowercase().contains("authorization: bearer s"), "no key is set");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_of_the_file_keeps_its_settings_in_a_drill() {
+    let model = Model::start(competent).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tarsy.yaml");
+    let provider = format!(
+        "{{provider: vllm, model: team-model, base_url: '{}/v1/', api_key_env: TEAM_KEY, temperature: 0.5, \
+         price: {{input: 1, output: 10}}}}",
+        model.url
+    );
+    std::fs::write(&file, format!("llm_providers: {{team: {provider}}}\n")).unwrap();
+    let variables = [("TARSY_CONFIG", file.to_str().unwrap()), ("TEAM_KEY", KEY)];
+    let (code, result) = result(start_with(&["--provider", "team", "--json"], &variables).await).await;
+    assert_eq!((code, &result["outcome"]), (0, &json!("solved")), "{result:#}");
+    let cost = result["cost_usd"].as_f64().unwrap();
+    assert!((cost - 0.006).abs() < 1e-6, "{cost}");
+    assert!(!result.to_string().contains(KEY));
+    let first = &model.requests()[0];
+    assert_eq!((&first.body["model"], &first.body["temperature"]), (&json!("team-model"), &json!(0.5)));
+    assert!(first.head.to_lowercase().contains(&format!("authorization: bearer {KEY}")), "{}", first.head);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

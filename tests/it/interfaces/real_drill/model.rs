@@ -1,4 +1,4 @@
-//! A Gemini endpoint that plays a model: a function decides each answer from the request.
+//! An endpoint of Gemini or of chat completions that plays a model: a function decides each answer from the request.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,6 +33,9 @@ pub(super) struct Request {
 impl Request {
     /// Answers of the model in the conversation.
     pub(super) fn turn(&self) -> usize {
+        if let Some(messages) = self.messages() {
+            return messages.iter().filter(|message| message["role"] == "assistant").count();
+        }
         let contents = self.body["contents"].as_array().unwrap();
         let mut roles: Vec<&Value> = contents.iter().map(|content| &content["role"]).collect();
         roles.dedup();
@@ -48,11 +51,24 @@ impl Request {
 
     /// The results of a function as JSON texts.
     pub(super) fn results(&self, function: &str) -> Vec<String> {
+        if let Some(messages) = self.messages() {
+            let calls = messages.iter().flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
+            let named = |call: &&Value| call["function"]["name"].as_str().is_some_and(|name| name.ends_with(function));
+            let ids: Vec<&Value> = calls.filter(named).map(|call| &call["id"]).collect();
+            let results = messages.iter().filter(|message| message["role"] == "tool");
+            let results = results.filter(|message| ids.contains(&&message["tool_call_id"]));
+            return results.map(|message| message["content"].to_string()).collect();
+        }
         let contents = self.body["contents"].as_array().unwrap().iter();
         let parts = contents.flat_map(|content| content["parts"].as_array().unwrap());
         let responses = parts.map(|part| &part["functionResponse"]);
         let named = responses.filter(|response| response["name"].as_str().is_some_and(|name| name.ends_with(function)));
         named.map(|response| response["response"].to_string()).collect()
+    }
+
+    /// The conversation of a request for chat completions.
+    fn messages(&self) -> Option<&Vec<Value>> {
+        self.body["messages"].as_array()
     }
 }
 
@@ -107,7 +123,7 @@ async fn read(mut stream: TcpStream) -> Option<(Request, TcpStream)> {
 
 /// The response with its stream of events; `None` if there is none.
 fn event_stream(request: &Request, reply: Reply) -> Option<String> {
-    let parts: Vec<Value> = match reply {
+    let body = match reply {
         Reply::Hang => return None,
         Reply::Refused => {
             let body =
@@ -116,27 +132,60 @@ fn event_stream(request: &Request, reply: Reply) -> Option<String> {
             let head = "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\nconnection: close\r\n";
             return Some(format!("{head}content-length: {length}\r\n\r\n{body}"));
         }
-        Reply::Text(text) => vec![json!({"text": text})],
-        Reply::Calls(calls) => calls
-            .iter()
-            .map(|(name, args)| json!({"functionCall": {"name": declared(request, name), "args": args}}))
-            .collect(),
+        Reply::Text(text) if request.messages().is_some() => chat(&json!({"content": text}), "stop"),
+        Reply::Calls(calls) if request.messages().is_some() => {
+            let turn = request.turn();
+            let call = |(index, (name, args)): (usize, &(&str, Value))| {
+                let function = json!({"name": declared(request, name), "arguments": args.to_string()});
+                json!({"index": index, "id": format!("call-{turn}-{index}"), "type": "function", "function": function})
+            };
+            let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+            chat(&json!({"tool_calls": calls}), "tool_calls")
+        }
+        Reply::Text(text) => gemini(&[json!({"text": text})]),
+        Reply::Calls(calls) => {
+            let call =
+                |(name, args): &(&str, Value)| json!({"functionCall": {"name": declared(request, name), "args": args}});
+            gemini(&calls.iter().map(call).collect::<Vec<_>>())
+        }
     };
-    let event = json!({
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 1_000, "candidatesTokenCount": 100, "totalTokenCount": 1_100},
-    });
-    let body = format!("data: {event}\r\n\r\n");
     Some(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     ))
 }
 
+fn gemini(parts: &[Value]) -> String {
+    let event = json!({
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 1_000, "candidatesTokenCount": 100, "totalTokenCount": 1_100},
+    });
+    format!("data: {event}\r\n\r\n")
+}
+
+fn chat(delta: &Value, finish: &str) -> String {
+    let chunk = |choices: Value, usage: Value| {
+        json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices,
+            "usage": usage})
+    };
+    let choice = |delta: &Value, finish: Value| json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
+    let usage = json!({"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100});
+    let events = [
+        chunk(choice(delta, Value::Null), Value::Null),
+        chunk(choice(&json!({}), json!(finish)), Value::Null),
+        chunk(json!([]), usage),
+    ];
+    let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    format!("{events}data: [DONE]\n\n")
+}
+
 /// The name under which the request declares a function; the plain name if it declares none.
 fn declared(request: &Request, name: &str) -> String {
     let tools = request.body["tools"].as_array().into_iter().flatten();
-    let declarations = tools.flat_map(|tool| tool["functionDeclarations"].as_array().into_iter().flatten());
+    let declarations = tools.flat_map(|tool| match tool["functionDeclarations"].as_array() {
+        Some(functions) => functions.iter().collect::<Vec<_>>(),
+        None => vec![&tool["function"]],
+    });
     let mut names = declarations.filter_map(|function| function["name"].as_str());
     names.find(|declared| declared.ends_with(name)).unwrap_or(name).to_owned()
 }

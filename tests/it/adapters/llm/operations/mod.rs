@@ -3,6 +3,7 @@
 mod certificates;
 mod limits;
 mod process;
+mod proxies;
 mod reflection;
 mod security;
 
