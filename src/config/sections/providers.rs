@@ -118,6 +118,11 @@ impl LlmProvider {
         PROVIDERS.contains(&word)
     }
 
+    /// Whether a provider has no address of its own, so that `base_url` is required.
+    pub fn needs_base_url(provider: &str) -> bool {
+        WITHOUT_ADDRESS.iter().any(|(name, _)| *name == provider)
+    }
+
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
         let backend = map.get("backend").and_then(|field| backend::read(&field, provider.as_deref()));

@@ -72,6 +72,9 @@ fn shorthand(named: &str, base_url: Option<&str>) -> anyhow::Result<RealModel> {
         );
     }
     let model = model.or(default).with_context(|| format!("which model of {word}? write --provider {word}:MODEL"))?;
+    if LlmProvider::needs_base_url(provider) && base_url.is_none() {
+        bail!("where does {word} run? write --base-url URL, such as http://127.0.0.1:8000/v1/");
+    }
     let literal = |text: &str| text.replace('$', "$$");
     let mut fields = json!({"provider": provider, "model": literal(model)});
     if let (Some(url), Some(fields)) = (base_url, fields.as_object_mut()) {
@@ -97,7 +100,7 @@ pub(super) async fn check(model: &RealModel, args: &DrillArgs) -> Result<(), Not
             (name, _) => name.to_owned(),
         };
         return Err(NotReady(format!(
-            "{name} needs a key: set {names} (with _FILE behind the name: to a file with the key)"
+            "{name} needs a key: set {names}, or the same name with _FILE to the path of a file that holds it"
         )));
     }
     if is_local || args.base_url.is_some() {

@@ -202,11 +202,11 @@ async fn without_a_key_one_sentence_says_which_variable_to_set() {
     for (arguments, expected) in [
         (
             vec!["--provider", "gemini"],
-            "tarsy: gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY (with _FILE behind the name: to a file with the key)",
+            "tarsy: gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or the same name with _FILE to the path of a file that holds it",
         ),
         (
             vec!["--provider", "openai:x"],
-            "tarsy: openai needs a key: set OPENAI_API_KEY (with _FILE behind the name: to a file with the key)",
+            "tarsy: openai needs a key: set OPENAI_API_KEY, or the same name with _FILE to the path of a file that holds it",
         ),
         (
             vec!["--provider", "vllm:x", "--base-url", "http://127.0.0.1:1/v1/"],
@@ -217,9 +217,13 @@ async fn without_a_key_one_sentence_says_which_variable_to_set() {
         let (code, shown) = drill.finished().await;
         assert_eq!((code, shown.as_str(), drill.log().trim()), (78, "", expected));
     }
-    let mut drill = Tarsy::spawn("drill", &["drill", "--provider", "gemni"], &[]);
-    assert_eq!(drill.finished().await.0, 1);
-    assert!(drill.log().contains("no provider \"gemni\""), "{}", drill.log());
+    for (provider, expected) in
+        [("gemni", "no provider \"gemni\""), ("vllm:x", "where does vllm run? write --base-url")]
+    {
+        let mut drill = Tarsy::spawn("drill", &["drill", "--provider", provider], &[]);
+        assert_eq!(drill.finished().await.0, 1);
+        assert!(drill.log().contains(expected), "{}", drill.log());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
