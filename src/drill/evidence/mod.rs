@@ -18,7 +18,7 @@ use crate::config::read::yaml::{self, YamlError};
 
 use self::series::Series;
 
-/// The answer to a call that was not recorded. It names no recorded call, which would tell a model where to look.
+/// The answer to a call that was not recorded. It names no recorded call, as a hint would help a model.
 pub const NOT_RECORDED: &str = "This source was not recorded for that request.";
 
 /// The name of the index in a folder of evidence.

@@ -1,7 +1,7 @@
 //! Decides when the next provider of the plan takes over, and appends the switch to the entries of the failed call.
 //!
 //! Failure and switch are written by one checkpoint, so no crash separates them. The next provider continues the same
-//! conversation; its model is not told of the failure.
+//! conversation, which does not mention the failure.
 
 use super::decide::{Decision, decide};
 use super::entry::{Entry, Outcome, StopReason};

@@ -1,4 +1,4 @@
-//! Checks the service, and tells a wrong setting from an outage.
+//! Checks the service, and distinguishes a wrong setting from an outage.
 
 use std::error::Error;
 

@@ -115,7 +115,7 @@ async fn a_long_stream_of_every_interface_stays_in_bounded_memory() {
                 _ => {}
             }
             if pieces % PAUSE_EVERY == 1 {
-                // The provider and the service fill their buffers meanwhile.
+                // The slow reader under test: provider and service fill their buffers meanwhile.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
