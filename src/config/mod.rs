@@ -32,7 +32,7 @@ pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
 pub use sections::providers::{Backend, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
-pub use sections::servers::McpServer;
+pub use sections::servers::{McpProgram, McpServer, McpTransport};
 pub use sections::settings::Settings;
 pub use sections::streams::{Kept, Streams};
 pub use sections::synthesis::Synthesis;

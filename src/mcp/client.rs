@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::config::ServerConfig;
+pub use self::config::{ServerConfig, StdioConfig, Transport};
 use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};

@@ -6,5 +6,5 @@ mod client;
 mod error;
 pub mod evidence_server;
 
-pub use client::{Inventory, Listed, ServerConfig, Servers};
+pub use client::{Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
 pub use error::Error;

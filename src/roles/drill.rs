@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::config::{Config, LlmProvider, McpServer, Template, process_env};
+use crate::config::{Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env};
 use crate::drill::{BUILTIN, Drill, builtin};
 
 /// The name of the MCP server that serves the evidence.
@@ -65,17 +65,12 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
 /// When there is no such drill, or its configuration has a fault.
 pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
     let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
-    let server = McpServer {
+    let program = McpProgram {
         command: Template::new(program.display().to_string()),
         args: ["evidence-server", name].map(Template::new).to_vec(),
         env: BTreeMap::new(),
-        tool_timeout: Duration::from_secs(30),
-        read_only: Vec::new(),
-        allow: Vec::new(),
-        tools: None,
-        deny: Vec::new(),
-        trust_hints: true,
     };
+    let server = McpServer { tool_timeout: Duration::from_secs(30), ..McpServer::new(McpTransport::Stdio(program)) };
     config.mcp_servers.insert(SERVER.to_owned(), server);
     config.worker.lease = LEASE;
     // A repeated drill must open a new session.

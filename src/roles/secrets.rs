@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{Config, McpServer, Template, process_env};
+use crate::config::{Config, McpServer, McpTransport, Template, process_env};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
@@ -67,7 +67,8 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
 /// Adds the secrets in a server's command line and environment: variables of templates, and values whose names mark
 /// them as secret.
 fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
-    let templates = std::iter::once(&server.command).chain(&server.args).chain(server.env.values());
+    let McpTransport::Stdio(program) = &server.transport;
+    let templates = std::iter::once(&program.command).chain(&program.args).chain(program.env.values());
     for name in templates.flat_map(Template::variables) {
         let Some(value) = process_env(name) else { continue };
         add_passwords(&value, values);
@@ -75,7 +76,7 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
             values.insert(value);
         }
     }
-    for (name, template) in &server.env {
+    for (name, template) in &program.env {
         if let Ok(value) = template.resolve(&process_env) {
             add_named(name, &value, values);
             add_passwords(&value, values);

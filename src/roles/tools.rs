@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, McpServer, process_env};
+use crate::config::{Config, McpServer, McpTransport, process_env};
 use crate::investigation::mask::Mask;
-use crate::mcp::{Inventory, ServerConfig, Servers};
+use crate::mcp::{Inventory, ServerConfig, Servers, StdioConfig, Transport};
 
 use super::secrets;
 
@@ -24,13 +24,9 @@ pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Re
 }
 
 fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
-    let args = server.args.iter().map(|argument| argument.resolve(&process_env));
-    let env = server.env.iter().map(|(key, value)| Ok((key.clone(), value.resolve(&process_env)?)));
     Ok(ServerConfig {
         name: name.to_owned(),
-        command: server.command.resolve(&process_env)?,
-        args: args.collect::<Result<_, _>>()?,
-        env: env.collect::<anyhow::Result<_>>()?,
+        transport: transport(&server.transport)?,
         tool_timeout: server.tool_timeout,
         read_only: server.read_only.clone(),
         allowed: server.allow.clone(),
@@ -38,6 +34,17 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
         deny: server.deny.clone(),
         trust_hints: server.trust_hints,
     })
+}
+
+fn transport(transport: &McpTransport) -> anyhow::Result<Transport> {
+    let McpTransport::Stdio(program) = transport;
+    let args = program.args.iter().map(|argument| argument.resolve(&process_env));
+    let env = program.env.iter().map(|(key, value)| Ok((key.clone(), value.resolve(&process_env)?)));
+    Ok(Transport::Stdio(StdioConfig {
+        command: program.command.resolve(&process_env)?,
+        args: args.collect::<Result<_, _>>()?,
+        env: env.collect::<anyhow::Result<_>>()?,
+    }))
 }
 
 /// The tools of one server, masked. Starts a process for the list and ends it afterwards.

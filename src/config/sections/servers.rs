@@ -9,13 +9,11 @@ use crate::config::read::reader::{Field, Map};
 use crate::config::read::template::Template;
 use crate::config::write::{is_default, written};
 
-/// An MCP server that runs as a child process and communicates over its standard streams.
+/// An MCP server: how the worker reaches it, and which of its tools models may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct McpServer {
-    pub command: Template,
-    pub args: Vec<Template>,
-    /// Variables that are added to the worker's environment.
-    pub env: BTreeMap<String, Template>,
+    #[serde(flatten)]
+    pub transport: McpTransport,
     /// The time limit of one call.
     #[serde(serialize_with = "written")]
     pub tool_timeout: Duration,
@@ -35,8 +33,38 @@ pub struct McpServer {
     pub trust_hints: bool,
 }
 
+/// How the worker reaches a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum McpTransport {
+    Stdio(McpProgram),
+}
+
+/// A program that the worker runs as a child process and that communicates over its standard streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct McpProgram {
+    pub command: Template,
+    pub args: Vec<Template>,
+    /// Variables that are added to the worker's environment.
+    pub env: BTreeMap<String, Template>,
+}
+
 impl McpServer {
-    pub(super) const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+    /// The time limit of one call, unless the configuration names another one.
+    pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// A server with the settings that it has when a file names only its transport.
+    pub fn new(transport: McpTransport) -> Self {
+        Self {
+            transport,
+            tool_timeout: Self::TOOL_TIMEOUT,
+            read_only: Vec::new(),
+            allow: Vec::new(),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
+        }
+    }
 
     pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
         if !is_name(name) {
@@ -47,6 +75,20 @@ impl McpServer {
         field.section(Self::of)
     }
 
+    fn of(map: &mut Map<'_>) -> Self {
+        Self {
+            transport: McpTransport::of(map),
+            tool_timeout: map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT),
+            read_only: map.texts("read_only"),
+            allow: map.texts("allow"),
+            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
+            deny: map.texts("deny"),
+            trust_hints: map.flag("trust_hints").unwrap_or(true),
+        }
+    }
+}
+
+impl McpTransport {
     fn of(map: &mut Map<'_>) -> Self {
         let mut remote = false;
         for key in ["url", "headers"] {
@@ -59,17 +101,17 @@ impl McpServer {
         if command.is_none() && !remote && !map.has("command") {
             map.missing("command", "the program that serves MCP on its standard streams");
         }
-        Self {
+        Self::Stdio(McpProgram {
             command: command.unwrap_or_default(),
             args: map.list("args", Field::template).unwrap_or_default(),
             env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
-            tool_timeout: map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT),
-            read_only: map.texts("read_only"),
-            allow: map.texts("allow"),
-            tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
-            deny: map.texts("deny"),
-            trust_hints: map.flag("trust_hints").unwrap_or(true),
-        }
+        })
+    }
+
+    /// The program of a server over stdio.
+    pub fn program(&self) -> Option<&McpProgram> {
+        let Self::Stdio(program) = self;
+        Some(program)
     }
 }
 

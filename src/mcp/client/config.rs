@@ -1,18 +1,17 @@
-//! The configuration of a server.
+//! The configuration of a server: how it is reached, and which of its tools a model may call.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The configuration of an MCP server over stdio.
-#[derive(Clone)]
+use crate::config::McpServer;
+
+/// The configuration of an MCP server.
+#[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The first part of its tools' names.
     pub name: String,
-    pub command: String,
-    pub args: Vec<String>,
-    /// Added to a few variables without secrets that the worker passes on.
-    pub env: BTreeMap<String, String>,
+    pub transport: Transport,
     /// The upper limit of every call's timeout.
     pub tool_timeout: Duration,
     /// Tools that are read-only although the server does not declare it.
@@ -27,9 +26,41 @@ pub struct ServerConfig {
     pub trust_hints: bool,
 }
 
-impl fmt::Debug for ServerConfig {
+impl ServerConfig {
+    /// A server with the settings that it has when a file names only its transport.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            tool_timeout: McpServer::TOOL_TIMEOUT,
+            read_only: Vec::new(),
+            allowed: Vec::new(),
+            tools: None,
+            deny: Vec::new(),
+            trust_hints: true,
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A child process of the worker that communicates over its standard streams.
+    Stdio(StdioConfig),
+}
+
+/// The program of a server over stdio.
+#[derive(Clone, Default)]
+pub struct StdioConfig {
+    pub command: String,
+    pub args: Vec<String>,
+    /// Added to a few variables without secrets that the worker passes on.
+    pub env: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for StdioConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments and environment may contain secrets.
-        f.debug_struct("ServerConfig").field("name", &self.name).field("command", &self.command).finish_non_exhaustive()
+        f.debug_struct("StdioConfig").field("command", &self.command).finish_non_exhaustive()
     }
 }

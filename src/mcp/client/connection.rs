@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
-use super::config::ServerConfig;
+use super::config::{ServerConfig, StdioConfig, Transport};
 use super::context::ConnectionContext;
 use super::process::ServerProcess;
 use crate::investigation::mask::Mask;
@@ -85,7 +85,12 @@ impl Connection {
         if shutdown.is_cancelled() {
             return Err(Error::Handshake { server: server(), fault: "the worker is stopping".to_owned() });
         }
-        let (process, stderr) = spawn(config)?;
+        let Transport::Stdio(program) = &config.transport;
+        let (process, stderr) = spawn(program).map_err(|source| Error::Spawn {
+            server: server(),
+            command: program.command.clone(),
+            source,
+        })?;
         if let Some(stderr) = stderr {
             tasks.spawn(log_stderr(server(), stderr, mask.clone()));
         }
@@ -189,18 +194,14 @@ impl ClientHandler for TarsyClient {
     }
 }
 
-fn spawn(config: &ServerConfig) -> Result<(ServerProcess, Option<ChildStderr>), Error> {
-    let mut command = Command::new(&config.command);
-    command.args(&config.args).env_clear();
+fn spawn(program: &StdioConfig) -> std::io::Result<(ServerProcess, Option<ChildStderr>)> {
+    let mut command = Command::new(&program.command);
+    command.args(&program.args).env_clear();
     command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
-    command.envs(&config.env);
+    command.envs(&program.env);
     // In a process group of its own, a child gets no Ctrl-C from the worker's terminal: the worker ends it in order.
     command.process_group(0);
-    ServerProcess::start(command).map_err(|source| Error::Spawn {
-        server: config.name.clone(),
-        command: config.command.clone(),
-        source,
-    })
+    ServerProcess::start(command)
 }
 
 /// The value of a variable for a child. The address of a proxy loses its password, which belongs to the worker; an

@@ -49,11 +49,10 @@ pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> I
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::{StdioConfig, Transport};
 
     #[test]
     fn a_withheld_tool_has_a_reason() {
@@ -65,16 +64,8 @@ mod tests {
             {"name": "delete", "inputSchema": {"type": "object"}},
         ]);
         let config = ServerConfig {
-            name: "s".to_owned(),
-            command: String::new(),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            tool_timeout: Duration::ZERO,
-            read_only: Vec::new(),
             allowed: vec!["delete".to_owned()],
-            tools: None,
-            deny: Vec::new(),
-            trust_hints: true,
+            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
         let tools: Vec<Tool> = serde_json::from_value(tools).unwrap();
         let found = inventory(&config, &tools, &Mask::default()).tools;

@@ -39,12 +39,10 @@ pub(super) fn checked_schema(config: &ServerConfig, tool: &Tool, mask: &Mask) ->
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::{StdioConfig, Transport};
 
     fn offered(read_only: &[&str], allowed: &[&str]) -> Vec<(String, bool)> {
         let tools = serde_json::from_value(json!([
@@ -56,16 +54,9 @@ mod tests {
         ]));
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let config = ServerConfig {
-            name: "s".to_owned(),
-            command: String::new(),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            tool_timeout: Duration::ZERO,
             read_only: names(read_only),
             allowed: names(allowed),
-            tools: None,
-            deny: Vec::new(),
-            trust_hints: true,
+            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
         let specs = offer(&config, tools.unwrap(), &Mask::default());
         specs.into_iter().map(|spec| (spec.name, spec.read_only)).collect()

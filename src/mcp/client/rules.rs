@@ -56,26 +56,13 @@ pub(super) fn unknown(config: &ServerConfig, tools: &[Tool]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::{StdioConfig, Transport};
 
     fn config() -> ServerConfig {
-        ServerConfig {
-            name: "k8s".to_owned(),
-            command: String::new(),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            tool_timeout: Duration::ZERO,
-            read_only: Vec::new(),
-            allowed: Vec::new(),
-            tools: None,
-            deny: Vec::new(),
-            trust_hints: true,
-        }
+        ServerConfig::new("k8s", Transport::Stdio(StdioConfig::default()))
     }
 
     fn tools() -> Vec<Tool> {

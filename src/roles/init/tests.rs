@@ -144,7 +144,7 @@ async fn of_several_keys_the_first_is_the_default_and_the_others_follow() {
     assert_eq!(config.defaults.settings.fallback_providers, Some(others));
     let server = &config.mcp_servers["k8s"];
     assert_eq!(
-        (server.command.as_str(), server.deny.as_slice()),
+        (server.transport.program().unwrap().command.as_str(), server.deny.as_slice()),
         ("kubernetes-mcp-server", &["configuration_view".to_owned()][..])
     );
     let findings = machine.findings().await;
@@ -226,7 +226,7 @@ async fn a_cluster_without_the_server_gives_a_comment_that_becomes_a_section() {
         let section = section.replace("\n#   ", "\n  ").replace("\n# ", "\n");
         let section = section.replace("\nWho investigates", "\n# Who investigates");
         let config = Config::parse("f", &format!("{before}mcp_servers:{section}"), &|_| None).unwrap();
-        assert_eq!(config.mcp_servers["k8s"].command.as_str(), "kubernetes-mcp-server");
+        assert_eq!(config.mcp_servers["k8s"].transport.program().unwrap().command.as_str(), "kubernetes-mcp-server");
     }
 }
 
@@ -236,7 +236,11 @@ async fn a_listed_kubeconfig_is_found_before_the_usual_one_and_an_odd_path_is_le
     let home = machine.home.path().display().to_string();
     let machine = machine.file("odd } path", 0o600).variable("KUBECONFIG", &format!("{home}/none:{home}/odd }} path"));
     let (text, config) = machine.configuration().await;
-    assert_eq!(config.mcp_servers["k8s"].env["KUBECONFIG"].as_str(), "${KUBECONFIG:-}", "{text}");
+    assert_eq!(
+        config.mcp_servers["k8s"].transport.program().unwrap().env["KUBECONFIG"].as_str(),
+        "${KUBECONFIG:-}",
+        "{text}"
+    );
     let machine = machine.variable("KUBECONFIG", "/no/such/file");
     assert_eq!(machine.findings().await.cluster, None);
 }

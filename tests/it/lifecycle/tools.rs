@@ -11,7 +11,7 @@ use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
-use tarsy::mcp::{ServerConfig, Servers};
+use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -75,18 +75,8 @@ impl OneAtATime {
     }
 
     fn start(&self) -> Servers {
-        let config = ServerConfig {
-            name: "slow".to_owned(),
-            command: "sh".to_owned(),
-            args: self.args(),
-            env: BTreeMap::new(),
-            tool_timeout: TEST_TIMEOUT,
-            read_only: Vec::new(),
-            allowed: Vec::new(),
-            tools: None,
-            deny: Vec::new(),
-            trust_hints: true,
-        };
+        let program = StdioConfig { command: "sh".to_owned(), args: self.args(), env: BTreeMap::new() };
+        let config = ServerConfig::new("slow", Transport::Stdio(program));
         Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap()
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tarsy::engine::ports::{Listing, ToolReply, Tools};
 use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::mask::Mask;
-use tarsy::mcp::{ServerConfig, Servers};
+use tarsy::mcp::{ServerConfig, Servers, StdioConfig, Transport};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -33,7 +33,9 @@ impl Fixture {
     fn drill() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = evidence_server("drill", "oom-killed");
-        config.env.insert("TARSY_GATES".to_owned(), folder.path().join("gates").to_str().unwrap().to_owned());
+        program(&mut config)
+            .env
+            .insert("TARSY_GATES".to_owned(), folder.path().join("gates").to_str().unwrap().to_owned());
         Self::new(folder, config, Mask::default())
     }
 
@@ -49,7 +51,7 @@ impl Fixture {
     fn new(folder: TempDir, mut config: ServerConfig, mask: Mask) -> Self {
         let gates = UnixListener::bind(folder.path().join("gates")).unwrap();
         let calls = folder.path().join("calls").to_str().unwrap().to_owned();
-        config.env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), calls);
+        program(&mut config).env.insert("TARSY_TOOL_CALLS_FILE".to_owned(), calls);
         let shutdown = CancellationToken::new();
         let servers = Servers::start(vec![config], mask, &shutdown).unwrap();
         Self { folder, servers, shutdown, gates }
@@ -83,18 +85,14 @@ impl Fixture {
 
 /// `evidence` is the name of a drill, or a folder.
 fn evidence_server(name: &str, evidence: &str) -> ServerConfig {
-    ServerConfig {
-        name: name.to_owned(),
-        command: env!("CARGO_BIN_EXE_tarsy").to_owned(),
-        args: vec!["evidence-server".to_owned(), evidence.to_owned()],
-        env: BTreeMap::new(),
-        tool_timeout: TEST_TIMEOUT,
-        read_only: Vec::new(),
-        allowed: Vec::new(),
-        tools: None,
-        deny: Vec::new(),
-        trust_hints: true,
-    }
+    let args = vec!["evidence-server".to_owned(), evidence.to_owned()];
+    let program = StdioConfig { command: env!("CARGO_BIN_EXE_tarsy").to_owned(), args, env: BTreeMap::new() };
+    ServerConfig::new(name, Transport::Stdio(program))
+}
+
+fn program(config: &mut ServerConfig) -> &mut StdioConfig {
+    let Transport::Stdio(program) = &mut config.transport;
+    program
 }
 
 fn call(tool: &str, arguments: &str) -> ToolCall {
@@ -230,9 +228,11 @@ async fn a_hung_server_is_replaced_for_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let pids = folder.path().join("pids");
     let mut config = evidence_server("drill", "oom-killed");
-    let server = std::mem::replace(&mut config.command, "sh".to_owned());
-    config.args =
-        vec!["-c".to_owned(), format!("echo $$ >> {}; exec {server} {}", pids.display(), config.args.join(" "))];
+    let server = std::mem::replace(&mut program(&mut config).command, "sh".to_owned());
+    program(&mut config).args = vec![
+        "-c".to_owned(),
+        format!("echo $$ >> {}; exec {server} {}", pids.display(), program(&mut config).args.join(" ")),
+    ];
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
     let look = call("drill.describe_pod", POD);
     content(within(servers.call(&look, 8_000, TEST_TIMEOUT)).await);
@@ -266,7 +266,7 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
 #[tokio::test]
 async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
     let mut missing = evidence_server("missing", "oom-killed");
-    missing.command = "/no/such/program".to_owned();
+    program(&mut missing).command = "/no/such/program".to_owned();
     let mute = evidence_server("mute", "no-such-drill");
     let shutdown = CancellationToken::new();
     let servers = Servers::start(vec![missing, mute], Mask::default(), &shutdown).unwrap();
@@ -383,9 +383,9 @@ async fn a_server_does_not_see_the_environment_of_the_worker() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let mut config = evidence_server("nosy", "oom-killed");
-    config.command = "sh".to_owned();
-    config.args = vec!["-c".to_owned(), format!("env > {}", seen.display())];
-    config.env.insert("GIVEN".to_owned(), "yes".to_owned());
+    program(&mut config).command = "sh".to_owned();
+    program(&mut config).args = vec!["-c".to_owned(), format!("env > {}", seen.display())];
+    program(&mut config).env.insert("GIVEN".to_owned(), "yes".to_owned());
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
     assert_eq!(within(servers.list(&["nosy".to_owned()])).await.tools, []);
     let seen = std::fs::read_to_string(seen).unwrap();

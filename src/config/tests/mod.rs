@@ -1,5 +1,7 @@
 //! Tests of whole files: values, defaults, output of `show`, faults.
 
+mod servers;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -97,10 +99,13 @@ proptest::proptest! {
     #[test]
     fn any_text_in_a_shown_configuration_loads_again(text in "(\\PC|[\n\t$\\{}:#'\"-]){0,40}", name in "[a-zA-Z0-9 _.:-]{1,8}") {
         let mut config = Config::load(None, &env).unwrap();
-        let server = McpServer {
+        let program = McpProgram {
             command: Template::new("c"),
             args: vec![Template::new(text.replace('$', ""))],
             env: BTreeMap::new(),
+        };
+        let server = McpServer {
+            transport: McpTransport::Stdio(program),
             tool_timeout: Duration::from_secs(1),
             read_only: vec![text.clone()],
             allow: vec![name.clone()],
@@ -130,7 +135,10 @@ fn a_secret_is_neither_kept_nor_shown() {
     let shown = show(&config);
     assert!(shown.contains("TOKEN: \"${K8S_TOKEN:-}\"") || shown.contains("TOKEN: ${K8S_TOKEN:-}"), "{shown}");
     assert!(!format!("{config:?} {shown}").contains("s3cret"));
-    assert_eq!(config.mcp_servers["k8s"].env["TOKEN"].resolve(&env), Ok("s3cret".to_owned()));
+    assert_eq!(
+        config.mcp_servers["k8s"].transport.program().unwrap().env["TOKEN"].resolve(&env),
+        Ok("s3cret".to_owned())
+    );
 }
 
 #[test]
@@ -297,20 +305,6 @@ fn a_webhook_may_set_descriptive_headers_unless_others_are_listed() {
     assert_eq!(headers("receive: {}"), describing);
     assert_eq!(headers("receive: {headers: []}"), Vec::<String>::new());
     assert_eq!(headers("receive: {headers: [Tarsy-Title, Tarsy-Chain]}"), ["Tarsy-Title", "Tarsy-Chain"]);
-}
-
-#[test]
-fn an_empty_list_of_tools_differs_from_no_list() {
-    let server = |keys: &str| {
-        let text = format!("mcp_servers: {{a: {{command: c{keys}}}}}");
-        let server = Config::parse("f", &text, &env).unwrap().mcp_servers["a"].clone();
-        (server.tools, server.deny, server.trust_hints)
-    };
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    assert_eq!(server(""), (None, vec![], true));
-    assert_eq!(server(", tools: []"), (Some(vec![]), vec![], true));
-    let expected = (Some(names(&["get", "top"])), names(&["exec"]), false);
-    assert_eq!(server(", tools: [get, top], deny: [exec], trust_hints: false"), expected);
 }
 
 #[test]
