@@ -20,7 +20,7 @@ use crate::llm::service::call::{Call, Deadline};
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::retry::Attempt;
 use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::ProviderError;
 
 /// A request to a provider.
 #[derive(Debug)]
@@ -36,18 +36,15 @@ pub(super) struct GenaiAttempt<'a> {
 
 impl Attempt for GenaiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let refused = match self.answer(call).await {
-            Err(error) if self.can_rebuild(&error, call) => error,
-            outcome => return outcome,
-        };
-        tracing::warn!(
-            request_id = call.request.request_id,
-            provider_status = refused.provider_status,
-            "history rebuilt: the provider refused its thought signatures"
-        );
-        self.has_rebuilt = true;
-        self.prepared.rebuild_history()?;
         self.answer(call).await
+    }
+
+    fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
+        if self.has_rebuilt || !self.prepared.history.is_replayed {
+            return None;
+        }
+        self.has_rebuilt = true;
+        Some(self.prepared.rebuild_history())
     }
 
     fn key(&self) -> Option<&ApiKey> {
@@ -56,13 +53,6 @@ impl Attempt for GenaiAttempt<'_> {
 }
 
 impl GenaiAttempt<'_> {
-    fn can_rebuild(&self, error: &ProviderError, call: &Call<'_>) -> bool {
-        error.code == ErrorCode::ThoughtSignature
-            && !self.has_rebuilt
-            && self.prepared.history.is_replayed
-            && call.writer.parts_sent() == 0
-    }
-
     /// Writes the answer, up to but not including the final message.
     async fn answer(&self, call: &Call<'_>) -> Result<(), ProviderError> {
         let frames = Arc::new(Frames::new(self.prepared.selection.api));

@@ -49,18 +49,15 @@ pub(super) struct GeminiAttempt<'a> {
 
 impl Attempt for GeminiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let refused = match self.identified(call).await {
-            Err(error) if self.can_rebuild(&error, call) => error,
-            outcome => return outcome,
-        };
-        tracing::warn!(
-            request_id = call.request.request_id,
-            provider_status = refused.provider_status,
-            "history rebuilt: the provider refused its thought signatures"
-        );
-        self.has_rebuilt = true;
-        self.prepared.rebuild_history()?;
         self.identified(call).await
+    }
+
+    fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
+        if self.has_rebuilt || !self.prepared.history.has_answers {
+            return None;
+        }
+        self.has_rebuilt = true;
+        Some(self.prepared.rebuild_history())
     }
 
     fn key(&self) -> Option<&ApiKey> {
@@ -72,13 +69,6 @@ impl Attempt for GeminiAttempt<'_> {
 }
 
 impl GeminiAttempt<'_> {
-    fn can_rebuild(&self, error: &ProviderError, call: &Call<'_>) -> bool {
-        error.code == ErrorCode::ThoughtSignature
-            && !self.has_rebuilt
-            && self.prepared.history.has_answers
-            && call.writer.parts_sent() == 0
-    }
-
     /// Writes the answer. If the token of an account is refused, it is renewed once. No error repeats a token.
     async fn identified(&self, call: &Call<'_>) -> Result<(), ProviderError> {
         let ticket = match &self.identity {

@@ -24,6 +24,9 @@ pub(crate) trait Attempt {
     /// Sends the request once and writes its answer, up to but not including the final message.
     fn run(&mut self, call: &Call<'_>) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
+    /// Builds the history anew without signatures. `None`: the request has no signature, or only such a history.
+    fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>>;
+
     /// The key of the request, which may be in no word of a failure.
     fn key(&self) -> Option<&ApiKey>;
 }
@@ -33,7 +36,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let Err(error) = attempt.run(call).await else {
+        let Err(error) = run_once(call, attempt).await else {
             return call.writer.end().await;
         };
         let error = match attempt.key() {
@@ -56,6 +59,22 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         call.writer.retry(notice(&error, delay)).await;
         tokio::time::sleep(delay).await;
     }
+}
+
+/// One attempt. If the provider refuses the signatures of the history, a second request without them belongs to it.
+async fn run_once(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) -> Result<(), ProviderError> {
+    let refused = match attempt.run(call).await {
+        Err(error) if error.code == ErrorCode::ThoughtSignature && call.writer.parts_sent() == 0 => error,
+        outcome => return outcome,
+    };
+    let Some(rebuilt) = attempt.rebuild_history() else { return Err(refused) };
+    tracing::warn!(
+        request_id = call.request.request_id,
+        provider_status = refused.provider_status,
+        "history rebuilt: the provider refused its thought signatures"
+    );
+    rebuilt?;
+    attempt.run(call).await
 }
 
 /// The failure without the key in the words of the provider, which may stand in every field of its answer.
@@ -123,15 +142,22 @@ mod tests {
     use crate::llm::service::writer::ResponseWriter;
 
     /// Writes a text for each `Ok`, and returns each error.
-    struct Script(VecDeque<Result<&'static str, ProviderError>>);
+    struct Script {
+        steps: VecDeque<Result<&'static str, ProviderError>>,
+        rebuilds: VecDeque<Result<(), ProviderError>>,
+    }
 
     impl Attempt for Script {
         async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-            while let Some(step) = self.0.pop_front() {
+            while let Some(step) = self.steps.pop_front() {
                 let content = step?.to_owned();
                 call.writer.content(Content::Text(TextDelta { content })).await;
             }
             Ok(())
+        }
+
+        fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
+            self.rebuilds.pop_front()
         }
 
         fn key(&self) -> Option<&ApiKey> {
@@ -154,7 +180,8 @@ mod tests {
         let writer = ResponseWriter::new(sender, &[ACCEPT_CODES, ACCEPT_RETRY].map(str::to_owned));
         let request = GenerateRequest::default();
         let began = Instant::now();
-        run(&Call { request: &request, deadline, writer: &writer }, &mut Script(script.into())).await;
+        let mut script = Script { steps: script.into(), rebuilds: [Ok(())].into() };
+        run(&Call { request: &request, deadline, writer: &writer }, &mut script).await;
         drop(writer);
         let mut shown = Vec::new();
         while let Some(Ok(GenerateResponse { content, is_final })) = receiver.recv().await {
@@ -183,6 +210,21 @@ mod tests {
         let (shown, took) = play(vec![overloaded(), overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
         assert_eq!(shown[2], "unavailable true 3 Generation failed after 3 retries: [id] busy");
         assert!((1.4..=3.1).contains(&took), "{took}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_history_with_refused_signatures_is_rebuilt_once_and_costs_no_attempt() {
+        let refused = || Err(ProviderError::new(ErrorCode::ThoughtSignature, "corrupted"));
+        let (shown, took) = play(vec![refused(), Ok("x")], Deadline::default()).await;
+        assert_eq!(shown, ["x", "end"]);
+        assert!(took < 0.1, "{took}");
+        let (shown, _) = play(vec![refused(), overloaded(), Ok("x")], Deadline::default()).await;
+        assert_eq!(shown, ["retry 1 unavailable", "x", "end"]);
+        let (shown, _) = play(vec![refused(), refused(), Ok("x")], Deadline::default()).await;
+        let code = ErrorCode::ThoughtSignature.as_str();
+        assert_eq!(shown, [format!("{code} false 1 Generation failed: corrupted")]);
+        let (shown, _) = play(vec![Ok("x"), refused(), Ok("y")], Deadline::default()).await;
+        assert!(shown.len() == 2 && shown[1].ends_with("corrupted"), "{shown:?}");
     }
 
     #[tokio::test(start_paused = true)]
