@@ -39,6 +39,9 @@ pub const ACCEPT_RETRY: &str = "retry";
 /// The value in `accept` of a client that supports a [`GroundingDelta`] that has only [`UrlRetrieval`]s.
 pub const ACCEPT_URL_RETRIEVALS: &str = "url_retrievals";
 
+/// The name of the backend `genai` that every service understands.
+pub const LANGCHAIN: &str = "langchain";
+
 /// The option of `llm_config` that names the recording for the backend `scripted`.
 pub const TRANSCRIPT_OPTION: &str = "transcript";
 

@@ -20,8 +20,9 @@ pub struct LlmProvider {
     /// The service: `google`, `openai`, …; a server that speaks the protocol of OpenAI is `openai-compatible`, or the
     /// name of its program.
     pub provider: String,
-    /// The backend of the LLM service that sends the requests.
-    pub backend: Backend,
+    /// The backend of the LLM service that sends the requests; `None`: the one that fits the provider and the strategy.
+    #[serde(skip_serializing_if = "is_default")]
+    pub backend: Option<Backend>,
     /// The provider's name for the model.
     #[serde(serialize_with = "written")]
     pub model: String,
@@ -100,7 +101,7 @@ impl LlmProvider {
     pub fn scripted() -> Self {
         Self {
             provider: "scripted".to_owned(),
-            backend: Backend::Scripted,
+            backend: None,
             model: "recording".to_owned(),
             api_key_env: String::new(),
             base_url: String::new(),
@@ -111,6 +112,11 @@ impl LlmProvider {
             vertex_ai: VertexAi::default(),
             price: None,
         }
+    }
+
+    /// The backend of the LLM service, as far as no strategy says more.
+    pub fn backend(&self) -> Backend {
+        self.backend.unwrap_or_else(|| Backend::of_provider(&self.provider))
     }
 
     /// Whether `provider:` accepts a word.
@@ -126,8 +132,8 @@ impl LlmProvider {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let provider = map.required("provider", &PROVIDERS.join(", ")).and_then(|field| field.word(&PROVIDERS));
         let backend = map.get("backend").and_then(|field| backend::read(&field, provider.as_deref()));
-        let backend = backend.or_else(|| provider.as_deref().map(Backend::of_provider)).unwrap_or(Backend::Genai);
-        let recorded = backend == Backend::Scripted;
+        let selected = backend.or_else(|| provider.as_deref().map(Backend::of_provider)).unwrap_or(Backend::Genai);
+        let recorded = selected == Backend::Scripted;
         let model = map.text("model");
         if model.is_none() && !recorded && provider.is_some() && !map.has("model") {
             map.missing("model", "the provider's name for the model");
@@ -146,7 +152,7 @@ impl LlmProvider {
         }
         let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
         let keep_search_widget = map.flag("keep_search_widget");
-        let generation = Generation::read(map, provider.is_some().then_some(backend));
+        let generation = Generation::read(map, provider.is_some().then_some(selected));
         let vertex_ai = VertexAi::read(map, provider.as_deref());
         Self {
             provider: provider.unwrap_or_default(),

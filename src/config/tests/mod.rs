@@ -43,7 +43,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
 #[test]
 fn the_example_has_no_faults_and_only_default_worker_settings() {
     let config = Config::parse("example", EXAMPLE, &env).unwrap();
-    assert_eq!(config.llm_providers["gemini"].backend, Backend::GoogleNative);
+    assert_eq!(config.llm_providers["gemini"].backend(), Backend::GoogleNative);
     assert_eq!(config.llm_providers["local"].model, "qwen3:14b");
     assert!(!config.llm_providers["gemini"].keep_search_widget);
     assert!(config.llm_providers["gemini"].generation.native_tools.enabled().is_empty());

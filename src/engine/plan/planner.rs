@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::provider_plan::{native_tools, provider_plan};
+use super::provider_plan;
 use super::stage_agents::{agents_of, needs_synthesis, settings, strategy, synthesis};
 use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
@@ -169,7 +169,7 @@ fn providers(config: &Config, settings: &Settings, tools: &[ToolSpec]) -> Result
     let others = settings.fallback_providers.iter().flatten().map(String::as_str).filter(|name| *name != main);
     let plan = |name| {
         let llm = config.llm_providers.get(name).ok_or_else(|| undefined("provider", name))?;
-        Ok(provider_plan(name, llm, native_tools(llm, settings, tools)))
+        Ok(provider_plan::of_agent(name, llm, settings, tools))
     };
     std::iter::once(main).chain(others).map(plan).collect()
 }

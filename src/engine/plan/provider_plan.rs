@@ -1,27 +1,49 @@
 //! The provider of an agent in the plan: its way to the model, its native tools, and how the model is asked. Pure.
 
-use super::stage_agents::strategy;
+use super::stage_agents;
 use crate::config::{Backend, Generation, LlmProvider, Settings, VertexAi};
-use crate::investigation::plan::{NativeTool, NativeToolsMode, ProviderPlan, ToolSpec};
+use crate::investigation::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 
-/// The native tools of an agent that may call `tools`. A model of `react` has none.
-pub(super) fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> Vec<NativeTool> {
+/// The provider of an agent with these settings, which may call `tools`.
+pub(super) fn of_agent(name: &str, llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> ProviderPlan {
+    let strategy = stage_agents::strategy(settings);
+    let backend = backend(llm, strategy);
+    let has_native = backend == Backend::GoogleNative && !strategy.writes_calls();
+    let native_tools = if has_native { native_tools(llm, settings, tools) } else { Vec::new() };
+    provider_plan(name, llm, backend, native_tools)
+}
+
+/// The backend of a strategy. For Gemini the strategy selects it: only those with `native-thinking` in their name have
+/// Google's own tools.
+fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
+    let is_google = llm.backend.is_none() && llm.provider == "google";
+    match strategy {
+        Strategy::React | Strategy::Synthesis if is_google => Backend::Genai,
+        Strategy::React
+        | Strategy::Synthesis
+        | Strategy::NativeThinking
+        | Strategy::SynthesisNativeThinking
+        | Strategy::SingleCall => llm.backend(),
+    }
+}
+
+/// The native tools of an agent that may call `tools`.
+fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> Vec<NativeTool> {
     let Generation { native_tools, native_tools_mode, .. } = llm.generation;
-    let is_excluded = native_tools_mode == NativeToolsMode::Exclusive && !tools.is_empty();
-    if llm.backend != Backend::GoogleNative || strategy(settings).writes_calls() || is_excluded {
+    if native_tools_mode == NativeToolsMode::Exclusive && !tools.is_empty() {
         return Vec::new();
     }
     settings.native_tools.over(native_tools).enabled()
 }
 
-/// The provider of an agent with these native tools.
-pub fn provider_plan(name: &str, llm: &LlmProvider, native_tools: Vec<NativeTool>) -> ProviderPlan {
+/// A provider with this backend and these native tools.
+pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_tools: Vec<NativeTool>) -> ProviderPlan {
     let Generation { native_tools_mode, thinking, max_output_tokens, temperature, .. } = llm.generation;
     let VertexAi { project, location, credentials_env } = llm.vertex_ai.clone();
     ProviderPlan {
         name: name.to_owned(),
         provider: llm.provider.clone(),
-        backend: llm.backend.as_str().to_owned(),
+        backend: backend.as_str().to_owned(),
         model: llm.model.clone(),
         api_key_env: llm.api_key_env.clone(),
         base_url: llm.base_url.clone(),
@@ -77,7 +99,28 @@ mod tests {
             location: "global".to_owned(),
             credentials_env: "C".to_owned(),
         };
-        assert_eq!(provider_plan("a", &llm, vec![NativeTool::UrlContext]), expected);
+        assert_eq!(provider_plan("a", &llm, llm.backend(), vec![NativeTool::UrlContext]), expected);
+    }
+
+    #[test]
+    fn the_strategy_selects_the_backend_of_gemini_unless_one_is_configured() {
+        let selected = |keys: &str, strategy: &str| {
+            let settings = format!("agents: {{a: {{iteration_strategy: '{strategy}'}}}}");
+            let agents = Config::parse("f", &settings, &|_| None).unwrap().agents;
+            of_agent("p", &provider(keys), &agents["a"].settings, &[]).backend
+        };
+        for (strategy, expected) in [
+            ("react", "genai"),
+            ("native-thinking", "google-native"),
+            ("synthesis", "genai"),
+            ("synthesis-native-thinking", "google-native"),
+            ("", "google-native"),
+        ] {
+            assert_eq!(selected("provider: google", strategy), expected, "{strategy}");
+            assert_eq!(selected("provider: google, backend: google-native", strategy), "google-native", "{strategy}");
+            assert_eq!(selected("provider: google, backend: langchain", strategy), "genai", "{strategy}");
+            assert_eq!(selected("provider: anthropic", strategy), "genai", "{strategy}");
+        }
     }
 
     #[test]
@@ -85,6 +128,7 @@ mod tests {
         let (search, code) = (NativeTool::GoogleSearch, NativeTool::CodeExecution);
         let google = "provider: google, native_tools: {google_search: true}";
         let combined = "provider: google, native_tools: {google_search: true}, native_tools_mode: combine";
+        let native = "provider: google, backend: google-native, native_tools: {google_search: true}";
         let genai = "provider: google, backend: genai";
         for (keys, settings, tools, expected) in [
             (google, "{}", 0, vec![search]),
@@ -92,15 +136,18 @@ mod tests {
             (combined, "{}", 1, vec![search]),
             (combined, "{native_tools: {code_execution: true}}", 1, vec![search, code]),
             (google, "{native_tools: {google_search: false, code_execution: true}}", 0, vec![code]),
-            (google, "{iteration_strategy: synthesis}", 0, vec![search]),
+            (google, "{iteration_strategy: synthesis}", 0, vec![]),
+            (google, "{iteration_strategy: synthesis-native-thinking}", 0, vec![search]),
+            (native, "{iteration_strategy: synthesis}", 0, vec![search]),
+            (native, "{iteration_strategy: react}", 0, vec![]),
             (combined, "{iteration_strategy: react}", 0, vec![]),
             (genai, "{native_tools: {google_search: true}}", 0, vec![]),
             ("provider: openai", "{native_tools: {google_search: true}}", 0, vec![]),
         ] {
             let agents = Config::parse("f", &format!("agents: {{a: {settings}}}"), &|_| None).unwrap().agents;
             let offered = vec![read_only_tool("k8s.get"); tools];
-            let native = native_tools(&provider(keys), &agents["a"].settings, &offered);
-            assert_eq!(native, expected, "{keys} {settings} {tools}");
+            let plan = of_agent("p", &provider(keys), &agents["a"].settings, &offered);
+            assert_eq!(plan.native_tools, expected, "{keys} {settings} {tools}");
         }
     }
 }

@@ -89,13 +89,18 @@ pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
         model: provider.model.clone(),
         api_key_env: provider.api_key_env.clone(),
         base_url: provider.base_url.clone(),
-        backend: provider.backend.clone(),
+        backend: wire_backend(&provider.backend).to_owned(),
         native_tools: provider.native_tools.iter().map(|tool| (tool.as_str().to_owned(), true)).collect(),
         project: provider.project.clone(),
         location: provider.location.clone(),
         credentials_env: provider.credentials_env.clone(),
         options,
     }
+}
+
+/// The word for a backend on the wire: the existing service has `genai` by its older name only.
+fn wire_backend(backend: &str) -> &str {
+    if backend == "genai" { proto::LANGCHAIN } else { backend }
 }
 
 #[cfg(test)]
@@ -161,6 +166,14 @@ mod tests {
         assert_eq!(request.max_output_tokens, 8_192);
         let thinking = proto::ThinkingConfig { level: text("medium"), ..proto::ThinkingConfig::default() };
         assert_eq!(request.thinking, Some(thinking));
+    }
+
+    #[test]
+    fn a_backend_is_named_as_every_service_has_it() {
+        for (backend, word) in [("genai", "langchain"), ("google-native", "google-native"), ("scripted", "scripted")] {
+            let request = sent(ProviderPlan { backend: backend.to_owned(), ..ProviderPlan::default() });
+            assert_eq!(request.llm_config.unwrap().backend, word);
+        }
     }
 
     #[test]

@@ -7,12 +7,10 @@ use super::genai::Genai;
 use super::google::Google;
 use super::provider::{ErrorCode, ProviderError, ProviderStatus};
 use super::scripted::Scripted;
-use crate::llm::proto::{LlmConfig, ProviderCheck};
+use crate::llm::proto::{LANGCHAIN, LlmConfig, ProviderCheck};
 
 /// The backend of a request that names none. The existing service has the same default.
 const DEFAULT_BACKEND: &str = "google-native";
-/// The other name of a backend, by which the existing service has it.
-const LANGCHAIN: &str = "langchain";
 
 /// Produces the answers of a model.
 #[derive(Debug)]

@@ -110,7 +110,7 @@ fn snapshot(findings: &Findings, text: &str) -> String {
 async fn an_empty_machine_gets_a_recording_that_says_so() {
     let machine = Machine::new(&[]);
     let (text, config) = machine.configuration().await;
-    assert_eq!(config.llm_providers["recording"].backend, Backend::Scripted);
+    assert_eq!(config.llm_providers["recording"].backend(), Backend::Scripted);
     assert_eq!(config.mcp_servers.len(), 0);
     insta::assert_snapshot!("init_empty", snapshot(&machine.findings().await, &text));
 }
@@ -162,7 +162,7 @@ async fn vertex_ai_needs_a_project_and_credentials() {
     assert_eq!(machine.findings().await.vertex_ai, VertexAi::WithoutCredentials);
     let of_a_person = project(Machine::new(&[])).with_credentials("authorized_user");
     assert_eq!(of_a_person.findings().await.vertex_ai, VertexAi::WithoutCredentials);
-    assert_eq!(machine.configuration().await.1.llm_providers["recording"].backend, Backend::Scripted);
+    assert_eq!(machine.configuration().await.1.llm_providers["recording"].backend(), Backend::Scripted);
     let (_, config) =
         project(Machine::new(&["GEMINI_API_KEY"])).with_credentials("service_account").configuration().await;
     assert_eq!(config.llm_providers["gemini"].vertex_ai.project, "");

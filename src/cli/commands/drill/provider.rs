@@ -45,7 +45,7 @@ pub(super) fn resolve(global: &GlobalArgs, args: &DrillArgs) -> anyhow::Result<O
     if let Some(url) = &args.base_url {
         url.clone_into(&mut model.provider.base_url);
     }
-    if model.provider.backend == Backend::Scripted {
+    if model.provider.backend() == Backend::Scripted {
         bail!("the provider {named} replays recordings: leave --provider out to replay that of the drill");
     }
     Ok(Some(model))
@@ -162,7 +162,7 @@ mod tests {
         ] {
             let found = shorthand(named, None).unwrap();
             let seen = (found.name.as_str(), found.provider.provider.as_str(), found.provider.model.as_str());
-            assert_eq!((seen, found.provider.backend), ((name, provider, model), backend), "{named}");
+            assert_eq!((seen, found.provider.backend()), ((name, provider, model), backend), "{named}");
         }
     }
 

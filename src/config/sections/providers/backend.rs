@@ -26,6 +26,7 @@ impl Backend {
         }
     }
 
+    /// The backend for a provider, unless the configuration names one.
     pub(super) fn of_provider(provider: &str) -> Self {
         match provider {
             "scripted" => Self::Scripted,
