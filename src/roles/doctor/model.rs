@@ -43,7 +43,11 @@ fn checked(report: &ModelReport) -> Check {
     let Some(problem) = &report.problem else {
         let replays = if report.backend == "scripted" { "; replays recordings, no model is asked" } else { "" };
         let answered = report.answer.as_ref().map(answered).unwrap_or_default();
-        return check(Verdict::Ok, format!("{about}{answered}{replays}"));
+        let credentials = match report.credentials.as_str() {
+            "" => String::new(),
+            used => format!("; uses {used}"),
+        };
+        return check(Verdict::Ok, format!("{about}{credentials}{answered}{replays}"));
     };
     let verdict = match report.state {
         State::Unusable if !report.used.is_empty() => Verdict::Fail,

@@ -11,7 +11,7 @@ pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> 
     if check.backend.is_empty() {
         return Some(format!(
             "run an LLM service of this version: llm_providers.{name} needs {}",
-            llm.backend.as_str()
+            llm.backend().as_str()
         ));
     }
     let (key, address) = (check.key_env.as_str(), check.address.as_str());
@@ -23,6 +23,10 @@ pub(super) fn of_check(check: &ProviderCheck, name: &str, llm: &LlmProvider) -> 
             Some(format!("tarsy llm-service --allow-base-url '{address}', or another base_url"))
         }
         (_, "not_permitted") => Some(format!("set base_url of llm_providers.{name} to an address")),
+        ("not_set", _) if key.is_empty() && !llm.vertex_ai.project.is_empty() => Some(format!(
+            "run the LLM service on a machine of Google Cloud, or set credentials_env of llm_providers.{name} to the \
+             variable with the key of a service account"
+        )),
         ("not_set", _) if key.is_empty() => Some(format!("set api_key_env of llm_providers.{name}")),
         ("not_set", _) => Some(set_key(key)),
         ("unreadable", _) => Some(format!("{key}_FILE has to name a file that the LLM service can read")),
@@ -48,7 +52,9 @@ pub(super) fn of_service(error: &CheckError) -> Option<String> {
 /// The setting or command after a call that failed with this code.
 pub(super) fn of_code(code: &str, name: &str, key: &str, retry_after: Option<Duration>) -> Option<String> {
     match code {
-        "credentials" if key.is_empty() => Some(format!("set api_key_env of llm_providers.{name}")),
+        "credentials" if key.is_empty() => {
+            Some(format!("set api_key_env (with Vertex AI credentials_env) of llm_providers.{name}"))
+        }
         "credentials" => Some(format!("put a key that the provider accepts into {key} where the LLM service runs")),
         "rate_limited" => {
             let wait =

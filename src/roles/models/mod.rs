@@ -43,6 +43,8 @@ pub struct ModelReport {
     pub key: KeyState,
     /// Where calls are sent, as scheme, host and port; empty if it is not known or there is none.
     pub address: String,
+    /// What the LLM service uses in place of a key, in words; empty for a key.
+    pub credentials: String,
     pub problem: Option<Problem>,
     /// The answer of a probe.
     pub answer: Option<Answer>,
@@ -97,7 +99,7 @@ pub enum Ask {
 /// Reports the providers of these names.
 pub async fn report(config: &Config, names: &[&str], client: &Client, ask: Ask) -> Vec<ModelReport> {
     let chosen: Vec<_> = names.iter().filter_map(|name| config.llm_providers.get_key_value(*name)).collect();
-    let plans: Vec<_> = chosen.iter().map(|(name, llm)| provider_plan(name, llm, Vec::new())).collect();
+    let plans: Vec<_> = chosen.iter().map(|(name, llm)| provider_plan(name, llm, llm.backend(), Vec::new())).collect();
     let checks = client.check_providers(&plans).await;
     let mut reports = Vec::with_capacity(chosen.len());
     for (number, (name, llm)) in chosen.into_iter().enumerate() {
@@ -120,7 +122,7 @@ fn configured(config: &Config, name: &str, llm: &LlmProvider) -> ModelReport {
     ModelReport {
         name: name.to_owned(),
         provider: llm.provider.clone(),
-        backend: llm.backend.as_str(),
+        backend: llm.backend().as_str(),
         model: llm.model.clone(),
         used: uses(config, name),
         context_window: Some(llm.context_window).filter(|tokens| *tokens > 0),
@@ -132,6 +134,7 @@ fn configured(config: &Config, name: &str, llm: &LlmProvider) -> ModelReport {
         key_env: llm.api_key_env.clone(),
         key: KeyState::Unknown,
         address: String::new(),
+        credentials: String::new(),
         problem: None,
         answer: None,
     }
@@ -151,6 +154,7 @@ fn checked(report: ModelReport, llm: &LlmProvider, check: Option<&ProviderCheck>
         key_env: check.key_env.clone(),
         key: KeyState::parse(&check.key_status),
         address: check.address.clone(),
+        credentials: check.credentials.clone(),
         problem,
         ..report
     }

@@ -31,6 +31,7 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     let used = if report.used.is_empty() { "nowhere".to_owned() } else { report.used.join("; ") };
     lines.extend(fact("used by", &used, style));
     lines.extend(fact("key", &key(report), style));
+    lines.extend(fact("credentials", &report.credentials, style));
     lines.extend(fact("address", &report.address, style));
     lines.extend(fact("settings", &settings(report), style));
     lines.extend(fact("price", &report.price.map(price).unwrap_or_default(), style));

@@ -22,6 +22,7 @@ fn report(name: &str, state: State, key: KeyState) -> ModelReport {
         key_env: "GEMINI_API_KEY".to_owned(),
         key,
         address: "https://generativelanguage.googleapis.com".to_owned(),
+        credentials: String::new(),
         problem: None,
         answer: None,
     }

@@ -29,6 +29,7 @@ use self::request::Prepared;
 use self::tools::Api;
 use self::vertex::Tokens;
 use super::call::Call;
+use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
 use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
 use crate::llm::proto::LlmConfig;
@@ -58,16 +59,28 @@ impl Google {
 
     /// Whether a request with this configuration could be sent. No token is asked for.
     pub(super) async fn check(&self, config: &LlmConfig) -> ProviderStatus {
-        let status = if vertex::is_wanted(config) {
-            self.access.status(&known::VERTEX_AI, &vertex::named(config)).await
-        } else {
-            self.access.status(&known::GOOGLE, config).await
-        };
+        if vertex::is_wanted(config) {
+            return self.check_vertex_ai(config).await;
+        }
+        let status = self.access.status(&known::GOOGLE, config).await;
         let error = match self.endpoint(config).await {
             Ok(_endpoint) => Model::parse(&config.model).err(),
             Err(error) => Some(error),
         };
         status.with_error(error)
+    }
+
+    async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
+        let status = self.access.status(&known::VERTEX_AI, &vertex::named(config)).await;
+        let ticket = match vertex::endpoint(&self.access, &self.tokens, config).await {
+            Ok((_url, ticket)) => ticket,
+            Err(error) => return status.with_error(Some(error)),
+        };
+        let missing = ticket.check().await.err();
+        let is_unneeded = missing.is_none() && status.key == KeyStatus::NotSet;
+        let key = if is_unneeded { KeyStatus::NotNeeded } else { status.key };
+        let error = missing.or_else(|| Model::parse(&config.model).err());
+        ProviderStatus { key, credentials: ticket.credentials(), error, ..status }
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {

@@ -82,7 +82,7 @@ impl Access {
         };
         let key_env = name.or_else(|| provider.keys.first().copied()).unwrap_or_default().to_owned();
         let error = self.endpoint(provider, config).await.err();
-        ProviderStatus { key_env, key, address, address_status, error }
+        ProviderStatus { key_env, key, address, address_status, credentials: "", error }
     }
 
     /// Whether the operator has permitted an address beside those of the providers.

@@ -12,6 +12,8 @@ pub struct ProviderStatus {
     /// Scheme, host and port; empty for none.
     pub address: String,
     pub address_status: AddressStatus,
+    /// What is used in place of a key, in words without a secret; empty for a key.
+    pub credentials: &'static str,
     /// What the call would fail with before it is sent.
     pub error: Option<ProviderError>,
 }
@@ -68,6 +70,7 @@ impl ProviderStatus {
             key: KeyStatus::NotNeeded,
             address: String::new(),
             address_status: AddressStatus::NotNeeded,
+            credentials: "",
             error,
         }
     }
@@ -90,6 +93,7 @@ impl ProviderStatus {
             key_status: self.key.as_str().to_owned(),
             address: self.address,
             address_status: self.address_status.as_str().to_owned(),
+            credentials: self.credentials.to_owned(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `tarsy models` and `doctor` with a real LLM service, and with one that does not know the check.
 
+use std::time::{Duration, Instant};
+
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
@@ -211,6 +213,86 @@ async fn doctor_fails_a_provider_in_use_that_cannot_work_and_warns_of_others() {
     assert_eq!(checks[0], "model b-wrong-key ok", "a key is set; only a probe knows that it is wrong");
     let checks = found(system.run(&["doctor", "--probe", "--json"]).await.exits(1));
     assert_eq!(checks[0], "model b-wrong-key fail");
+}
+
+const VERTEX_AI: &str = "\
+llm_providers:
+  a-machine: {provider: google, model: gemini-2.5-flash, project: p}
+  b-token: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_TOKEN}
+  c-account: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_ACCOUNT}
+  d-person: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_PERSON}
+  e-unset: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_UNSET}
+  f-model: {provider: google, model: no/model, project: p}
+defaults: {llm_provider: a-machine}
+";
+
+/// A service whose metadata server is at this address, with credentials of every kind.
+async fn with_metadata_server(host: &str) -> System {
+    let pem = include_str!("../../../fixtures/google/account.pem");
+    let account = json!({"type": "service_account", "client_email": "sre@p.test", "private_key": pem,
+        "token_uri": "https://oauth2.googleapis.com/token"})
+    .to_string();
+    let env = [
+        ("GCE_METADATA_HOST", host),
+        ("VERTEX_TOKEN", KEY),
+        ("VERTEX_ACCOUNT", account.as_str()),
+        ("VERTEX_PERSON", r#"{"type": "authorized_user"}"#),
+    ];
+    let args = ["llm-service", "--listen", "127.0.0.1:0", "--allow-key-env", "VERTEX_*"];
+    let mut service = Tarsy::spawn("the service", &args, &env);
+    let address = service.ready().await;
+    System { _service: Some(service), ..System::before(address, VERTEX_AI) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn vertex_ai_names_its_credentials_and_whether_they_are_there() {
+    let metadata = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let system = with_metadata_server(&metadata.local_addr().unwrap().to_string()).await;
+    let ran = system.run(&["models", "--json"]).await.exits(1);
+    assert_eq!(
+        states(&ran),
+        [
+            "a-machine ready  not_needed ",
+            "b-token ready VERTEX_TOKEN set ",
+            "c-account ready VERTEX_ACCOUNT set ",
+            "d-person unusable VERTEX_PERSON set credentials",
+            "e-unset unusable VERTEX_UNSET not_set credentials",
+            "f-model unusable  not_needed invalid_request",
+        ]
+    );
+    let used: Vec<String> = ran.json().iter().map(|model| model["credentials"].as_str().unwrap().to_owned()).collect();
+    let machine = "the account of the machine, by the metadata server of GCE_METADATA_HOST";
+    assert_eq!(used, [machine, "a token that another program renews", "a key of a service account", "", "", machine]);
+    let (mut asked, _) = metadata.accept().await.unwrap();
+    let mut bytes = Vec::new();
+    asked.read_to_end(&mut bytes).await.unwrap();
+    assert_eq!(bytes, b"", "no token is asked for");
+    let shown = system.run(&["models", "c-account"]).await.exits(0).out;
+    assert!(shown.contains("  credentials  a key of a service account\n"), "{shown}");
+    let checks = system.run(&["doctor", "--json"]).await.exits(1).json();
+    let check = checks.iter().find(|check| check["check"] == "model a-machine").unwrap();
+    assert_eq!(check["verdict"], "ok", "{check}");
+    assert!(check["detail"].as_str().unwrap().ends_with(&format!("; uses {machine}")), "{check}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_metadata_server_is_reported_at_once_with_what_to_do() {
+    // One refuses the connection, one answers nothing (RFC 5737).
+    for host in ["127.0.0.1:1", "192.0.2.1"] {
+        let system = with_metadata_server(host).await;
+        let begun = Instant::now();
+        let ran = system.run(&["models", "a-machine", "--json"]).await.exits(1);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{host}: {:?}", begun.elapsed());
+        assert_eq!(states(&ran), ["a-machine unusable  not_set credentials"], "{host}");
+        let problem = &ran.json()[0]["problem"];
+        let message = "No metadata server answers within 500ms, and credentials_env is not set";
+        assert_eq!(problem["message"], message, "{host}");
+        let fix = problem["fix"].as_str().unwrap();
+        assert!(fix.ends_with("or set credentials_env of llm_providers.a-machine to the variable with the key of a service account"), "{fix}");
+        let checks = system.run(&["doctor", "--json"]).await.exits(1).json();
+        let check = checks.iter().find(|check| check["check"] == "model a-machine").unwrap();
+        assert_eq!(check["verdict"], "fail", "{check}");
+    }
 }
 
 /// A service like the existing one: it answers, and does not know the check.

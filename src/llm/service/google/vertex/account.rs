@@ -38,6 +38,20 @@ pub(super) enum Source {
     Machine { host: String },
 }
 
+impl Account {
+    /// Which credentials these are, in words without a secret.
+    pub(super) fn described(&self) -> &'static str {
+        match &self.source {
+            Source::Token(_) => "a token that another program renews",
+            Source::Service(_) => "a key of a service account",
+            Source::Machine { host } if host == METADATA_HOST => {
+                "the account of the machine, by the metadata server metadata.google.internal"
+            }
+            Source::Machine { .. } => "the account of the machine, by the metadata server of GCE_METADATA_HOST",
+        }
+    }
+}
+
 impl std::fmt::Debug for Source {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {

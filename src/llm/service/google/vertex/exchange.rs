@@ -8,7 +8,9 @@ use std::time::Duration;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use tame_oauth::gcp::{ServiceAccountInfo, ServiceAccountProvider, TokenOrRequest, TokenProvider};
-use tokio::time::Instant;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use url::Url;
 
 use super::account::{Source, credentials};
 use crate::llm::service::call::Deadline;
@@ -20,6 +22,8 @@ const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 /// How long the other side may take.
 const LIMIT: Duration = Duration::from_secs(10);
+/// A metadata server answers from the same network.
+const REACH_LIMIT: Duration = Duration::from_millis(500);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// A token and how long it is valid.
@@ -78,6 +82,24 @@ pub(super) async fn fetch(source: &Source, deadline: Deadline) -> Result<Fresh, 
         .map_err(|_error| ProviderError::transient(ErrorCode::Unavailable, "The answer has no token for Vertex AI"))?;
     let token = ApiKey::of(answer.access_token);
     Ok(Fresh { token, lifetime: Duration::from_secs(answer.expires_in) })
+}
+
+/// Connects to a metadata server and asks it for nothing.
+///
+/// # Errors
+/// `credentials` when it does not answer at once, as on every machine outside of Google Cloud.
+pub(super) async fn reach(host: &str) -> Result<(), ProviderError> {
+    let missing = || {
+        let message = format!("No metadata server answers within {REACH_LIMIT:?}, and credentials_env is not set");
+        credentials(message)
+    };
+    let url = Url::parse(&format!("http://{host}")).map_err(|_error| missing())?;
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Err(missing()) };
+    let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
+    match timeout(REACH_LIMIT, connect).await {
+        Ok(Ok(_connected)) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(missing()),
+    }
 }
 
 /// The request with an assertion in the form of RFC 7523.

@@ -57,6 +57,22 @@ impl Ticket {
         self.account.quota_project.as_deref()
     }
 
+    /// Which credentials a call would use, in words without a secret.
+    pub(in crate::llm::service::google) fn credentials(&self) -> &'static str {
+        self.account.described()
+    }
+
+    /// Whether a token could be asked for. None is.
+    ///
+    /// # Errors
+    /// As [`exchange::reach`].
+    pub(in crate::llm::service::google) async fn check(&self) -> Result<(), ProviderError> {
+        match &self.account.source {
+            Source::Machine { host } => exchange::reach(host).await,
+            Source::Token(_) | Source::Service(_) => Ok(()),
+        }
+    }
+
     /// A token that is valid for now.
     ///
     /// # Errors
