@@ -17,10 +17,10 @@ use super::fault;
 use super::frames::Frames;
 use super::request::Prepared;
 use crate::llm::service::call::{Call, Deadline};
+use crate::llm::service::provider::ProviderError;
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::retry::Attempt;
 use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};
-use crate::llm::service::provider::ProviderError;
 
 /// A request to a provider.
 #[derive(Debug)]

@@ -288,7 +288,12 @@ async fn a_missing_metadata_server_is_reported_at_once_with_what_to_do() {
         let message = "No metadata server answers within 500ms, and credentials_env is not set";
         assert_eq!(problem["message"], message, "{host}");
         let fix = problem["fix"].as_str().unwrap();
-        assert!(fix.ends_with("or set credentials_env of llm_providers.a-machine to the variable with the key of a service account"), "{fix}");
+        assert!(
+            fix.ends_with(
+                "or set credentials_env of llm_providers.a-machine to the variable with the key of a service account"
+            ),
+            "{fix}"
+        );
         let checks = system.run(&["doctor", "--json"]).await.exits(1).json();
         let check = checks.iter().find(|check| check["check"] == "model a-machine").unwrap();
         assert_eq!(check["verdict"], "fail", "{check}");
