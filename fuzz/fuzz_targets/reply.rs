@@ -20,6 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn tools() -> [ToolSpec; 2] {
     ["host.df", "db.top.tables"].map(|name| ToolSpec {
+        original_name: None,
         name: name.to_owned(),
         description: "Looks.".to_owned(),
         parameters_schema: "{}".to_owned(),

@@ -11,7 +11,7 @@ pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, Thinking
 
 /// The version of the plan and journal format that this program writes. It reads this version and older ones; it
 /// releases a session with a newer one.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// What a session will do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +103,13 @@ pub struct AgentPlan {
     /// although the conversation does not show their results, and none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
+}
+
+impl AgentPlan {
+    /// The tool of this full name.
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -221,12 +228,28 @@ impl Default for Limits {
 /// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The full name, `server.tool`.
+    /// The full name for models and people, `server.tool`; every provider accepts it.
     pub name: String,
+    /// The tool's name at its server, where it differs from the part of `name` behind the dot: a plan of format 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_name: Option<String>,
     /// For the model.
     pub description: String,
     /// JSON Schema of the arguments, as a string.
     pub parameters_schema: String,
     /// Declared to change nothing: the call may run twice, and beside other calls.
     pub read_only: bool,
+}
+
+impl ToolSpec {
+    /// The name of its server.
+    pub fn server(&self) -> &str {
+        self.name.split_once('.').map_or("", |(server, _)| server)
+    }
+
+    /// The tool's name at its server.
+    pub fn tool(&self) -> &str {
+        let offered = self.name.split_once('.').map_or(self.name.as_str(), |(_, tool)| tool);
+        self.original_name.as_deref().unwrap_or(offered)
+    }
 }

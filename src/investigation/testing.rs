@@ -113,7 +113,13 @@ fn tools() -> Vec<ToolSpec> {
 /// A tool that changes nothing, without description and arguments.
 pub(crate) fn read_only_tool(name: &str) -> ToolSpec {
     let parameters_schema = "{}".to_owned();
-    ToolSpec { name: name.to_owned(), description: String::new(), parameters_schema, read_only: true }
+    ToolSpec {
+        name: name.to_owned(),
+        original_name: None,
+        description: String::new(),
+        parameters_schema,
+        read_only: true,
+    }
 }
 
 /// A tool that may change something.

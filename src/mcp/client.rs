@@ -35,8 +35,7 @@ pub use self::listing::{Inventory, Listed};
 use self::server::Server;
 use self::tool_cache::CachedServer;
 use super::Error;
-use crate::engine::ports::{Listing, ToolReply, Tools, Unavailable};
-use crate::investigation::execution::entry::ToolCall;
+use crate::engine::ports::{Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
@@ -99,9 +98,10 @@ impl Servers {
         Ok(listing::inventory(&known.config, &tools, &self.context.mask))
     }
 
-    async fn send(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> Result<ToolReply, Unsent> {
+    async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let (server, params) = self.route(call)?;
+        let ToolRequest { call, max_result_tokens, timeout, .. } = request;
+        let (server, params) = self.route(request)?;
         let timeout = timeout.min(server.config.tool_timeout);
         let connection = connect(server, &self.context, timeout).await?;
         let answer = connection.call(params, timeout.saturating_sub(begun.elapsed())).await;
@@ -121,8 +121,11 @@ impl Servers {
         })
     }
 
-    fn route(&self, call: &ToolCall) -> Result<(&Server, CallToolRequestParams), Unsent> {
+    fn route(&self, request: ToolRequest<'_>) -> Result<(&Server, CallToolRequestParams), Unsent> {
+        let call = request.call;
         let (name, tool) = call.tool.split_once('.').unwrap_or((&call.tool, ""));
+        // The plan has the server's own name of the tool.
+        let tool = request.spec.map_or(tool, ToolSpec::tool);
         let server = &self.server(name).map_err(Unsent::Unavailable)?.server;
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
         let arguments = serde_json::from_str::<JsonObject>(arguments)
@@ -166,11 +169,11 @@ impl Tools for Servers {
         listing
     }
 
-    async fn call(&self, call: &ToolCall, max_result_tokens: u32, timeout: Duration) -> ToolReply {
-        match self.send(call, max_result_tokens, timeout).await {
+    async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
+        match self.send(request).await {
             Ok(reply) => reply,
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
-            Err(Unsent::Refused(fault)) => self.error_reply(&fault, max_result_tokens),
+            Err(Unsent::Refused(fault)) => self.error_reply(&fault, request.max_result_tokens),
         }
     }
 }

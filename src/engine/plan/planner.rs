@@ -133,7 +133,7 @@ pub(super) fn agent_plan(
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
     let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
-    let offered = listing.tools.iter().filter(|tool| server_of(tool).is_some_and(is_offered));
+    let offered = listing.tools.iter().filter(|tool| is_offered(tool.server()));
     let tools: Vec<ToolSpec> = offered.cloned().collect();
     let mut missing = names_of(&listing.unavailable);
     missing.retain(|server| is_offered(server));
@@ -199,20 +199,16 @@ fn limits(settings: &Settings) -> Limits {
 /// allows; sorted, each name once.
 pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
     let permitted = |tool: &ToolSpec| {
-        let named = tool.name.split_once('.').and_then(|(server, name)| Some((config.mcp_servers.get(server)?, name)));
-        let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        let read_only = tool.read_only || named.is_some_and(|(server, name)| is_in(&server.read_only, name));
-        let allowed = named.is_some_and(|(server, name)| is_in(&server.allow, name));
+        let server = config.mcp_servers.get(tool.server());
+        let is_in = |names: &[String]| names.iter().any(|known| known == tool.tool());
+        let read_only = tool.read_only || server.is_some_and(|server| is_in(&server.read_only));
+        let allowed = server.is_some_and(|server| is_in(&server.allow));
         (read_only || allowed).then(|| ToolSpec { read_only, ..tool.clone() })
     };
     let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(permitted).collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
     Listing { tools, unavailable: listing.unavailable.clone() }
-}
-
-fn server_of(tool: &ToolSpec) -> Option<&str> {
-    tool.name.split_once('.').map(|(server, _)| server)
 }
 
 #[cfg(test)]

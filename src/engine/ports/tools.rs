@@ -10,13 +10,32 @@ pub trait Tools: Send + Sync + 'static {
     /// What the named servers offer. Bounded by some seconds: it may be what a server listed some minutes ago.
     fn list(&self, servers: &[String]) -> impl Future<Output = Listing> + Send;
 
-    /// Sends one call once. Bounded by `timeout`. Dropping the future cancels the call.
-    fn call(
-        &self,
-        call: &ToolCall,
-        max_result_tokens: u32,
-        timeout: Duration,
-    ) -> impl Future<Output = ToolReply> + Send;
+    /// Sends one call once. Bounded by the request's time-out. Dropping the future cancels the call.
+    fn call(&self, request: ToolRequest<'_>) -> impl Future<Output = ToolReply> + Send;
+}
+
+/// A call to send.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolRequest<'a> {
+    pub call: &'a ToolCall,
+    /// The called tool as the session's plan froze it; `None` when the plan does not have it.
+    pub spec: Option<&'a ToolSpec>,
+    /// Tokens of the result that the model sees.
+    pub max_result_tokens: u32,
+    pub timeout: Duration,
+}
+
+impl<'a> ToolRequest<'a> {
+    /// A request for a tool that the server knows by the name of the call.
+    pub fn new(call: &'a ToolCall, max_result_tokens: u32, timeout: Duration) -> Self {
+        Self { call, spec: None, max_result_tokens, timeout }
+    }
+
+    /// The same request for a tool of a plan.
+    #[must_use]
+    pub fn of(self, spec: Option<&'a ToolSpec>) -> Self {
+        Self { spec, ..self }
+    }
 }
 
 /// What servers offer.

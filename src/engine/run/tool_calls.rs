@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::control::{Control, Interrupted};
 use super::performed::{Performed, millis};
-use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, Tools};
+use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
@@ -57,10 +57,13 @@ impl<T: Tools> Batch<'_, T> {
             Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
             Arguments::Stored | Arguments::Unknown => call.clone(),
         };
-        let limit = self.state.plan().limits.max_tool_result_tokens;
+        let plan = self.state.plan();
+        let limit = plan.limits.max_tool_result_tokens;
+        let spec = plan.tool(&call.tool);
         let bounded = async || {
             let remaining = self.remaining();
-            let reply = tokio::time::timeout(remaining, self.tools.call(&sent, limit, remaining)).await;
+            let request = ToolRequest::new(&sent, limit, remaining).of(spec);
+            let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
             reply.unwrap_or_else(|_| {
                 let error = format!("no answer within {} s", allowed.as_secs_f64());
                 ToolReply::NoAnswer { error, timeout: true }

@@ -138,7 +138,8 @@ impl Tools for FakeTools {
         Listing { tools: tools(), unavailable: vec![] }
     }
 
-    async fn call(&self, call: &ToolCall, _limit: u32, _timeout: Duration) -> ToolReply {
+    async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
+        let call = request.call;
         *lock(&self.calls).entry(call.id.clone()).or_default() += 1;
         let call_duration = *lock(&self.call_duration);
         tokio::time::sleep(call_duration).await; // paused time

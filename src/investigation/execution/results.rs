@@ -246,6 +246,7 @@ mod tests {
             result("Error: reset")
         );
         let tools = ["k8s.get", "k8s.top"].map(|name| ToolSpec {
+            original_name: None,
             name: name.into(),
             description: String::new(),
             parameters_schema: "{}".into(),

@@ -66,6 +66,7 @@ fn headers_are_found_where_models_put_them() {
 fn a_recovered_name_of_three_parts_must_be_a_known_tool() {
     let text = "Thought: Look.\nI take action db.top.tables\nAction Input: {}";
     let tool = ToolSpec {
+        original_name: None,
         name: "db.top.tables".to_owned(),
         description: String::new(),
         parameters_schema: "{}".to_owned(),
@@ -200,6 +201,7 @@ fn the_feedback_names_what_is_missing() {
 #[test]
 fn an_unknown_tool_is_answered_with_the_available_ones() {
     let tool = |name: &str, description: &str| ToolSpec {
+        original_name: None,
         name: name.to_owned(),
         description: description.to_owned(),
         parameters_schema: "{}".to_owned(),

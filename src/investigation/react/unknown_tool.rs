@@ -88,6 +88,7 @@ mod tests {
 
     fn tool(name: &str, description: &str) -> ToolSpec {
         ToolSpec {
+            original_name: None,
             name: name.to_owned(),
             description: description.to_owned(),
             parameters_schema: "{}".to_owned(),

@@ -37,7 +37,7 @@ pub struct Inventory {
 pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Inventory {
     let one = |tool: &Tool| {
         let rule = rules::judge(config, tool).map_err(|withheld| withheld.to_string());
-        let judged = checked_schema(config, tool, mask).and(rule);
+        let judged = checked_schema(tool, mask).and(rule);
         let (read_only, withheld) = (judged == Ok(true), judged.err());
         let (name, description) = (full_name(config, tool), schema::description(tool, mask));
         (name.clone(), Listed { name, description, read_only, offered: withheld.is_none(), withheld })
@@ -61,6 +61,7 @@ mod tests {
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "a__b", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+            {"name": "", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "delete", "inputSchema": {"type": "object"}},
         ]);
         let config = ServerConfig {
@@ -76,7 +77,8 @@ mod tests {
         assert_eq!(
             facts,
             [
-                ("s.a__b", false, false, true),
+                ("s.", false, false, true),
+                ("s.a_b_63e5c1c4", true, true, false),
                 ("s.delete", false, true, false),
                 ("s.read", true, true, false),
                 ("s.write", false, false, true),

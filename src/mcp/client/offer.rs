@@ -14,25 +14,27 @@ pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec
         let read_only = rules::judge(config, tool).ok()?;
         let warn =
             |fault: &String| tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: {fault}");
-        let parameters_schema = checked_schema(config, tool, mask).inspect_err(warn).ok()?;
+        let parameters_schema = checked_schema(tool, mask).inspect_err(warn).ok()?;
         let (name, description) = (full_name(config, tool), schema::description(tool, mask));
-        Some(ToolSpec { name, description, parameters_schema, read_only })
+        let original_name = (names::offered(&config.name, &tool.name) != tool.name).then(|| tool.name.to_string());
+        Some(ToolSpec { name, original_name, description, parameters_schema, read_only })
     };
     let mut offered: Vec<ToolSpec> = tools.iter().filter_map(spec).collect();
-    offered.sort_by(|one, other| one.name.cmp(&other.name));
+    // A tool whose own name equals the form of another tool's name comes first, and the other one is left out.
+    offered.sort_by(|one, other| (&one.name, &one.original_name).cmp(&(&other.name, &other.original_name)));
     offered.dedup_by(|one, other| one.name == other.name);
     offered
 }
 
 /// The name of a tool for models and people.
 pub(super) fn full_name(config: &ServerConfig, tool: &Tool) -> String {
-    format!("{}.{}", config.name, tool.name)
+    format!("{}.{}", config.name, names::offered(&config.name, &tool.name))
 }
 
 /// The schema of a tool that may be offered; otherwise the fault of its name or schema.
-pub(super) fn checked_schema(config: &ServerConfig, tool: &Tool, mask: &Mask) -> Result<String, String> {
-    match names::tool_fault(&config.name, &tool.name) {
-        Some(fault) => Err(format!("its name {fault}")),
+pub(super) fn checked_schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
+    match names::tool_fault(&tool.name) {
+        Some(fault) => Err(fault),
         None => schema::schema(tool, mask),
     }
 }
@@ -64,14 +66,19 @@ mod tests {
 
     #[test]
     fn only_tools_that_are_declared_read_only_are_offered() {
-        assert_eq!(offered(&[], &[]), [("s.read".to_owned(), true)]);
+        assert_eq!(offered(&[], &[]), [("s.a_b_63e5c1c4".to_owned(), true), ("s.read".to_owned(), true)]);
     }
 
     #[test]
     fn the_configuration_can_declare_and_allow_further_tools() {
         assert_eq!(
             offered(&["write"], &["delete"]),
-            [("s.delete".to_owned(), false), ("s.read".to_owned(), true), ("s.write".to_owned(), true)]
+            [
+                ("s.a_b_63e5c1c4".to_owned(), true),
+                ("s.delete".to_owned(), false),
+                ("s.read".to_owned(), true),
+                ("s.write".to_owned(), true)
+            ]
         );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
-use tarsy::engine::ports::{ToolReply, Tools};
+use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy::investigation::execution::entry::ToolCall;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::mask::Mask;
@@ -88,7 +88,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 async fn call(servers: &Servers, tool: &str) -> ToolReply {
     let tool = format!("slow.{tool}");
     let call = ToolCall { id: "1".to_owned(), tool, arguments: "{}".to_owned(), read_only: true };
-    within(Box::pin(servers.call(&call, 1_000, TEST_TIMEOUT))).await
+    within(Box::pin(servers.call(ToolRequest::new(&call, 1_000, TEST_TIMEOUT)))).await
 }
 
 async fn offered(servers: &Servers) -> Vec<String> {

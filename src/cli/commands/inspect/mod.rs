@@ -77,5 +77,11 @@ fn inspect_reply(args: &InspectReplyArgs) -> anyhow::Result<Exit> {
 
 /// A tool with a name and nothing else.
 fn tool(name: String) -> ToolSpec {
-    ToolSpec { name, description: String::new(), parameters_schema: "{}".to_owned(), read_only: true }
+    ToolSpec {
+        name,
+        original_name: None,
+        description: String::new(),
+        parameters_schema: "{}".to_owned(),
+        read_only: true,
+    }
 }

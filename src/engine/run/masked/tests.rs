@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::engine::ports::{Lease, Listing, ToolReply, Tools};
+use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools};
 use crate::engine::run::masked::*;
 use crate::engine::run::session::LeasedSession;
 use crate::engine::run::tests::control;
@@ -60,7 +60,8 @@ impl Tools for Noting {
         Listing::default()
     }
 
-    async fn call(&self, call: &ToolCall, _limit: u32, _timeout: std::time::Duration) -> ToolReply {
+    async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
+        let call = request.call;
         lock(&self.0).push(call.arguments.clone());
         ToolReply::Answered { content: "done".to_owned(), full: None, bytes: 4, is_error: false }
     }

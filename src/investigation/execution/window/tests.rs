@@ -18,6 +18,7 @@ const TOOLS_BYTES: u64 = 21;
 
 fn plan(strategy: Strategy, context_window: u64, max_iterations: u32) -> Arc<AgentPlan> {
     let tool = ToolSpec {
+        original_name: None,
         name: "log.page".to_owned(),
         description: "Reads a page.".to_owned(),
         parameters_schema: String::new(),

@@ -120,6 +120,7 @@ fn check_reply(text: &str) -> Result<(), TestCaseError> {
     let mut untrusted = UntrustedHeaders::default();
     untrusted.add(text);
     let tools = [("a.b", true), ("a.b.c", false)].map(|(name, read_only)| ToolSpec {
+        original_name: None,
         name: name.to_owned(),
         description: String::new(),
         parameters_schema: "{}".to_owned(),

@@ -12,6 +12,7 @@ const END: &str = "Final Answer: all is fine";
 
 fn tools() -> [ToolSpec; 2] {
     [("host.df", true), ("sec.del", false)].map(|(name, read_only)| ToolSpec {
+        original_name: None,
         name: name.to_owned(),
         description: String::new(),
         parameters_schema: "{}".to_owned(),

@@ -101,6 +101,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
         },
         messages: vec![message(Role::System, "You investigate alerts."), message(Role::User, prompt)],
         tools: vec![ToolSpec {
+            original_name: None,
             name: "drill.describe_pod".into(),
             description: "Describes a pod.".into(),
             parameters_schema: r#"{"type":"object"}"#.into(),
