@@ -8,6 +8,7 @@
 
 pub mod ids;
 pub mod alert;
+pub mod visible;
 pub mod intake;
 pub mod mask;
 pub mod plan;

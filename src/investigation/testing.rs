@@ -266,7 +266,11 @@ impl Simulation {
 
     fn result(&self, call: &ToolCall) -> Vec<Entry> {
         match (call.tool.ends_with("silent"), call.read_only) {
-            (false, _) => vec![answered(self.strategy, call, ToolOutput { content: self.said(), is_error: false })],
+            (false, _) => vec![answered(
+                self.strategy,
+                call,
+                ToolOutput { content: self.said(), is_error: false, whole_bytes: 0 },
+            )],
             (true, false) => lost(self.strategy, call),
             (true, true) => {
                 unanswered(self.strategy, call, CallError { message: "no answer within 3 s", timeout: true })

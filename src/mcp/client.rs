@@ -16,7 +16,6 @@ mod names;
 mod schema;
 mod listing;
 mod result;
-mod cut;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,15 +99,15 @@ impl Servers {
 
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let ToolRequest { call, max_result_tokens, timeout, .. } = request;
+        let ToolRequest { call, timeout, .. } = request;
         let (server, params) = self.route(request)?;
         let timeout = timeout.min(server.config.tool_timeout);
         let connection = connect(server, &self.context, timeout).await?;
         let answer = connection.call(params, timeout.saturating_sub(begun.elapsed())).await;
         Ok(match answer {
-            Ok(CallToolResponse::Complete(result)) => result::reply(&result, &self.context.mask, max_result_tokens),
-            Ok(_) => self.error_reply("the tool sent a request instead of a result", max_result_tokens),
-            Err(CallFailure::Refused(message)) => self.error_reply(&message, max_result_tokens),
+            Ok(CallToolResponse::Complete(result)) => result::reply(&result, &self.context.mask),
+            Ok(_) => self.error_reply("the tool sent a request instead of a result"),
+            Err(CallFailure::Refused(message)) => self.error_reply(&message),
             Err(CallFailure::Broken(fault)) => {
                 server.discard(&connection);
                 let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
@@ -134,9 +133,9 @@ impl Servers {
     }
 
     /// The reply to a call that failed with `text`, which the model reads.
-    fn error_reply(&self, text: &str, max_result_tokens: u32) -> ToolReply {
+    fn error_reply(&self, text: &str) -> ToolReply {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
-        result::reply(&result, &self.context.mask, max_result_tokens)
+        result::reply(&result, &self.context.mask)
     }
 }
 
@@ -173,7 +172,7 @@ impl Tools for Servers {
         match self.send(request).await {
             Ok(reply) => reply,
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
-            Err(Unsent::Refused(fault)) => self.error_reply(&fault, request.max_result_tokens),
+            Err(Unsent::Refused(fault)) => self.error_reply(&fault),
         }
     }
 }

@@ -20,15 +20,13 @@ pub struct ToolRequest<'a> {
     pub call: &'a ToolCall,
     /// The called tool as the session's plan froze it; `None` when the plan does not have it.
     pub spec: Option<&'a ToolSpec>,
-    /// Tokens of the result that the model sees.
-    pub max_result_tokens: u32,
     pub timeout: Duration,
 }
 
 impl<'a> ToolRequest<'a> {
     /// A request for a tool that the server knows by the name of the call.
-    pub fn new(call: &'a ToolCall, max_result_tokens: u32, timeout: Duration) -> Self {
-        Self { call, spec: None, max_result_tokens, timeout }
+    pub fn new(call: &'a ToolCall, timeout: Duration) -> Self {
+        Self { call, spec: None, timeout }
     }
 
     /// The same request for a tool of a plan.
@@ -57,16 +55,12 @@ pub struct Unavailable {
 }
 
 /// What became of a tool call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolReply {
     /// The tool answered.
     Answered {
-        /// Flattened to text, masked, cut: as the model sees it.
+        /// The whole result: flattened to text, cleaned and masked.
         content: String,
-        /// Masked, not cut; `None` when nothing was cut.
-        full: Option<String>,
-        /// Bytes of the whole result.
-        bytes: u64,
         /// The tool reports a failure, which is an answer, too.
         is_error: bool,
     },

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::control::{Control, Interrupted};
 use super::performed::{Performed, millis};
 use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools};
+use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
@@ -58,11 +59,10 @@ impl<T: Tools> Batch<'_, T> {
             Arguments::Stored | Arguments::Unknown => call.clone(),
         };
         let plan = self.state.plan();
-        let limit = plan.limits.max_tool_result_tokens;
         let spec = plan.tool(&call.tool);
         let bounded = async || {
             let remaining = self.remaining();
-            let request = ToolRequest::new(&sent, limit, remaining).of(spec);
+            let request = ToolRequest::new(&sent, remaining).of(spec);
             let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
             reply.unwrap_or_else(|_| {
                 let error = format!("no answer within {} s", allowed.as_secs_f64());
@@ -101,11 +101,13 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
         return;
     };
     let (entries, state, result, error, bytes, cut) = match reply {
-        ToolReply::Answered { content, full, bytes, is_error } => {
-            let cut = full.is_some().then_some(limit);
-            let whole = full.unwrap_or_else(|| content.clone());
+        ToolReply::Answered { content: whole, is_error } => {
+            let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
+            let shown = cut(&whole, limit, ReadBack::No);
+            let (whole_bytes, limit) = if shown.is_some() { (bytes, Some(limit)) } else { (0, None) };
+            let output = ToolOutput { content: shown.unwrap_or_else(|| whole.clone()), is_error, whole_bytes };
             let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };
-            (vec![answered(strategy, &call, ToolOutput { content, is_error })], state, Some(whole), None, bytes, cut)
+            (vec![answered(strategy, &call, output)], state, Some(whole), None, bytes, limit)
         }
         ToolReply::NotSent { error } => {
             let entries = unanswered(strategy, &call, CallError { message: &error, timeout: false });

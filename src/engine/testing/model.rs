@@ -150,8 +150,7 @@ impl Tools for FakeTools {
             return ToolReply::NoAnswer { error: "connection reset".to_owned(), timeout: false };
         }
         let content = format!("{} says hello", call.tool);
-        let bytes = content.len() as u64;
-        ToolReply::Answered { content, full: None, bytes, is_error: call.tool.ends_with("refused") }
+        ToolReply::Answered { content, is_error: call.tool.ends_with("refused") }
     }
 }
 

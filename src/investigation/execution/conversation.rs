@@ -115,7 +115,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
             let message = Message::text(Role::Assistant, if empty { NO_ANSWER } else { &answer.text });
             Some(Message { tool_calls, provider_data: answer.provider_data.clone(), ..message })
         }
-        Entry::ToolResult(ToolResult { call_id, tool, content, is_error }) => {
+        Entry::ToolResult(ToolResult { call_id, tool, content, is_error, .. }) => {
             let content = match options.form {
                 _ if elided => removal.to_owned(),
                 ResultForm::Bare => content.clone(),
@@ -161,6 +161,7 @@ mod tests {
                 tool: "k8s.get".to_owned(),
                 content: "long".to_owned(),
                 is_error: false,
+                whole_bytes: 0,
             })
         };
         let observation = |id: &str| {
@@ -169,6 +170,7 @@ mod tests {
                 tool: "k8s.get".to_owned(),
                 content: "Observation: long".to_owned(),
                 is_error: false,
+                whole_bytes: 0,
             })
         };
         let entries = [
@@ -216,12 +218,14 @@ mod tests {
                 tool: "k8s.get".to_owned(),
                 content: said.to_owned(),
                 is_error: false,
+                whole_bytes: 0,
             }),
             Entry::Observation(ToolResult {
                 call_id: "b".to_owned(),
                 tool: "k8s.get".to_owned(),
                 content: format!("Observation: Error executing k8s.get: {said}"),
                 is_error: true,
+                whole_bytes: 0,
             }),
         ];
         for (event, heads) in [(Some(5), ["[event 5]", "Observation: [event 5]"]), (None, ["", "Observation:"])] {

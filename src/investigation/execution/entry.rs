@@ -65,7 +65,7 @@ pub enum Entry {
 }
 
 /// The result of a tool call, or the reason why there is none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: String,
@@ -75,6 +75,15 @@ pub struct ToolResult {
     pub content: String,
     /// The tool reports a failure, or gave no result.
     pub is_error: bool,
+    /// Bytes of the whole result, which is stored, if the text is only a part of it; otherwise 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub whole_bytes: u64,
+}
+
+/// serde passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of `skip_serializing_if`")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The author of a message.

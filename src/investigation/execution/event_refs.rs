@@ -64,6 +64,7 @@ mod tests {
             tool: "a.b".into(),
             content: String::new(),
             is_error: false,
+            whole_bytes: 0,
         })
     }
 

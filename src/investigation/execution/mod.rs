@@ -10,6 +10,7 @@ pub mod unmasked;
 pub mod absorb;
 pub mod fallback;
 pub(crate) mod cited_events;
+pub mod cut;
 pub mod results;
 mod repeats;
 pub mod recovery;

@@ -182,6 +182,7 @@ mod tests {
                 tool: call.tool.clone(),
                 content: "ok".into(),
                 is_error: false,
+                whole_bytes: 0,
             }),
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];

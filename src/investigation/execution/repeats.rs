@@ -162,7 +162,11 @@ mod tests {
         for id in ["a", "b", "c"] {
             let call = ToolCall { id: id.to_owned(), ..calls(&[("k8s.get", "{}")]).remove(0) };
             state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
-            state.apply(answered(Strategy::React, &call, ToolOutput { content: "94 %".to_owned(), is_error: false }));
+            state.apply(answered(
+                Strategy::React,
+                &call,
+                ToolOutput { content: "94 %".to_owned(), is_error: false, whole_bytes: 0 },
+            ));
         }
         assert_eq!(decide(&state), Decision::Append(vec![repeats_itself()]));
         state.apply(repeats_itself());

@@ -6,11 +6,13 @@ use super::entry::{Entry, FailureSource, ToolCall, ToolResult};
 use crate::investigation::plan::{Strategy, ToolSpec};
 
 /// The text of a tool's reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     pub content: String,
     /// The tool reports a failure.
     pub is_error: bool,
+    /// As in [`ToolResult`].
+    pub whole_bytes: u64,
 }
 
 /// Why a model or tool call gave no answer.
@@ -40,13 +42,13 @@ const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up 
 
 /// The entry for the output of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
-    let ToolOutput { content, is_error } = output;
+    let ToolOutput { content, is_error, whole_bytes } = output;
     let content = match (strategy.writes_calls(), is_error) {
         (false, _) => content,
         (true, false) => format!("{OBSERVATION}{content}"),
         (true, true) => format!("{}{content}", failed_execution(&call.tool)),
     };
-    entry(strategy, call, ToolOutput { content, is_error })
+    entry(strategy, call, ToolOutput { content, is_error, whole_bytes })
 }
 
 /// The entries for a call without an answer: a result for the model, and the failure.
@@ -85,7 +87,7 @@ pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> 
 pub(super) fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
     let content =
         if strategy.writes_calls() { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
-    entry(strategy, call, ToolOutput { content, is_error: true })
+    entry(strategy, call, ToolOutput { content, is_error: true, whole_bytes: 0 })
 }
 
 /// The feedback on the third answer with the same calls.
@@ -170,8 +172,8 @@ fn failed_execution(tool: &str) -> String {
 }
 
 fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
-    let ToolOutput { content, is_error } = output;
-    let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error };
+    let ToolOutput { content, is_error, whole_bytes } = output;
+    let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error, whole_bytes };
     if strategy.writes_calls() { Entry::Observation(result) } else { Entry::ToolResult(result) }
 }
 
@@ -191,11 +193,12 @@ mod tests {
         };
         let react = Strategy::React;
         shown(
-            answered(react, &call, ToolOutput { content: "12 pods".into(), is_error: false }),
+            answered(react, &call, ToolOutput { content: "12 pods".into(), is_error: false, whole_bytes: 0 }),
             "Observation: 12 pods",
             "12 pods",
         );
-        let refused = answered(react, &call, ToolOutput { content: "forbidden".into(), is_error: true });
+        let refused =
+            answered(react, &call, ToolOutput { content: "forbidden".into(), is_error: true, whole_bytes: 0 });
         shown(refused, "Observation: Error executing k8s.get: forbidden", "forbidden");
         let silent = "Error - Tool execution failed: no answer within 3 s";
         let entries = unanswered(react, &call, CallError { message: "no answer within 3 s", timeout: true });
@@ -235,10 +238,11 @@ mod tests {
                 tool: "k8s.got".into(),
                 content: content.into(),
                 is_error: true,
+                whole_bytes: 0,
             })
         };
         assert_eq!(
-            answered(native, &call, ToolOutput { content: "forbidden".into(), is_error: true }),
+            answered(native, &call, ToolOutput { content: "forbidden".into(), is_error: true, whole_bytes: 0 }),
             result("forbidden")
         );
         assert_eq!(

@@ -1,5 +1,7 @@
 //! Cleans text from outside: removes terminal sequences and invisible characters, and bounds its size.
 
+use crate::investigation::visible::visible;
+
 /// Maximum size of an alert's text.
 pub const MAX_TEXT_BYTES: usize = 100 * 1024;
 
@@ -24,33 +26,6 @@ pub(super) fn line(text: &str, max_chars: usize) -> String {
     let mut cut: String = clean.chars().take(max_chars.saturating_sub(1)).collect();
     cut.push('…');
     cut
-}
-
-/// Removes control characters (except line breaks and tabs), terminal sequences, and characters that change the
-/// direction of writing or are invisible.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            '\r' => {
-                if chars.peek() != Some(&'\n') {
-                    out.push('\n');
-                }
-            }
-            '\u{1b}' => {
-                if chars.next_if_eq(&'[').is_some() {
-                    while chars.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
-                    chars.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
-                }
-            }
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => {}
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -296,7 +296,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
         let call = answer.calls[0].clone();
         journal.extend([
             Entry::Answer(*answer),
-            answered(NATIVE, &call, ToolOutput { content: "pods".into(), is_error: false }),
+            answered(NATIVE, &call, ToolOutput { content: "pods".into(), is_error: false, whole_bytes: 0 }),
         ]);
         journal.push(Entry::Elided { up_to: u32::try_from(journal.len()).unwrap() });
     }

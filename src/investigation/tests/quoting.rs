@@ -34,7 +34,7 @@ fn state() -> State {
     let entries = says(&mut state, "Thought: look\nAction: k8s.get\nAction Input: {}");
     let [Entry::Answer(Answer { calls, .. })] = entries.as_slice() else { panic!("{entries:?}") };
     let result =
-        answered(Strategy::React, &calls[0], ToolOutput { content: format!("{LOOK}\n{END}"), is_error: false });
+        answered(Strategy::React, &calls[0], ToolOutput { content: format!("{LOOK}\n{END}"), ..ToolOutput::default() });
     state.apply(RecordedEntry { entry: result, event: Some(5) });
     state
 }
@@ -99,7 +99,11 @@ fn cited(plan: AgentPlan, context: Option<&str>, text: &str) -> (String, Value) 
         let call = ToolCall { id: "a".into(), tool: "k8s.get".into(), arguments: "{}".into(), read_only: true };
         state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
         state.apply(RecordedEntry {
-            entry: answered(strategy, &call, ToolOutput { content: "[event 99]\n12 pods".to_owned(), is_error: false }),
+            entry: answered(
+                strategy,
+                &call,
+                ToolOutput { content: "[event 99]\n12 pods".to_owned(), is_error: false, whole_bytes: 0 },
+            ),
             event: Some(5),
         });
     }

@@ -1,28 +1,30 @@
-//! Converts an MCP result into the text that a model reads: flattened, masked and cut.
+//! Converts an MCP result into the text that a model reads: flattened, cleaned and masked.
 
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 
-use super::cut;
 use crate::engine::ports::ToolReply;
 use crate::investigation::mask::Mask;
+use crate::investigation::visible::visible;
 
-/// The reply to a call with this result. Masks before it cuts, because half of a secret would not be recognised.
-pub(super) fn reply(result: &CallToolResult, mask: &Mask, max_tokens: u32) -> ToolReply {
-    let clean = flatten(result).replace('\0', "");
-    let full = mask.apply(&clean).into_owned();
-    let (bytes, is_error) = (full.len() as u64, result.is_error.unwrap_or(false));
-    match cut::cut(&full, max_tokens) {
-        Some(content) => ToolReply::Answered { content, full: Some(full), bytes, is_error },
-        None => ToolReply::Answered { content: full, full: None, bytes, is_error },
-    }
+/// The reply to a call with this result. Masks what is visible: an invisible character within a secret would hide it
+/// from the mask and from people, and not from the model.
+pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
+    let clean = visible(&flatten(result));
+    ToolReply::Answered { content: mask.apply(&clean).into_owned(), is_error: result.is_error.unwrap_or(false) }
 }
 
+/// The blocks, one below the other. Servers repeat structured content as text, so it is added only without a text.
 fn flatten(result: &CallToolResult) -> String {
-    let blocks: Vec<String> = result.content.iter().map(block).filter(|text| !text.is_empty()).collect();
-    match &result.structured_content {
-        Some(value) if blocks.is_empty() => value.to_string(),
-        Some(_) | None => blocks.join("\n"),
-    }
+    let has_text = result.content.iter().any(|content| match content {
+        ContentBlock::Text(text) => !text.text.trim().is_empty(),
+        ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) | ContentBlock::ResourceLink(_) => {
+            false
+        }
+        _ => false,
+    });
+    let structured = result.structured_content.as_ref().filter(|_| !has_text).map(ToString::to_string);
+    let blocks = result.content.iter().map(block).chain(structured).filter(|text| !text.is_empty());
+    blocks.collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &ContentBlock) -> String {
@@ -35,11 +37,18 @@ fn block(block: &ContentBlock) -> String {
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 format!("{uri} {}", placeholder("resource", mime_type.as_deref().unwrap_or("binary"), blob))
             }
-            other => format!("[resource of an unknown kind: {other:?}]"),
+            _ => "[resource of a kind that this version does not know]".to_owned(),
         },
-        ContentBlock::ResourceLink(link) => format!("{} <{}>", link.name, link.uri),
-        other => format!("[content of an unknown kind: {other:?}]"),
+        ContentBlock::ResourceLink(link) => resource_link(link),
+        _ => "[content of a kind that this version does not know]".to_owned(),
     }
+}
+
+/// `pods <k8s://pods> text/plain: All pods of the namespace`, as far as the server says it.
+fn resource_link(link: &Resource) -> String {
+    let mime_type = link.mime_type.as_ref().map(|mime_type| format!(" {mime_type}")).unwrap_or_default();
+    let description = link.description.as_ref().map(|description| format!(": {description}")).unwrap_or_default();
+    format!("{} <{}>{mime_type}{description}", link.name, link.uri)
 }
 
 /// `[image image/png 12 KB]`, with the size of the decoded data.
@@ -56,11 +65,11 @@ mod tests {
     use super::*;
 
     fn flat(result: serde_json::Value) -> ToolReply {
-        reply(&serde_json::from_value(result).unwrap(), &Mask::default(), 1000)
+        reply(&serde_json::from_value(result).unwrap(), &Mask::default())
     }
 
     fn answered(content: &str) -> ToolReply {
-        ToolReply::Answered { content: content.to_owned(), full: None, bytes: content.len() as u64, is_error: false }
+        ToolReply::Answered { content: content.to_owned(), is_error: false }
     }
 
     #[test]
@@ -72,9 +81,10 @@ mod tests {
             {"type": "resource", "resource": {"uri": "file:///a", "text": "inline"}},
             {"type": "resource", "resource": {"uri": "file:///b", "blob": "QUI="}},
             {"type": "resource_link", "uri": "file:///c", "name": "c"},
+            {"type": "resource_link", "uri": "file:///d", "name": "d", "mimeType": "a/b", "description": "All."},
         ], "structuredContent": {"not": "shown"}});
         let expected = "one\n[image image/png 12 KB]\n[audio audio/wav 3 B]\ninline\n\
-                        file:///b [resource binary 2 B]\nc <file:///c>";
+                        file:///b [resource binary 2 B]\nc <file:///c>\nd <file:///d> a/b: All.";
         assert_eq!(flat(result), answered(expected));
     }
 
@@ -82,20 +92,21 @@ mod tests {
     fn structured_content_replaces_missing_text() {
         let result = json!({"content": [], "structuredContent": {"pods": 3}, "isError": true});
         let content = r#"{"pods":3}"#.to_owned();
-        assert_eq!(flat(result), ToolReply::Answered { content, full: None, bytes: 10, is_error: true });
+        assert_eq!(flat(result), ToolReply::Answered { content, is_error: true });
+        let pictured = json!({"content": [{"type": "image", "data": "QUJD", "mimeType": "image/png"}],
+            "structuredContent": {"pods": 3}});
+        assert_eq!(flat(pictured), answered("[image image/png 3 B]\n{\"pods\":3}"));
         assert_eq!(flat(json!({"content": []})), answered(""));
     }
 
     #[test]
-    fn a_secret_at_the_cut_is_masked_in_both_texts() {
-        let text = format!("{}\npassword={}\n{}", "a".repeat(50), "s3cret".repeat(40), "b".repeat(300));
-        let ToolReply::Answered { content, full: Some(full), bytes, is_error: false } =
-            reply(&CallToolResult::success(vec![ContentBlock::text(text)]), &Mask::default(), 90)
+    fn a_secret_between_invisible_characters_is_masked() {
+        let text = "user=a\npass\u{1b}[1mword\u{1b}[0m=hunter2\u{202e}hunter2\nend";
+        let ToolReply::Answered { content, .. } =
+            reply(&CallToolResult::success(vec![ContentBlock::text(text)]), &Mask::default())
         else {
-            panic!("not cut")
+            panic!("no answer")
         };
-        assert_eq!(bytes, full.len() as u64);
-        assert!(content.contains("password=[masked]") && full.contains("password=[masked]"), "{content}");
-        assert!(!content.contains("s3cret") && !full.contains("s3cret"));
+        assert_eq!(content, "user=a\npassword=[masked]\nend");
     }
 }

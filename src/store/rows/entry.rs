@@ -146,12 +146,14 @@ mod tests {
                 tool: "k8s.get".into(),
                 content: "ok".into(),
                 is_error: false,
+                whole_bytes: 0,
             }),
             Entry::Observation(ToolResult {
                 call_id: "c".into(),
                 tool: "a.b".into(),
                 content: "Observation: x".into(),
                 is_error: true,
+                whole_bytes: 0,
             }),
             Entry::Feedback { content: "again".into() },
             Entry::Failed {

@@ -88,7 +88,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 async fn call(servers: &Servers, tool: &str) -> ToolReply {
     let tool = format!("slow.{tool}");
     let call = ToolCall { id: "1".to_owned(), tool, arguments: "{}".to_owned(), read_only: true };
-    within(Box::pin(servers.call(ToolRequest::new(&call, 1_000, TEST_TIMEOUT)))).await
+    within(Box::pin(servers.call(ToolRequest::new(&call, TEST_TIMEOUT)))).await
 }
 
 async fn offered(servers: &Servers) -> Vec<String> {
@@ -136,7 +136,7 @@ async fn a_too_large_answer_fails_at_once_and_the_next_call_is_answered() {
     let servers = server.start();
     offered(&servers).await;
     for _ in 0..2 {
-        let ToolReply::Answered { content, is_error: true, .. } = call(&servers, "large").await else {
+        let ToolReply::Answered { content, is_error: true } = call(&servers, "large").await else {
             panic!("the answer is no error")
         };
         assert!(content.starts_with("the answer is too large: 17825"), "{content}");

@@ -103,7 +103,7 @@ impl WindowedModel {
         let part = call.id.rsplit('-').next().and_then(|part| part.parse::<usize>().ok()).unwrap_or_default();
         let turn = answers.checked_sub(1).and_then(|turn| self.turns.get(turn));
         let bytes = turn.and_then(|turn| turn.get(part).or_else(|| turn.first())).copied().unwrap_or_default();
-        answered(self.plan.strategy, call, ToolOutput { content: "x".repeat(bytes), is_error: false })
+        answered(self.plan.strategy, call, ToolOutput { content: "x".repeat(bytes), is_error: false, whole_bytes: 0 })
     }
 }
 
@@ -185,7 +185,14 @@ fn a_second_refusal_forces_the_conclusion() {
         let asked = Entry::Answer(Answer { calls: vec![call(n)], ..Answer::default() });
         write(
             &mut state,
-            vec![asked, answered(Strategy::React, &call(n), ToolOutput { content: "x".repeat(500), is_error: false })],
+            vec![
+                asked,
+                answered(
+                    Strategy::React,
+                    &call(n),
+                    ToolOutput { content: "x".repeat(500), is_error: false, whole_bytes: 0 },
+                ),
+            ],
         );
     }
     let refused = |state: &State| failed(state, EXCEEDED, CallError { message: "prompt is too long", timeout: false });
@@ -225,7 +232,11 @@ fn read_page(state: &mut State, page: u32) {
     let arguments = format!("{{\"page\": {page}}}");
     let call = ToolCall { id: format!("c{page}"), tool: "log.page".into(), arguments, read_only: true };
     state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));
-    state.apply(answered(Strategy::React, &call, ToolOutput { content: "x".repeat(500), is_error: false }));
+    state.apply(answered(
+        Strategy::React,
+        &call,
+        ToolOutput { content: "x".repeat(500), is_error: false, whole_bytes: 0 },
+    ));
 }
 
 /// The model refuses the next request; what is written then.

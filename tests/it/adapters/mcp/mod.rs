@@ -105,7 +105,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 
 fn content(reply: ToolReply) -> (String, bool) {
     match reply {
-        ToolReply::Answered { content, is_error, .. } => (content, is_error),
+        ToolReply::Answered { content, is_error } => (content, is_error),
         ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => panic!("no answer: {error}"),
     }
 }
@@ -143,7 +143,7 @@ async fn a_call_is_answered_without_secrets_and_recorded_once() {
     let fixture = Fixture::drill();
     let call = call("drill.describe_pod", POD);
     let (reply, gates) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&call, 8_000, TEST_TIMEOUT))),
+        within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))),
         fixture.open_two_gates()
     );
     let (text, is_error) = content(reply);
@@ -160,7 +160,7 @@ async fn a_call_is_answered_without_secrets_and_recorded_once() {
 async fn a_failing_tool_and_an_invalid_call_are_answers() {
     let fixture = Fixture::with_text("disk on fire", Mask::default());
     let ask = async |tool: &str, arguments: &str| {
-        content(within(fixture.servers.call(ToolRequest::new(&call(tool, arguments), 100, TEST_TIMEOUT))).await)
+        content(within(fixture.servers.call(ToolRequest::new(&call(tool, arguments), TEST_TIMEOUT))).await)
     };
     assert_eq!(ask("drill.look", r#"{"what":"fail"}"#).await, ("disk on fire".to_owned(), true));
     assert_eq!(ask("drill.look", "").await, ("disk on fire".to_owned(), false));
@@ -175,7 +175,7 @@ async fn the_answer_to_unknown_arguments_names_nothing_that_was_recorded() {
     let fixture = Fixture::drill();
     let call = call("drill.describe_pod", r#"{"namespace":"checkout","pod":"other"}"#);
     let (reply, _) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&call, 8_000, TEST_TIMEOUT))),
+        within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))),
         fixture.open_two_gates()
     );
     let (text, is_error) = content(reply);
@@ -189,9 +189,9 @@ async fn a_call_that_takes_too_long_has_no_answer_and_the_next_one_works() {
     // Starts the process, so that the short timeout covers only the call.
     within(fixture.servers.list(&["drill".to_owned()])).await;
     let hang = call("drill.look", r#"{"what":"hang"}"#);
-    let reply = within(fixture.servers.call(ToolRequest::new(&hang, 100, Duration::from_millis(50)))).await;
+    let reply = within(fixture.servers.call(ToolRequest::new(&hang, Duration::from_millis(50)))).await;
     assert_eq!(reply, ToolReply::NoAnswer { error: "drill.look: no answer within 50 ms".to_owned(), timeout: true });
-    let reply = within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), 100, TEST_TIMEOUT))).await;
+    let reply = within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), TEST_TIMEOUT))).await;
     assert_eq!(content(reply), ("here".to_owned(), false));
     fixture.servers.close().await;
 }
@@ -205,7 +205,7 @@ async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again(
         assert!(line.starts_with("tool-describe_pod-start "));
         stream.write_all(b"fail\n").await.unwrap();
     };
-    let (reply, ()) = tokio::join!(within(fixture.servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT))), dying);
+    let (reply, ()) = tokio::join!(within(fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT))), dying);
     assert_eq!(
         reply,
         ToolReply::NoAnswer {
@@ -214,7 +214,7 @@ async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again(
         }
     );
     let (reply, _) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT))),
+        within(fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT))),
         fixture.open_two_gates()
     );
     assert!(content(reply).0.contains("OOMKilled"));
@@ -243,15 +243,15 @@ async fn a_hung_server_is_replaced_for_the_next_call() {
     ];
     let servers = Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap();
     let look = call("drill.describe_pod", POD);
-    content(within(servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT))).await);
+    content(within(servers.call(ToolRequest::new(&look, TEST_TIMEOUT))).await);
 
     let pid = std::fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     eventually("every thread of the server has stopped", async || is_stopped(pid)).await;
-    let reply = within(servers.call(ToolRequest::new(&look, 8_000, Duration::from_millis(50)))).await;
+    let reply = within(servers.call(ToolRequest::new(&look, Duration::from_millis(50)))).await;
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: true, .. }), "{reply:?}");
-    content(within(servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT))).await);
+    content(within(servers.call(ToolRequest::new(&look, TEST_TIMEOUT))).await);
     assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 2);
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     servers.close().await;
@@ -261,7 +261,7 @@ async fn a_hung_server_is_replaced_for_the_next_call() {
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let fixture = Fixture::drill();
     let look = call("drill.describe_pod", POD);
-    let calling = fixture.servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT));
+    let calling = fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT));
     let (mut stream, _) = tokio::select! {
         reply = calling => panic!("answered through a closed gate: {reply:?}"),
         arrived = fixture.at_gate() => arrived,
@@ -289,7 +289,7 @@ async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
         ("unknown.look", "there is no mcp server \"unknown\""),
         ("nodot", "there is no mcp server \"nodot\""),
     ] {
-        match within(servers.call(ToolRequest::new(&call(tool, "{}"), 100, TEST_TIMEOUT))).await {
+        match within(servers.call(ToolRequest::new(&call(tool, "{}"), TEST_TIMEOUT))).await {
             ToolReply::NotSent { error } => assert!(error.starts_with(fault), "{error}"),
             reply @ (ToolReply::Answered { .. } | ToolReply::NoAnswer { .. }) => panic!("{reply:?}"),
         }
@@ -298,22 +298,11 @@ async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
 }
 
 #[tokio::test]
-async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
+async fn a_large_result_reaches_the_engine_whole() {
     let text: String = (1..=2_000).map(|line| format!("line {line}\n")).collect();
     let fixture = Fixture::with_text(&text, Mask::default());
-    match within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), 300, TEST_TIMEOUT))).await {
-        ToolReply::Answered { content, full: Some(full), bytes, is_error: false } => {
-            assert_eq!((full.as_str(), bytes), (text.as_str(), text.len() as u64));
-            assert!(content.len() <= 990, "{}", content.len());
-            assert!(content.starts_with("line 1\n") && content.ends_with("line 2000\n"));
-            assert!(
-                content.contains(&format!(" of {} bytes left out here; the whole result is stored …]\n", text.len()))
-            );
-        }
-        reply @ (ToolReply::Answered { .. } | ToolReply::NotSent { .. } | ToolReply::NoAnswer { .. }) => {
-            panic!("{reply:?}")
-        }
-    }
+    let reply = within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), TEST_TIMEOUT))).await;
+    assert_eq!(content(reply), (text, false));
     fixture.servers.close().await;
 }
 
@@ -321,7 +310,7 @@ async fn a_large_result_is_cut_with_a_mark_and_kept_whole() {
 async fn a_configured_secret_is_masked_in_results() {
     let mask = Mask::new(["correct horse".to_owned()]);
     let fixture = Fixture::with_text("it says correct horse twice: correct horse", mask);
-    let reply = within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), 100, TEST_TIMEOUT))).await;
+    let reply = within(fixture.servers.call(ToolRequest::new(&call("drill.look", "{}"), TEST_TIMEOUT))).await;
     assert_eq!(content(reply), ("it says [masked] twice: [masked]".to_owned(), false));
     fixture.servers.close().await;
 }
@@ -357,7 +346,7 @@ async fn a_server_ends_with_its_input_even_during_a_call() {
 async fn the_children_end_when_the_worker_stops() {
     let fixture = Fixture::drill();
     let look = call("drill.describe_pod", POD);
-    let ask = fixture.servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT));
+    let ask = fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT));
     let stop = async {
         let (mut stream, _) = fixture.at_gate().await;
         fixture.shutdown.cancel();
@@ -367,7 +356,7 @@ async fn the_children_end_when_the_worker_stops() {
     let (reply, ()) = tokio::join!(within(ask), stop);
     assert!(matches!(reply, ToolReply::NoAnswer { timeout: false, .. }), "{reply:?}");
     within(fixture.servers.close()).await;
-    let reply = within(fixture.servers.call(ToolRequest::new(&look, 8_000, TEST_TIMEOUT))).await;
+    let reply = within(fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT))).await;
     assert_eq!(
         reply,
         ToolReply::NotSent { error: "mcp server \"drill\": protocol error: the worker is stopping".to_owned() }

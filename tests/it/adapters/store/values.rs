@@ -39,6 +39,7 @@ async fn nul_is_replaced_in_every_column() {
         tool: "t\0".into(),
         content: "a\0b".into(),
         is_error: false,
+        whole_bytes: 0,
     })];
     dirty.events = vec![EventDraft::new(EventType::ToolResult, "a\0b", json!({"k\0": ["v\0"]}))];
     dirty.tool_calls[0].result = Some("\0".into());
@@ -52,6 +53,7 @@ async fn nul_is_replaced_in_every_column() {
         tool: "t\u{fffd}".into(),
         content: "a\u{fffd}b".into(),
         is_error: false,
+        whole_bytes: 0,
     });
     assert_eq!(read, [clean.into()]);
     let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);

@@ -48,6 +48,7 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
             tool: "k8s.get".into(),
             content: id.into(),
             is_error: false,
+            whole_bytes: 0,
         })
     };
     let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));

@@ -278,7 +278,8 @@ fn with_result(mut checkpoint: Checkpoint) -> Checkpoint {
 }
 
 fn result(call_id: String, content: &str) -> Entry {
-    Entry::ToolResult(ToolResult { call_id, tool: "k8s.get".to_owned(), content: content.to_owned(), is_error: false })
+    let (tool, content) = ("k8s.get".to_owned(), content.to_owned());
+    Entry::ToolResult(ToolResult { call_id, tool, content, ..ToolResult::default() })
 }
 
 /// Makes the trigger of [`STALLS`] sleep at this checkpoint.
