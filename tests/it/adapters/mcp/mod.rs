@@ -142,10 +142,8 @@ async fn only_read_only_tools_are_offered_sorted_by_name() {
 async fn a_call_is_answered_without_secrets_and_recorded_once() {
     let fixture = Fixture::drill();
     let call = call("drill.describe_pod", POD);
-    let (reply, gates) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))),
-        fixture.open_two_gates()
-    );
+    let (reply, gates) =
+        tokio::join!(within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))), fixture.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(!is_error);
     assert!(text.contains("OOMKilled") && text.contains("DB_PASSWORD:           [masked]"), "{text}");
@@ -174,10 +172,8 @@ async fn a_failing_tool_and_an_invalid_call_are_answers() {
 async fn the_answer_to_unknown_arguments_names_nothing_that_was_recorded() {
     let fixture = Fixture::drill();
     let call = call("drill.describe_pod", r#"{"namespace":"checkout","pod":"other"}"#);
-    let (reply, _) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))),
-        fixture.open_two_gates()
-    );
+    let (reply, _) =
+        tokio::join!(within(fixture.servers.call(ToolRequest::new(&call, TEST_TIMEOUT))), fixture.open_two_gates());
     let (text, is_error) = content(reply);
     assert!(is_error && text.contains("\"other\" not found") && !text.contains("x2x9p"), "{text}");
     fixture.servers.close().await;
@@ -213,10 +209,8 @@ async fn a_call_whose_server_dies_has_no_answer_and_the_server_is_started_again(
             timeout: false
         }
     );
-    let (reply, _) = tokio::join!(
-        within(fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT))),
-        fixture.open_two_gates()
-    );
+    let (reply, _) =
+        tokio::join!(within(fixture.servers.call(ToolRequest::new(&look, TEST_TIMEOUT))), fixture.open_two_gates());
     assert!(content(reply).0.contains("OOMKilled"));
     // One line per call: the client has sent no call twice.
     assert_eq!(fixture.calls().len(), 2);
