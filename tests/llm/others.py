@@ -103,14 +103,14 @@ def thoughts_go_back_before_their_calls(case, client, expected):
 
 @provider("anthropic")
 def the_cache_of_prompts_is_used(case, client, expected):
-    """Marks on the system message, which covers the tools, and on the last message."""
+    """Marks on the system message, which covers the tools, and on the last two of the user."""
     for request in expected.http:
         body = request["body"]
         body["system"] = [{"type": "text", "text": body["system"], **CACHED}]
-        last = body["messages"][-1]
-        if isinstance(last["content"], str):
-            last["content"] = [{"type": "text", "text": last["content"]}]
-        last["content"][-1] |= CACHED
+        for said in [message for message in body["messages"] if message["role"] == "user"][-2:]:
+            if isinstance(said["content"], str):
+                said["content"] = [{"type": "text", "text": said["content"]}]
+            said["content"][-1] |= CACHED
 
 
 @provider("openai")

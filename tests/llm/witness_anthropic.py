@@ -32,13 +32,13 @@ def the_version_is_the_older_one(request):
 
 @added_to(TABLE)
 def the_cache_of_prompts_is_used(request):
-    """Marks on the system message, which covers the tools, and on the last message; the SDK sets none by itself."""
+    """Marks on the system message, which covers the tools, and on the last two of the user; the SDK sets none itself."""
     mark, body = {"cache_control": {"type": "ephemeral"}}, request["body"]
     body["system"] = [{"type": "text", "text": body["system"], **mark}]
-    last = body["messages"][-1]
-    if isinstance(last["content"], str):
-        last["content"] = [{"type": "text", "text": last["content"]}]
-    last["content"][-1] |= mark
+    for said in [message for message in body["messages"] if message["role"] == "user"][-2:]:
+        if isinstance(said["content"], str):
+            said["content"] = [{"type": "text", "text": said["content"]}]
+        said["content"][-1] |= mark
 
 
 class Anthropic(witness.Witness):

@@ -146,12 +146,12 @@ impl History {
         }
     }
 
-    /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message.
+    /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message. The end of
+    /// the request before is marked as well: Anthropic looks for it 20 blocks back, and a step may have more.
     fn mark_cache(&mut self) {
-        let system = self.messages.iter_mut().find(|message| message.role == ChatRole::System);
-        mark(system);
+        self.messages.iter_mut().find(|message| message.role == ChatRole::System).into_iter().for_each(mark);
         let is_markable = |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
-        mark(self.messages.last_mut().filter(is_markable));
+        self.messages.iter_mut().rev().filter(is_markable).take(2).for_each(mark);
     }
 }
 
@@ -165,9 +165,8 @@ fn with_notes<'a>(message: &'a ConversationMessage, selection: Selection<'_>) ->
 }
 
 /// Anthropic refuses a mark on an empty text.
-fn mark(message: Option<&mut ChatMessage>) {
-    if let Some(message) = message.filter(|message| message.role == ChatRole::Tool || !message.content.is_text_empty())
-    {
+fn mark(message: &mut ChatMessage) {
+    if message.role == ChatRole::Tool || !message.content.is_text_empty() {
         message.options = Some(CacheControl::Ephemeral.into());
     }
 }
@@ -229,7 +228,7 @@ mod tests {
         let anthropic = converted("anthropic", &messages, Signatures::Replayed);
         assert_eq!(
             shown(&anthropic),
-            ["System* s", "User u", r#"Assistant 1{"x":1} 2{"x":1}"#, &format!("Tool* =1 {error}")]
+            ["System* s", "User* u", r#"Assistant 1{"x":1} 2{"x":1}"#, &format!("Tool* =1 {error}")]
         );
         assert!(anthropic.is_unsigned && !anthropic.is_replayed);
         let openai = converted("openai", &messages, Signatures::Replayed);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::conversation::{anthropic, ask, continued, error, lines, openai, provider_data, request};
+use super::conversation::{PROMPT, anthropic, ask, continued, error, lines, openai, provider_data, request};
 use crate::llm::proto::{ConversationMessage, GenerateRequest, ProviderData};
 use crate::llm::service::provider::tests::endpoint::{Endpoint, Reply};
 
@@ -29,6 +29,8 @@ async fn blocks_of_anthropic_go_back_before_their_results() {
     let mut last = result("toolu_2");
     last["cache_control"] = json!({ "type": "ephemeral" });
     assert_eq!(sent["messages"][2], json!({ "role": "user", "content": [result("toolu_1"), last] }));
+    let before = json!({ "type": "text", "text": PROMPT, "cache_control": { "type": "ephemeral" } });
+    assert_eq!(sent["messages"][0], json!({ "role": "user", "content": [before] }));
     assert_eq!(sent["thinking"], json!({ "type": "enabled", "budget_tokens": 32_000 }));
 }
 
