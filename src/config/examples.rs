@@ -16,7 +16,7 @@ const fn example(case: &'static str, about: &'static str, text: &'static str) ->
 }
 
 /// Every case.
-pub const EXAMPLES: [Example; 9] = [
+pub const EXAMPLES: [Example; 14] = [
     example("first-try", "no model: a recording answers", include_str!("../../examples/config/first-try.yaml")),
     example("gemini", "Gemini by its Developer API", include_str!("../../examples/config/gemini.yaml")),
     example("vertex", "Gemini by Vertex AI of Google Cloud", include_str!("../../examples/config/vertex.yaml")),
@@ -37,6 +37,31 @@ pub const EXAMPLES: [Example; 9] = [
         "team",
         "two agents, and a cheaper model for their synthesis",
         include_str!("../../examples/config/team.yaml"),
+    ),
+    example(
+        "kubernetes",
+        "tools for a Kubernetes cluster: kubernetes-mcp-server",
+        include_str!("../../examples/config/kubernetes.yaml"),
+    ),
+    example(
+        "prometheus",
+        "tools for Prometheus: prometheus-mcp-server",
+        include_str!("../../examples/config/prometheus.yaml"),
+    ),
+    example(
+        "grafana",
+        "tools for Grafana and its data sources: mcp-grafana",
+        include_str!("../../examples/config/grafana.yaml"),
+    ),
+    example(
+        "github",
+        "tools for commits, releases and workflow runs: github-mcp-server",
+        include_str!("../../examples/config/github.yaml"),
+    ),
+    example(
+        "postgres",
+        "tools for Postgres: MCP Toolbox for Databases",
+        include_str!("../../examples/config/postgres.yaml"),
     ),
 ];
 

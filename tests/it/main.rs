@@ -16,5 +16,6 @@ mod lifecycle;
 mod faults;
 mod proofs;
 mod safety;
+mod tool_servers;
 
 mod support;

@@ -1,6 +1,7 @@
 //! Secrets and hostile input: masking and its speed, keys and answers of providers, and
 //! texts that are made to be slow to parse.
 
+pub(crate) mod traces;
 mod secrets;
 mod provider_keys;
 mod provider_bytes;

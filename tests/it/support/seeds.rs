@@ -24,6 +24,13 @@ impl Seed {
     }
 }
 
+/// The names of the seeds of which `text` shows a secret, as it is or in one of the encodings of the layouts.
+pub(crate) fn shown<'a>(seeds: &'a [Seed], text: &str) -> Vec<&'a str> {
+    let readings = readings(text);
+    let is_shown = |secret: &String| readings.iter().any(|reading| reading.contains(secret.as_str()));
+    seeds.iter().filter(|seed| seed.secrets.iter().any(is_shown)).map(|seed| seed.name.as_str()).collect()
+}
+
 /// All seeds.
 pub(crate) fn seeds() -> Vec<Seed> {
     SEEDS

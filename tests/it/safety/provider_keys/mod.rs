@@ -6,7 +6,6 @@
 mod forms;
 mod provider;
 mod streams;
-mod traces;
 
 use std::collections::BTreeSet;
 
@@ -21,7 +20,7 @@ use uuid::Uuid;
 
 use self::forms::{Search, SeededKey};
 use self::provider::{FAILURES, REPEATS_RESULT};
-use self::traces::{Overheard, Traces};
+use crate::safety::traces::{self, Overheard, Traces};
 use crate::support::http;
 use crate::support::process::{TARSY, Tarsy};
 use crate::support::system::{Setup, TestSystem};

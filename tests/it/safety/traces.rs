@@ -8,13 +8,13 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use crate::support::system::TestSystem;
 
 /// Texts with their places.
-pub(super) type Traces = Vec<(String, String)>;
+pub(crate) type Traces = Vec<(String, String)>;
 
 /// The messages of core NATS since the start of this value: deltas, statuses and whatever else is sent.
-pub(super) struct Overheard(Arc<Mutex<String>>);
+pub(crate) struct Overheard(Arc<Mutex<String>>);
 
 impl Overheard {
-    pub(super) async fn start(system: &TestSystem) -> Self {
+    pub(crate) async fn start(system: &TestSystem) -> Self {
         let client = async_nats::connect(system.nats.url()).await.unwrap();
         let mut messages = client.subscribe(">").await.unwrap();
         client.flush().await.unwrap();
@@ -31,7 +31,7 @@ impl Overheard {
         Self(heard)
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 }
@@ -41,7 +41,7 @@ fn shown(subject: &str, headers: Option<&HeaderMap>, payload: &[u8]) -> String {
 }
 
 /// Every message of every stream: subject, headers and payload.
-pub(super) async fn streams(system: &TestSystem) -> Traces {
+pub(crate) async fn streams(system: &TestSystem) -> Traces {
     let jetstream = system.jetstream().await;
     let names: Vec<String> = jetstream.stream_names().try_collect().await.unwrap();
     assert!(names.len() >= 4, "{names:?}");
@@ -61,7 +61,7 @@ pub(super) async fn streams(system: &TestSystem) -> Traces {
 }
 
 /// Every value of every column of every table in the database, bytes also as text.
-pub(super) fn tables(system: &TestSystem) -> Traces {
+pub(crate) fn tables(system: &TestSystem) -> Traces {
     let columns = system.database.text(
         "SELECT string_agg(format('%I.%I %I %s', table_schema, table_name, column_name, data_type), E'\\n') \
          FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) \

@@ -1,0 +1,65 @@
+//! Where the servers are, and the lines of `mcp_servers` that start them.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// The folder with the programs of the npm packages.
+pub(super) struct Node(PathBuf);
+
+impl Node {
+    /// `None`, with a line about the skipped tests, where they are not installed.
+    pub(super) fn find(test: &str) -> Option<Self> {
+        found(test, "TARSY_TEST_MCP_NODE").map(Self)
+    }
+
+    pub(super) fn program(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// `server-everything` on its standard streams.
+    pub(super) fn everything(&self) -> Value {
+        json!({"command": self.program("mcp-server-everything"), "args": ["stdio"]})
+    }
+
+    /// `server-filesystem` with access to one folder.
+    pub(super) fn filesystem(&self, folder: &Path) -> Value {
+        json!({"command": self.program("mcp-server-filesystem"), "args": [folder]})
+    }
+}
+
+/// An interpreter that has the servers of `PyPI`.
+pub(super) struct Python(PathBuf);
+
+impl Python {
+    /// `None`, with a line about the skipped tests, where they are not installed.
+    pub(super) fn find(test: &str) -> Option<Self> {
+        found(test, "TARSY_TEST_MCP_PYTHON").map(Self)
+    }
+
+    /// `mcp-server-time` in UTC.
+    pub(super) fn time(&self) -> Value {
+        json!({"command": self.0, "args": ["-m", "mcp_server_time", "--local-timezone", "UTC"]})
+    }
+
+    /// `mcp-server-git` with access to one repository.
+    pub(super) fn git(&self, repository: &Path) -> Value {
+        json!({"command": self.0, "args": ["-m", "mcp_server_git", "--repository", repository]})
+    }
+}
+
+fn found(test: &str, variable: &str) -> Option<PathBuf> {
+    let found = std::env::var(variable).ok().filter(|path| !path.is_empty()).map(PathBuf::from);
+    if found.is_none() {
+        // Printed directly, because the harness captures the output of tests.
+        let line = format!("\nSKIPPED: tool_servers::{test}: {variable} is not set, ./dev test sets it\n\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    found
+}
+
+/// A line of `mcp_servers`.
+pub(super) fn line(name: &str, server: &Value) -> String {
+    format!("  {name}: {server}\n")
+}
