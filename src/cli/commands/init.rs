@@ -19,13 +19,18 @@ const COMMAND_COLUMNS: usize = 28;
 pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<Exit> {
     let path = args.path.or_else(|| global.config.clone()).unwrap_or_else(|| PathBuf::from(FILE));
     let findings = init::find(&process_env, LOCAL_OLLAMA).await;
-    let text = init::configuration(&findings);
+    let folder = std::path::absolute(&path)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    let text = init::configuration(&findings, &folder);
     Config::parse(&path.display().to_string(), &text, &process_env)?;
     let option = if path == Path::new(FILE) { String::new() } else { format!(" --config {}", path.display()) };
     let found = lines("Found:", init::found(&findings), FOUND_COLUMNS);
     let next = lines("Next:", init::next_commands(&findings, &option), COMMAND_COLUMNS + option.len());
     if args.stdout {
         note(&found.join("\n"))?;
+        if findings.has_cluster() {
+            let file = folder.join(init::CLUSTER_SERVER_FILE);
+            note(&format!("The server needs {}:\n{}", file.display(), init::CLUSTER_SERVER_SETTINGS.trim_end()))?;
+        }
         std::io::stdout().write_all(text.as_bytes())?;
         return Ok(Exit::Done);
     }
@@ -38,8 +43,22 @@ pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<E
         }
         Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
     }
-    print(&[found, vec![format!("Wrote {}", path.display())], next].concat())?;
+    let mut wrote = vec![format!("Wrote {}", path.display())];
+    if findings.has_cluster() {
+        wrote.push(write_cluster_settings(&folder)?);
+    }
+    print(&[found, wrote, next].concat())?;
     Ok(Exit::Done)
+}
+
+/// Writes the file that denies Secrets. One that exists is kept, because the operators may have added to it.
+fn write_cluster_settings(folder: &Path) -> anyhow::Result<String> {
+    let file = folder.join(init::CLUSTER_SERVER_FILE);
+    match init::write(&file, init::CLUSTER_SERVER_SETTINGS, Existing::Keep) {
+        Ok(()) => Ok(format!("Wrote {}", file.display())),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(format!("Kept {}", file.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot write {}", file.display())),
+    }
 }
 
 /// A title, and one indented line for each pair.

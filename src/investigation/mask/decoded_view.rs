@@ -1,5 +1,5 @@
-//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, or URL-decoded. A view maps
-//! its offsets back to the original text.
+//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, URL-decoded, or with the lines
+//! of a diff as they are in the files. A view maps its offsets back to the original text.
 
 use super::spans::SecretSpan;
 
@@ -171,6 +171,35 @@ fn hex(digits: &str) -> Option<u32> {
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
+/// The begin of the line before the lines of a hunk, in a unified diff.
+const HUNK: &str = "@@ -";
+
+/// The text with the lines of its hunks as they are in the files, without the marks `+`, `-` and space of a unified
+/// diff; `None` if it has no hunk.
+pub(super) fn undiff(raw: &str) -> Option<DecodedView> {
+    let first = raw.starts_with(HUNK).then_some(0).or_else(|| Some(raw.find("\n@@ -")? + 1))?;
+    let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
+    let (head, hunks) = raw.split_at_checked(first)?;
+    view.copied(head, 0);
+    let mut at = first;
+    let mut in_hunk = false;
+    for line in hunks.split_inclusive('\n') {
+        in_hunk = line.starts_with(HUNK) || in_hunk && line.starts_with(['+', '-', ' ', '\\', '\n']);
+        let mark = match line.as_bytes().first() {
+            // A view has no hunk, or it would have a view again.
+            Some(b'@') if in_hunk => HUNK.len(),
+            Some(b'+' | b'-' | b' ') if in_hunk => 1,
+            Some(_) | None => 0,
+        };
+        if mark > 0 {
+            view.replaced(None, at);
+        }
+        view.copied(line.get(mark..).unwrap_or_default(), at + mark);
+        at += line.len();
+    }
+    Some(view)
+}
+
 /// The URL-decoded text, with `?` for invalid UTF-8; `None` if nothing is encoded.
 pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
     let mut view = DecodedView { raw_length: raw.len(), ..DecodedView::default() };
@@ -238,6 +267,16 @@ mod tests {
         let view = percent_decode(raw).unwrap();
         assert_eq!(view.text, "q=ä b%zz?");
         assert_eq!(raw_range(&view, "ä "), (2, 11));
+    }
+
+    #[test]
+    fn the_lines_of_a_hunk_lose_their_marks_and_other_lines_do_not() {
+        let raw = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ f\n a: >-\n-  old\n+  new\ndiff --git\n+ y\n";
+        let view = undiff(raw).unwrap();
+        assert_eq!(view.text, "--- a/x\n+++ b/x\n1,2 +1,2 @@ f\na: >-\n  old\n  new\ndiff --git\n+ y\n");
+        let (start, end) = raw_range(&view, "old\n  new");
+        assert_eq!(raw.get(start..end), Some("old\n+  new"));
+        assert!(undiff(&view.text).is_none() && undiff("a\n+ b\n @@ -1\n").is_none());
     }
 
     #[test]

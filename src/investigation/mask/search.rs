@@ -70,6 +70,9 @@ impl<'m> Search<'m> {
     }
 
     fn find_clean(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
+        if let Some(view) = (depth.views > 0).then(|| decoded_view::undiff(text)).flatten() {
+            self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+        }
         self.secrets.find(text, spans);
         token_formats::find(text, spans);
         urls::find(text, spans);

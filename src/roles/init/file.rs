@@ -1,11 +1,14 @@
 //! The configuration for what was found. Pure.
 
+use std::path::Path;
+
 use super::findings::{
     CLUSTER_SERVER, Cluster, ClusterAccess, Findings, FoundKey, OLLAMA_HOST, ServerProgram, VertexAi,
 };
 use super::ollama::{LOCAL_OLLAMA, Ollama, Place, ToolSupport};
 use super::starters::Starter;
 use crate::config::default_models::{GEMINI, LOCAL};
+use crate::config::example_of;
 
 /// A provider of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +19,14 @@ pub(super) struct Chosen {
     lines: Vec<String>,
 }
 
-/// The file. It has no faults, whichever variables are set when it is loaded.
-pub fn configuration(findings: &Findings) -> String {
+/// Denies Secrets: the configuration of the program with tools for a cluster.
+pub const CLUSTER_SERVER_FILE: &str = "kubernetes-mcp-server.toml";
+/// The content of [`CLUSTER_SERVER_FILE`].
+pub const CLUSTER_SERVER_SETTINGS: &str = include_str!("../../../examples/mcp/kubernetes-mcp-server.toml");
+
+/// The file. It has no faults, whichever variables are set when it is loaded. `folder` has the file, and beside it
+/// [`CLUSTER_SERVER_FILE`].
+pub fn configuration(findings: &Findings, folder: &Path) -> String {
     let mut lines = vec![
         "# The configuration of tarsy, as `tarsy init` found it. `tarsy config example` prints every setting."
             .to_owned(),
@@ -37,7 +46,7 @@ pub fn configuration(findings: &Findings) -> String {
     }
     if let Some(cluster) = &findings.cluster {
         lines.push(String::new());
-        lines.extend(cluster_lines(cluster));
+        lines.extend(cluster_lines(cluster, folder));
     }
     lines.extend(AGENT.lines().map(str::to_owned));
     lines.extend(defaults(&chosen, findings));
@@ -136,23 +145,15 @@ fn defaults(chosen: &[Chosen], findings: &Findings) -> Vec<String> {
     lines
 }
 
-fn cluster_lines(cluster: &Cluster) -> Vec<String> {
-    let mut section = vec![
-        "mcp_servers:".to_owned(),
-        "  k8s:".to_owned(),
-        format!("    command: {CLUSTER_SERVER}"),
-        "    args: [--read-only]".to_owned(),
-        "    deny: [configuration_view]   # it would show the kubeconfig to the model".to_owned(),
+fn cluster_lines(cluster: &Cluster, folder: &Path) -> Vec<String> {
+    let section = cluster_section(cluster, folder);
+    let mut lines = vec![
+        format!(
+            "# Tools for the cluster; `tarsy config example {CLUSTER_EXAMPLE}` says more. {CLUSTER_SERVER_FILE} denies"
+        ),
+        "# Secrets; give the server an account that may not read them either, such as one with the role `view`."
+            .to_owned(),
     ];
-    if let ClusterAccess::Kubeconfig(file) = &cluster.access {
-        let file = file.display().to_string();
-        // A path with other characters could end the default of the reference.
-        let is_plain = file.chars().all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c));
-        let value = if is_plain { format!("${{KUBECONFIG:-{file}}}") } else { "${KUBECONFIG:-}".to_owned() };
-        section.push(format!("    env: {{KUBECONFIG: '{value}'}}"));
-    }
-    let mut lines =
-        vec!["# Tools for the cluster. The server can read Secrets: give it an account that may not.".to_owned()];
     match cluster.server {
         ServerProgram::Installed => lines.extend(section),
         ServerProgram::Missing => {
@@ -161,6 +162,37 @@ fn cluster_lines(cluster: &Cluster) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The example with tools for a cluster, whose section the file gets.
+const CLUSTER_EXAMPLE: &str = "kubernetes";
+/// The reference in it to the configuration of the server.
+const SETTINGS_OF_EXAMPLE: &str = "/etc/tarsy/kubernetes-mcp-server.toml";
+/// The reference in it to the cluster.
+const KUBECONFIG_OF_EXAMPLE: &str = "/etc/tarsy/kubeconfig";
+
+/// The section `mcp_servers` of the example, with the files of this machine.
+fn cluster_section(cluster: &Cluster, folder: &Path) -> Vec<String> {
+    let example = example_of(CLUSTER_EXAMPLE).map_or("", |example| example.text);
+    let section = example.lines().skip_while(|line| *line != "mcp_servers:").take_while(|line| !line.is_empty());
+    let settings = folder.join(CLUSTER_SERVER_FILE).display().to_string();
+    let settings = if is_plain(&settings) { &settings } else { CLUSTER_SERVER_FILE };
+    let with_files = |line: &str| {
+        let line = line.replace(SETTINGS_OF_EXAMPLE, settings);
+        match &cluster.access {
+            ClusterAccess::Kubeconfig(file) => {
+                let file = file.display().to_string();
+                Some(line.replace(KUBECONFIG_OF_EXAMPLE, if is_plain(&file) { &file } else { "" }))
+            }
+            ClusterAccess::Pod => Some(line).filter(|line| !line.contains(KUBECONFIG_OF_EXAMPLE)),
+        }
+    };
+    section.filter_map(with_files).collect()
+}
+
+/// Whether a path can be the default of a reference. One with other characters could end it.
+fn is_plain(path: &str) -> bool {
+    path.chars().all(|c| c.is_alphanumeric() || "/._-+@ ".contains(c))
 }
 
 /// A text as a value of YAML in which no reference is resolved.

@@ -31,6 +31,13 @@ pub struct Findings {
     pub(super) cluster: Option<Cluster>,
 }
 
+impl Findings {
+    /// Whether the machine can reach a cluster.
+    pub fn has_cluster(&self) -> bool {
+        self.cluster.is_some()
+    }
+}
+
 /// A provider whose key is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundKey {

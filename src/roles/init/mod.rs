@@ -13,7 +13,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-pub use self::file::configuration;
+pub use self::file::{CLUSTER_SERVER_FILE, CLUSTER_SERVER_SETTINGS, configuration};
 pub use self::findings::{Findings, find};
 pub use self::ollama::LOCAL_OLLAMA;
 pub use self::summary::{found, next_commands};

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::findings::VertexAi;
 use super::*;
-use crate::config::{Backend, Config};
+use crate::config::{Backend, Config, example_of};
 use crate::investigation::plan::Strategy;
 
 /// A port that refuses connections.
@@ -63,7 +63,7 @@ impl Machine {
     /// The file as it is written, with the home folder replaced, and the configuration that it loads to.
     async fn configuration(&self) -> (String, Config) {
         let findings = self.findings().await;
-        let text = configuration(&findings);
+        let text = configuration(&findings, Path::new("/etc/tarsy"));
         // The file is loaded where other variables are set, too.
         for env in [&(|name: &str| self.variables.get(name).cloned()) as crate::config::Env<'_>, &|_| None] {
             if let Err(faults) = Config::parse("tarsy.yaml", &text, env) {
@@ -142,11 +142,10 @@ async fn of_several_keys_the_first_is_the_default_and_the_others_follow() {
     assert_eq!(config.defaults.settings.llm_provider.as_deref(), Some("gemini"));
     let others = ["claude", "openai"].map(str::to_owned).to_vec();
     assert_eq!(config.defaults.settings.fallback_providers, Some(others));
-    let server = &config.mcp_servers["k8s"];
-    assert_eq!(
-        (server.transport.program().unwrap().command.as_str(), server.deny.as_slice()),
-        ("kubernetes-mcp-server", &["configuration_view".to_owned()][..])
-    );
+    let server = &config.mcp_servers["kubernetes"];
+    let example = Config::parse("example", example_of("kubernetes").unwrap().text, &|_| None).unwrap();
+    let of_example = &example.mcp_servers["kubernetes"];
+    assert_eq!((&server.tools, &server.deny), (&of_example.tools, &of_example.deny));
     let findings = machine.findings().await;
     let shown = snapshot(&findings, &text).replace(&machine.home.path().display().to_string(), "~");
     insta::assert_snapshot!("init_keys_and_cluster", shown);
@@ -226,7 +225,10 @@ async fn a_cluster_without_the_server_gives_a_comment_that_becomes_a_section() {
         let section = section.replace("\n#   ", "\n  ").replace("\n# ", "\n");
         let section = section.replace("\nWho investigates", "\n# Who investigates");
         let config = Config::parse("f", &format!("{before}mcp_servers:{section}"), &|_| None).unwrap();
-        assert_eq!(config.mcp_servers["k8s"].transport.program().unwrap().command.as_str(), "kubernetes-mcp-server");
+        assert_eq!(
+            config.mcp_servers["kubernetes"].transport.program().unwrap().command.as_str(),
+            "kubernetes-mcp-server"
+        );
     }
 }
 
@@ -237,7 +239,7 @@ async fn a_listed_kubeconfig_is_found_before_the_usual_one_and_an_odd_path_is_le
     let machine = machine.file("odd } path", 0o600).variable("KUBECONFIG", &format!("{home}/none:{home}/odd }} path"));
     let (text, config) = machine.configuration().await;
     assert_eq!(
-        config.mcp_servers["k8s"].transport.program().unwrap().env["KUBECONFIG"].as_str(),
+        config.mcp_servers["kubernetes"].transport.program().unwrap().env["KUBECONFIG"].as_str(),
         "${KUBECONFIG:-}",
         "{text}"
     );

@@ -24,13 +24,6 @@ impl Seed {
     }
 }
 
-/// The names of the seeds of which `text` shows a secret, as it is or in one of the encodings of the layouts.
-pub(crate) fn shown<'a>(seeds: &'a [Seed], text: &str) -> Vec<&'a str> {
-    let readings = readings(text);
-    let is_shown = |secret: &String| readings.iter().any(|reading| reading.contains(secret.as_str()));
-    seeds.iter().filter(|seed| seed.secrets.iter().any(is_shown)).map(|seed| seed.name.as_str()).collect()
-}
-
 /// All seeds.
 pub(crate) fn seeds() -> Vec<Seed> {
     SEEDS
@@ -56,8 +49,8 @@ pub(crate) struct Layout {
     pub(crate) of: fn(&str) -> String,
 }
 
-/// Twelve ways in which the text of a seed arrives.
-pub(crate) const LAYOUTS: [Layout; 12] = [
+/// Fourteen ways in which the text of a seed arrives.
+pub(crate) const LAYOUTS: [Layout; 14] = [
     Layout { name: "as it is", of: |text| text.to_owned() },
     Layout { name: "log line", of: log_line },
     Layout { name: "tool result as JSON", of: |text| json!({"pod": "shop-7", "output": text, "code": 1}).to_string() },
@@ -73,6 +66,8 @@ pub(crate) const LAYOUTS: [Layout; 12] = [
     Layout { name: "base64", of: |text| base64(text.as_bytes()) },
     Layout { name: "URL encoding", of: percent_encoded },
     Layout { name: "JSON lines", of: json_lines },
+    Layout { name: "diff of a new file", of: |text| diff(text, '+') },
+    Layout { name: "context of a diff", of: |text| diff(text, ' ') },
 ];
 
 fn log_line(text: &str) -> String {
@@ -114,6 +109,14 @@ fn json_lines(text: &str) -> String {
     format!("shop-7 | {first}\nshop-7 | {second}\nshop-7 | {first}\n")
 }
 
+/// As git prints it, with one mark before each line.
+fn diff(text: &str, mark: char) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("{mark}{line}\n")).collect();
+    let head = "commit 5f1c2d\nAuthor: shop <shop@example.com>\n\n    Change it\n\n--- a/settings\n+++ b/settings\n";
+    let count = lines.len() + 2;
+    format!("{head}@@ -1,{count} +1,{count} @@\n+begin\n{}-end\n", lines.concat())
+}
+
 fn percent_encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -138,7 +141,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The text and its decoded forms.
-fn readings(text: &str) -> Vec<String> {
+pub(crate) fn readings(text: &str) -> Vec<String> {
     let unescaped = unescaped(text);
     let twice = self::unescaped(&unescaped);
     let runs = text.split(|c: char| !c.is_ascii_alphanumeric() && !"+/".contains(c));

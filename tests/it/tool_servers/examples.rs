@@ -19,7 +19,7 @@ const LISTS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn each_example_offers_and_denies_tools_that_its_server_has_and_offers_only_what_reads() {
+fn each_example_offers_only_tools_that_read_and_that_its_server_has() {
     for (case, list) in LISTS {
         let config = Config::parse(case, example_of(case).unwrap().text, &|_| None).unwrap();
         let server = &config.mcp_servers[case];

@@ -1,5 +1,5 @@
-//! A cluster through `kubernetes-mcp-server`, configured as the example `kubernetes` has it: an investigation finds why a
-//! pod was killed, and can neither read a Secret nor change the cluster.
+//! A cluster through `kubernetes-mcp-server`, configured as the example `kubernetes` has it: an investigation finds why
+//! a pod was killed, and can neither read a Secret nor change the cluster.
 
 use std::collections::BTreeSet;
 use std::path::Path;

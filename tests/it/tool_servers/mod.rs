@@ -7,3 +7,4 @@ mod cluster;
 mod examples;
 mod content;
 mod kubernetes;
+mod secrets;
