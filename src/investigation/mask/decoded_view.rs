@@ -1,5 +1,5 @@
-//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, URL-decoded, or with the lines
-//! of a diff as they are in the files. A view maps its offsets back to the original text.
+//! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, URL-decoded, or with the
+//! lines of a diff as they are in the files. A view maps its offsets back to the original text.
 
 use super::spans::SecretSpan;
 
