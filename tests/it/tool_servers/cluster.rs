@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::support::process::Tarsy;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/fake_kubernetes.py");
+const CHECKOUT: &str = include_str!("../../fixtures/kubernetes/cluster.json");
 /// In the kubeconfig.
 pub(super) const TOKEN: &str = "kubeconfig-token-of-the-test";
 
@@ -17,6 +18,11 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
+    /// The cluster of the fixtures, in which a pod of the namespace `checkout` was killed.
+    pub(super) async fn checkout() -> Self {
+        Self::start(&serde_json::from_str(CHECKOUT).unwrap()).await
+    }
+
     /// Starts the API with these resources and logs.
     pub(super) async fn start(cluster: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ enum Expected {
     Error(&'static str),
 }
 
-struct Case {
+pub(super) struct Case {
     tool: &'static str,
     arguments: Value,
     expected: Expected,
@@ -28,7 +28,7 @@ fn case(tool: &'static str, arguments: Value, expected: Expected) -> Case {
 }
 
 /// Makes the call of every case in one investigation, and compares the results, which it returns.
-async fn check(servers: &str, cases: &[Case]) -> Vec<Shown> {
+pub(super) async fn check(servers: &str, cases: &[Case]) -> Vec<Shown> {
     let calls: Vec<Value> = cases.iter().map(|case| call(case.tool, &case.arguments)).collect();
     let shown = results(servers, &calls).await;
     assert_eq!(shown.len(), cases.len(), "{shown:#?}");
@@ -44,7 +44,8 @@ async fn check(servers: &str, cases: &[Case]) -> Vec<Shown> {
     shown
 }
 
-fn everything() -> Vec<Case> {
+/// Calls of the server `all`, which is `server-everything`, with every kind of content.
+pub(super) fn everything() -> Vec<Case> {
     use Expected::{Error, Has, Is};
     vec![
         case("all.echo", json!({"message": "hi"}), Is("Echo: hi")),
@@ -81,14 +82,14 @@ fn everything() -> Vec<Case> {
             json!({"duration": 1, "steps": 4}),
             Has(&["Long running operation completed. Duration: 1 seconds, Steps: 4."]),
         ),
-        case("all.get-env", json!({}), Has(&["\"PATH\": "])),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_content_of_a_foreign_server_reaches_the_model_as_text() {
     let Some(node) = Node::find("content") else { return };
-    let cases = everything();
+    let mut cases = everything();
+    cases.push(case("all.get-env", json!({}), Expected::Has(&["\"PATH\": "])));
     let shown = check(&line("all", &node.everything()), &cases).await;
     let environment = &shown.last().unwrap().content;
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the test needs a variable that has to be hidden");

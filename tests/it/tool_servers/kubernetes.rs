@@ -16,7 +16,6 @@ use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};
 
 const TRANSCRIPT: &str = include_str!("../../fixtures/kubernetes/transcript.yaml");
-const CLUSTER: &str = include_str!("../../fixtures/kubernetes/cluster.json");
 /// Denies Secrets.
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/mcp/kubernetes-mcp-server.toml");
 /// The value of the Secret, also decoded; a password in the pod; and the token of the kubeconfig.
@@ -26,10 +25,6 @@ const SECRETS: [&str; 4] = [
     "not-a-real-password-7Kq2",
     TOKEN,
 ];
-
-async fn checkout() -> Cluster {
-    Cluster::start(&serde_json::from_str(CLUSTER).unwrap()).await
-}
 
 /// The variables that the example needs, for a process that finds the server on PATH.
 struct Variables {
@@ -69,7 +64,7 @@ fn of<'a>(shown: &'a [Shown], tool: &str) -> Vec<&'a Shown> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pod_that_was_killed_is_explained_through_a_real_server_and_secrets_are_denied() {
     let Some(node) = Node::find("kubernetes") else { return };
-    let cluster = checkout().await;
+    let cluster = Cluster::checkout().await;
     let servers = servers_of_the_example();
     let setup = Setup { servers: &servers, transcript: Some(TRANSCRIPT.to_owned()), ..Setup::default() };
     let system = TestSystem::start_with(setup).await;
@@ -128,7 +123,7 @@ fn names(printed: &str, offered: bool) -> BTreeSet<String> {
 #[tokio::test]
 async fn the_example_names_every_tool_of_the_server_without_those_that_change_the_cluster() {
     let Some(node) = Node::find("kubernetes") else { return };
-    let cluster = checkout().await;
+    let cluster = Cluster::checkout().await;
     let variables = Variables::new(&node, &cluster);
     let file = cluster.folder.path().join("tarsy.yaml");
     let printed = async |text: &str| {

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use aho_corasick::AhoCorasick;
 use serde_json::{Value, json};
 use tarsy::investigation::timeline::EventType;
 
@@ -116,11 +117,25 @@ fn shown_to_the_model(calls: &[SeedCall<'_>], shown: &[Shown]) -> BTreeSet<Strin
     leaks
 }
 
-/// The names of the seeds of which `text` shows a secret, also encoded.
-fn shown_in<'a>(seeds: &'a [Seed], text: &str) -> Vec<&'a str> {
-    let readings = readings(text);
-    let is_shown = |secret: &String| readings.iter().any(|reading| reading.contains(secret.as_str()));
-    seeds.iter().filter(|seed| seed.secrets.iter().any(is_shown)).map(|seed| seed.name.as_str()).collect()
+/// Finds the secrets of all seeds at once, because the texts are long.
+struct Search<'a> {
+    seeds: Vec<&'a str>,
+    secrets: AhoCorasick,
+}
+
+impl<'a> Search<'a> {
+    fn new(seeds: &'a [Seed]) -> Self {
+        let of = |seed: &'a Seed| seed.secrets.iter().map(|secret| (seed.name.as_str(), secret));
+        let (seeds, secrets): (Vec<_>, Vec<_>) = seeds.iter().flat_map(of).unzip();
+        Self { seeds, secrets: AhoCorasick::new(secrets).unwrap() }
+    }
+
+    /// The names of the seeds of which a text shows a secret, also encoded.
+    fn find(&self, text: &str) -> BTreeSet<&'a str> {
+        let readings = readings(text);
+        let found = readings.iter().flat_map(|reading| self.secrets.find_overlapping_iter(reading));
+        found.map(|found| self.seeds[found.pattern().as_usize()]).collect()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -163,8 +178,10 @@ async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_
     let prompts = recorder.sent();
     assert!(prompts.contains("[masked]") && prompts.contains("seed-0"));
     traces.push(("prompts".to_owned(), prompts));
-    let leaks = traces
-        .iter()
-        .flat_map(|(place, text)| shown_in(&seeds, text).into_iter().map(move |seed| format!("{place}: {seed}")));
-    assert_eq!(leaks.collect::<BTreeSet<_>>(), BTreeSet::new());
+    let search = Search::new(&seeds);
+    let samples: String = seeds.iter().map(|seed| seed.text.as_str()).collect();
+    assert_eq!(search.find(&samples), seeds.iter().map(|seed| seed.name.as_str()).collect::<BTreeSet<_>>());
+    let found: Vec<_> = traces.iter().map(|(place, text)| (place, search.find(text))).collect();
+    let shown: Vec<_> = found.into_iter().filter(|(_, seeds)| !seeds.is_empty()).collect();
+    assert_eq!(shown, Vec::new());
 }
