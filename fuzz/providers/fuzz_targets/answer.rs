@@ -4,6 +4,7 @@
 #![no_main]
 
 #[path = "../../../tests/it/safety/provider_bytes/arena.rs"]
+#[allow(dead_code, reason = "each target uses its half")]
 mod arena;
 
 use std::sync::LazyLock;
