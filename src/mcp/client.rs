@@ -6,7 +6,9 @@
 mod config;
 mod context;
 mod server;
+mod calls;
 mod connection;
+mod pages;
 mod process;
 mod lines;
 mod tool_cache;
@@ -22,11 +24,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::calls::arguments::{ArgumentChecks, Comparison};
+use self::calls::pending::RequestTimeouts;
 pub use self::config::{ServerConfig, StdioConfig, Transport};
 use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
@@ -46,6 +50,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Servers {
     servers: BTreeMap<String, Arc<CachedServer>>,
     context: Arc<ConnectionContext>,
+    arguments: Arc<ArgumentChecks>,
 }
 
 impl Servers {
@@ -65,7 +70,7 @@ impl Servers {
             }
         }
         let context = ConnectionContext { mask, shutdown: shutdown.child_token(), tasks: TaskTracker::new() };
-        Ok(Self { servers, context: Arc::new(context) })
+        Ok(Self { servers, context: Arc::new(context), arguments: Arc::default() })
     }
 
     /// Ends all children. Returns when their processes have exited, or after ten seconds.
@@ -99,22 +104,25 @@ impl Servers {
 
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let ToolRequest { call, timeout, .. } = request;
+        let ToolRequest { call, timeout, spec } = request;
         let (server, params) = self.route(request)?;
-        let timeout = timeout.min(server.config.tool_timeout);
-        let connection = connect(server, &self.context, timeout).await?;
-        let answer = connection.call(params, timeout.saturating_sub(begun.elapsed())).await;
+        self.check_arguments(spec, &params).await?;
+        let _permit = server.permit(timeout.saturating_sub(begun.elapsed())).await.map_err(Unsent::Unavailable)?;
+        let ServerConfig { tool_timeout, max_tool_timeout, .. } = server.config;
+        let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
+        let end = (Instant::now() + total).min(begun + timeout);
+        let connection = connect(server, &self.context, idle).await?;
+        let answer = connection.call(params, RequestTimeouts { idle, total, end }).await;
         Ok(match answer {
-            Ok(CallToolResponse::Complete(result)) => result::reply(&result, &self.context.mask),
-            Ok(_) => self.error_reply("the tool sent a request instead of a result"),
+            Ok(result) => result::reply(&result, &self.context.mask),
             Err(CallFailure::Refused(message)) => self.error_reply(&message),
             Err(CallFailure::Broken(fault)) => {
                 server.discard(&connection);
                 let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
                 ToolReply::NoAnswer { error, timeout: false }
             }
-            Err(CallFailure::Timeout) => {
-                let error = self.context.masked(&format!("{}: no answer within {} ms", call.tool, timeout.as_millis()));
+            Err(CallFailure::Timeout(expired)) => {
+                let error = self.context.masked(&format!("{}: {expired}", call.tool));
                 ToolReply::NoAnswer { error, timeout: true }
             }
         })
@@ -130,6 +138,17 @@ impl Servers {
         let arguments = serde_json::from_str::<JsonObject>(arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
         Ok((server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
+    }
+
+    /// Compares the arguments with the schema that the model has seen.
+    async fn check_arguments(&self, spec: Option<&ToolSpec>, params: &CallToolRequestParams) -> Result<(), Unsent> {
+        let (Some(spec), Some(arguments)) = (spec, &params.arguments) else { return Ok(()) };
+        let comparison = self.arguments.compare(&spec.parameters_schema, arguments).await;
+        metrics::counter!("tarsy_tool_argument_checks_total", "outcome" => comparison.as_str()).increment(1);
+        match comparison {
+            Comparison::Fit | Comparison::Unchecked => Ok(()),
+            Comparison::Unfit(faults) => Err(Unsent::Refused(faults)),
+        }
     }
 
     /// The reply to a call that failed with `text`, which the model reads.

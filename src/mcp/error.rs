@@ -25,6 +25,9 @@ pub enum Error {
     /// The program runs but does not complete the handshake.
     #[error("mcp server {server:?}: protocol error: {fault}")]
     Handshake { server: String, fault: String },
+    /// A call was not sent, because too many others were in flight for all of its time.
+    #[error("mcp server {server:?} is busy: {calls} calls in flight")]
+    Busy { server: String, calls: u32 },
     /// The server does not answer in time.
     #[error("mcp server {server:?}: no answer to {request} within {} ms", .within.as_millis())]
     NoAnswer { server: String, request: &'static str, within: Duration },

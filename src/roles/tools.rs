@@ -28,6 +28,8 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
         name: name.to_owned(),
         transport: transport(&server.transport)?,
         tool_timeout: server.tool_timeout,
+        max_tool_timeout: server.max_tool_timeout,
+        max_concurrent_calls: server.max_concurrent_calls,
         read_only: server.read_only.clone(),
         allowed: server.allow.clone(),
         tools: server.tools.clone(),

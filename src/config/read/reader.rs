@@ -176,6 +176,12 @@ impl<'c> Field<'c> {
         self.within(|text| text.trim().parse().ok(), range, |number| number.to_string(), "a whole number")
     }
 
+    /// `secs` is the accepted range in seconds.
+    pub(crate) fn duration(&self, secs: RangeInclusive<u64>) -> Option<Duration> {
+        let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
+        self.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
+    }
+
     pub(crate) fn tokens(&self, range: RangeInclusive<u64>) -> Option<u64> {
         self.within(parse_tokens, range, show_tokens, "a number of tokens such as 128k, 1M")
     }
@@ -315,8 +321,7 @@ impl<'c> Map<'c> {
 
     /// `secs` is the accepted range in seconds.
     pub(crate) fn duration(&mut self, key: &'static str, secs: RangeInclusive<u64>) -> Option<Duration> {
-        let range = Duration::from_secs(*secs.start())..=Duration::from_secs(*secs.end());
-        self.get(key)?.within(parse_duration, range, show_duration, "a duration such as 30s, 2m, 1h")
+        self.get(key)?.duration(secs)
     }
 
     pub(crate) fn bytes(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {

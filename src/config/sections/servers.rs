@@ -14,9 +14,14 @@ use crate::config::write::{is_default, written};
 pub struct McpServer {
     #[serde(flatten)]
     pub transport: McpTransport,
-    /// The time limit of one call.
+    /// The time limit of a call without an answer or a report of progress.
     #[serde(serialize_with = "written")]
     pub tool_timeout: Duration,
+    /// The time limit of a call whose server reports progress.
+    #[serde(serialize_with = "written")]
+    pub max_tool_timeout: Duration,
+    /// Calls of a worker that are in flight at the same time; further ones wait.
+    pub max_concurrent_calls: u32,
     /// Tools (without the server's name) that count as read-only even if the server does not declare it.
     #[serde(serialize_with = "written")]
     pub read_only: Vec<String>,
@@ -50,14 +55,20 @@ pub struct McpProgram {
 }
 
 impl McpServer {
-    /// The time limit of one call, unless the configuration names another one.
+    /// The time limit of a call without progress, unless the configuration names another one.
     pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+    /// The time limit of a call with progress, unless the configuration names another one.
+    pub const MAX_TOOL_TIMEOUT: Duration = Duration::from_secs(600);
+    /// The calls in flight, unless the configuration names another number: twice those of one session.
+    pub const MAX_CONCURRENT_CALLS: u32 = 32;
 
     /// A server with the settings that it has when a file names only its transport.
     pub fn new(transport: McpTransport) -> Self {
         Self {
             transport,
             tool_timeout: Self::TOOL_TIMEOUT,
+            max_tool_timeout: Self::MAX_TOOL_TIMEOUT,
+            max_concurrent_calls: Self::MAX_CONCURRENT_CALLS,
             read_only: Vec::new(),
             allow: Vec::new(),
             tools: None,
@@ -76,15 +87,31 @@ impl McpServer {
     }
 
     fn of(map: &mut Map<'_>) -> Self {
+        let transport = McpTransport::of(map);
+        let tool_timeout = map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT);
         Self {
-            transport: McpTransport::of(map),
-            tool_timeout: map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT),
+            transport,
+            tool_timeout,
+            max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),
+            max_concurrent_calls: map.number("max_concurrent_calls", 1..=1_000).unwrap_or(Self::MAX_CONCURRENT_CALLS),
             read_only: map.texts("read_only"),
             allow: map.texts("allow"),
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
             deny: map.texts("deny"),
             trust_hints: map.flag("trust_hints").unwrap_or(true),
         }
+    }
+
+    fn max_tool_timeout(map: &mut Map<'_>, tool_timeout: Duration) -> Duration {
+        let default = Self::MAX_TOOL_TIMEOUT.max(tool_timeout);
+        let Some(field) = map.get("max_tool_timeout") else { return default };
+        let Some(longest) = field.duration(1..=3_600) else { return default };
+        if longest < tool_timeout {
+            field.fault(
+                "less than tool_timeout; accepted: the same or more, because progress extends a call".to_owned(),
+            );
+        }
+        longest
     }
 }
 

@@ -107,6 +107,8 @@ proptest::proptest! {
         let server = McpServer {
             transport: McpTransport::Stdio(program),
             tool_timeout: Duration::from_secs(1),
+            max_tool_timeout: Duration::from_secs(2),
+            max_concurrent_calls: 3,
             read_only: vec![text.clone()],
             allow: vec![name.clone()],
             tools: (text.len() % 2 == 0).then(|| vec![name.clone()]),

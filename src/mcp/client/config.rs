@@ -12,8 +12,12 @@ pub struct ServerConfig {
     /// The first part of its tools' names.
     pub name: String,
     pub transport: Transport,
-    /// The upper limit of every call's timeout.
+    /// The time limit of a call without an answer or a report of progress.
     pub tool_timeout: Duration,
+    /// The time limit of a call whose server reports progress.
+    pub max_tool_timeout: Duration,
+    /// Calls that are in flight at the same time; further ones wait.
+    pub max_concurrent_calls: u32,
     /// Tools that are read-only although the server does not declare it.
     pub read_only: Vec<String>,
     /// Tools that are offered although they may change something.
@@ -33,6 +37,8 @@ impl ServerConfig {
             name: name.into(),
             transport,
             tool_timeout: McpServer::TOOL_TIMEOUT,
+            max_tool_timeout: McpServer::MAX_TOOL_TIMEOUT,
+            max_concurrent_calls: McpServer::MAX_CONCURRENT_CALLS,
             read_only: Vec::new(),
             allowed: Vec::new(),
             tools: None,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
-    PingRequest, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
+    Implementation, PingRequest, ProgressNotificationParam, ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client_with_ct};
 use rmcp::{ClientHandler, Peer, RoleClient};
@@ -15,8 +15,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
+use super::calls::pending::{Expired, NoAnswer, PendingCalls, RequestTimeouts};
 use super::config::{ServerConfig, StdioConfig, Transport};
 use super::context::ConnectionContext;
+use super::pages::{self, ListFault};
 use super::process::ServerProcess;
 use crate::investigation::mask::Mask;
 use crate::mcp::Error;
@@ -62,6 +64,7 @@ pub(super) struct Connection {
     /// A request timed out: a ping has to succeed before the next call.
     needs_ping: AtomicBool,
     tools_changed: Arc<AtomicBool>,
+    pending: PendingCalls,
     /// Each call in flight holds a clone.
     in_flight: Arc<()>,
     _ends_with_this: DropGuard,
@@ -74,7 +77,7 @@ pub(super) enum CallFailure {
     /// The connection broke.
     Broken(String),
     /// No answer arrived in time; a cancellation was sent to the server.
-    Timeout,
+    Timeout(Expired),
 }
 
 impl Connection {
@@ -96,7 +99,8 @@ impl Connection {
         }
         let end = shutdown.child_token();
         let tools_changed = Arc::new(AtomicBool::new(false));
-        let client = TarsyClient { tools_changed: Arc::clone(&tools_changed) };
+        let pending = PendingCalls::new(tasks.clone());
+        let client = TarsyClient { tools_changed: Arc::clone(&tools_changed), pending: pending.clone() };
         let connecting = serve_client_with_ct(client, process, end.clone());
         let service = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
         let service = service.map_err(|_| Error::no_handshake(server(), HANDSHAKE_TIMEOUT))?;
@@ -107,6 +111,7 @@ impl Connection {
             peer,
             needs_ping: AtomicBool::new(false),
             tools_changed,
+            pending,
             in_flight: Arc::default(),
             _ends_with_this: end.drop_guard(),
         })
@@ -150,10 +155,10 @@ impl Connection {
     /// All tools of the server.
     pub(super) async fn list_tools(&self, server: &str) -> Result<Vec<Tool>, Error> {
         let request = "tools/list";
-        match tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await {
-            Ok(Ok(tools)) => Ok(tools),
-            Ok(Err(error)) => Err(Error::Request { server: server.to_owned(), request, fault: error.to_string() }),
-            Err(_) => {
+        match pages::read(&self.peer, &self.pending, LIST_TIMEOUT).await {
+            Ok(tools) => Ok(tools),
+            Err(ListFault::Refused(fault)) => Err(Error::Request { server: server.to_owned(), request, fault }),
+            Err(ListFault::Timeout) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
                 Err(Error::NoAnswer { server: server.to_owned(), request, within: LIST_TIMEOUT })
             }
@@ -164,16 +169,22 @@ impl Connection {
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
-        timeout: Duration,
-    ) -> Result<CallToolResponse, CallFailure> {
+        timeouts: RequestTimeouts,
+    ) -> Result<CallToolResult, CallFailure> {
         let _in_flight = Arc::clone(&self.in_flight);
-        match tokio::time::timeout(timeout, self.peer.call_tool_once(params)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(ServiceError::McpError(error))) => Err(CallFailure::Refused(error.message.into_owned())),
-            Ok(Err(error)) => Err(CallFailure::Broken(error.to_string())),
-            Err(_) => {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let no_result = |fault: &str| Err(CallFailure::Refused(fault.to_owned()));
+        match self.pending.send(&self.peer, request, timeouts).await {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
+                no_result("the tool sent a request instead of a result")
+            }
+            Ok(_) => no_result("the tool sent a message that is no result of a tool"),
+            Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&error.message),
+            Err(NoAnswer::Failed(error)) => Err(CallFailure::Broken(error.to_string())),
+            Err(NoAnswer::Timeout(expired)) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
-                Err(CallFailure::Timeout)
+                Err(CallFailure::Timeout(expired))
             }
         }
     }
@@ -182,6 +193,7 @@ impl Connection {
 /// Handles the notifications of a server.
 struct TarsyClient {
     tools_changed: Arc<AtomicBool>,
+    pending: PendingCalls,
 }
 
 impl ClientHandler for TarsyClient {
@@ -191,6 +203,10 @@ impl ClientHandler for TarsyClient {
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.tools_changed.store(true, Ordering::Relaxed);
+    }
+
+    async fn on_progress(&self, report: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        self.pending.progressed(&report.progress_token);
     }
 }
 

@@ -1,8 +1,9 @@
 //! One configured server and its current connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::config::ServerConfig;
 use super::connection::Connection;
@@ -16,11 +17,26 @@ type ConnectionCell = Arc<OnceCell<Arc<Connection>>>;
 pub(super) struct Server {
     pub(super) config: ServerConfig,
     connection: Mutex<ConnectionCell>,
+    /// One permit for each call that may be in flight.
+    calls: Semaphore,
 }
 
 impl Server {
     pub(super) fn new(config: ServerConfig) -> Self {
-        Self { config, connection: Mutex::default() }
+        let calls = Semaphore::new(config.max_concurrent_calls as usize);
+        Self { config, connection: Mutex::default(), calls }
+    }
+
+    /// Waits until one more call may be in flight. The permit ends with the call. Cancel safe.
+    ///
+    /// # Errors
+    /// When too many calls are in flight for all of `timeout`.
+    pub(super) async fn permit(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, Error> {
+        let permit = tokio::time::timeout(timeout, self.calls.acquire()).await;
+        permit
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| Error::Busy { server: self.config.name.clone(), calls: self.config.max_concurrent_calls })
     }
 
     /// The current connection, or a new one when there is none or it has ended.

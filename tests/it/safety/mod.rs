@@ -7,3 +7,4 @@ mod provider_keys;
 mod provider_bytes;
 mod masking_speed;
 mod hostile;
+mod hostile_servers;

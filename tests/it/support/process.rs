@@ -192,6 +192,13 @@ impl Tarsy {
     }
 }
 
+/// The peak of the resident memory of a process, in MiB.
+pub(crate) fn peak_memory(process: &Tarsy) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
+}
+
 /// The child processes whose command line contains `text`; none where the kernel has no `/proc`.
 pub(crate) fn children_of(parent: u32, text: &str) -> Vec<Pid> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };

@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
 
 use super::harness::{ask, failed, request};
-use crate::support::process::Tarsy;
+use crate::support::process::{Tarsy, peak_memory};
 use crate::support::system::{Setup, TestSystem};
 
 /// Answers every request with this chunk, again and again.
@@ -72,13 +72,6 @@ async fn an_endless_answer_is_dropped_and_fails_with_the_limit_that_it_exceeds()
         assert_eq!(message, format!("the answer is too large: at most {limit}"));
         service.abort();
     }
-}
-
-/// The peak of the resident memory of a process, in MiB.
-pub(super) fn peak_memory(process: &Tarsy) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() / 1024
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

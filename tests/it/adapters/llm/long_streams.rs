@@ -8,8 +8,7 @@ use tarsy::llm::proto::{ConversationMessage, GenerateRequest, LlmConfig};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::endless::peak_memory;
-use crate::support::process::Tarsy;
+use crate::support::process::{Tarsy, peak_memory};
 
 const PIECES: usize = 100_000;
 /// All pieces together have more than this, as events of the provider and as messages of the service.
