@@ -60,6 +60,32 @@ fn a_first_file_is_written_once_and_passes_the_check() {
 }
 
 #[test]
+fn with_a_cluster_the_file_that_denies_secrets_is_written_beside_and_kept() {
+    let directory = Directory::new(&[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]);
+    let settings = directory.folder.path().join("kubernetes-mcp-server.toml");
+    let stdout = directory.tarsy(&["init", "--stdout"]);
+    let note = String::from_utf8(stdout.stderr).unwrap();
+    assert!(note.contains("kubernetes-mcp-server.toml:\n") && note.contains("kind = \"Secret\""), "{note}");
+    assert!(!settings.exists(), "--stdout writes no file");
+
+    let printed = directory.prints(&["init"]);
+    assert!(
+        printed.contains("Wrote tarsy.yaml\nWrote /") && printed.contains("kubernetes-mcp-server.toml\n"),
+        "{printed}"
+    );
+    let denied = "denied_resources = [{ group = \"\", version = \"v1\", kind = \"Secret\" }]";
+    assert!(std::fs::read_to_string(&settings).unwrap().contains(denied));
+    let folder = std::fs::canonicalize(directory.folder.path()).unwrap();
+    let option = format!("--config=${{KUBERNETES_MCP_CONFIG:-{}/kubernetes-mcp-server.toml}}", folder.display());
+    assert!(directory.file().contains(&option), "{}", directory.file());
+
+    std::fs::write(&settings, "# mine\n").unwrap();
+    let printed = directory.prints(&["init", "--force"]);
+    assert!(printed.contains("Wrote tarsy.yaml\nKept /"), "{printed}");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), "# mine\n");
+}
+
+#[test]
 fn every_example_is_listed_and_passes_the_check() {
     let directory = Directory::new(&[]);
     let list = directory.prints(&["config", "example", "--list"]);
