@@ -14,35 +14,23 @@ use crate::support::wait::eventually;
 /// Selects the recording that calls the hostile tools.
 const MARK: &str = "HostileServer";
 /// The behaviours that the model tries at a server with short time-outs, one after the other.
-const BEHAVIOURS: [&str; 12] = [
-    "crash",
-    "crash_midway",
-    "hang",
-    "late",
-    "garbage",
-    "wrong_shape",
-    "no_result",
-    "twice",
-    "progress",
-    "flood",
-    "fake",
-    "ok",
-];
-/// A part of each result, in the order of the calls; the last two are at a server with long time-outs.
+const BEHAVIOURS: [&str; 11] =
+    ["crash", "crash_midway", "hang", "late", "garbage", "wrong_shape", "no_result", "twice", "progress", "fake", "ok"];
+/// A part of each result, in the order of the calls; the last three are at a server with long time-outs.
 const RESULTS: [(&str, &str); 14] = [
     ("crash", "connection lost during the call"),
     ("crash_midway", "connection lost during the call"),
-    ("hang", "no answer within 1000 ms"),
-    ("late", "no answer within 1000 ms"),
+    ("hang", "no answer within 3000 ms"),
+    ("late", "no answer within 3000 ms"),
     ("garbage", "answer after garbage"),
     ("wrong_shape", "the tool sent a message that is no result of a tool"),
-    ("no_result", "no answer within 1000 ms"),
+    ("no_result", "no answer within 3000 ms"),
     ("twice", "once"),
-    ("progress", "progress, but no answer within 2000 ms"),
-    ("flood", "answer after the flood"),
+    ("progress", "progress, but no answer within 4000 ms"),
     ("fake", "owned"),
     ("ok", "answer of ok"),
     ("huge", "the answer is too large"),
+    ("flood", "answer after the flood"),
     ("wait", "waited"),
 ];
 /// The growth of the worker's peak memory, in MiB.
@@ -72,17 +60,17 @@ fn results(seen: &[TimelineEvent]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
-    let server = HostileServer::start(&[&BEHAVIOURS[..], &["huge", "wait"]].concat()).await;
+    let server = HostileServer::start(&[&BEHAVIOURS[..], &["huge", "flood", "wait"]].concat()).await;
     let long = |n: u32| tool(&format!("{}{n:03}", "a.tool/of a-long.name".repeat(9)));
     let many = HostileServer::listing((0..300).map(long).collect()).await;
     let servers = [
-        server.config_line("hostile", "tool_timeout: 1s, max_tool_timeout: 2s"),
+        server.config_line("hostile", "tool_timeout: 3s, max_tool_timeout: 4s"),
         server.config_line("patient", "deny: [ok]"),
         many.config_line("zz-many", ""),
     ]
     .concat();
     let mut calls: Vec<String> = BEHAVIOURS.iter().map(|name| format!("hostile.{name}")).collect();
-    calls.extend(["patient.huge", "patient.wait"].map(str::to_owned));
+    calls.extend(["patient.huge", "patient.flood", "patient.wait"].map(str::to_owned));
     let setup = Setup {
         servers: &servers,
         transcript: Some(recording(&calls)),
@@ -123,6 +111,26 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
     worker.terminate();
     assert!(worker.ended().await.success());
     eventually("the processes of the servers have ended", async || server.open() == 0 && many.open() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_have_the_order_of_their_calls_whichever_comes_first() {
+    let server = HostileServer::start(&["wait", "ok"]).await;
+    let call = |tool: &str| format!("{{call: {{tool: hostile.{tool}, arguments: {{}}}}}}");
+    let (calls, end) = ([call("wait"), call("ok")].join(", "), "{text: \"Cause: a test.\"}");
+    let recording = format!(
+        "name: order\nmatch: {MARK}\nprovider_state: true\nanswers:\n  - chunks: [{calls}]\n  - chunks: [{end}]\n"
+    );
+    let (servers, transcript) = (server.config_line("hostile", ""), Some(recording));
+    let system = TestSystem::start_with(Setup { servers: &servers, transcript, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    server.called("wait", 1).await;
+    server.called("ok", 1).await;
+    server.go();
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    assert_eq!(results(&timeline.seen), ["waited", "answer of ok"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

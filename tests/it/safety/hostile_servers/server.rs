@@ -46,7 +46,7 @@ struct State {
     open: Mutex<Vec<Arc<Out>>>,
     connections: AtomicUsize,
     /// Ends the calls of `wait`.
-    go: Notify,
+    go: Arc<Notify>,
 }
 
 /// Where the behaviours of one connection write.
@@ -185,15 +185,16 @@ async fn read(reader: OwnedReadHalf, state: &Arc<State>, out: &Arc<Out>) {
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).expect("the client writes JSON");
-        state.messages.lock().unwrap().push(message.clone());
         let next = match message["method"].as_str() {
             Some("initialize") => initialize(&message, out).await,
             Some("tools/list") => list(&message, state, out).await,
-            Some("tools/call") => call(message, state, out).await,
+            Some("tools/call") => call(message.clone(), state, out).await,
             Some("ping") => out.answer(&message, json!({})).await,
             Some("notifications/cancelled") => cancelled(&message, state, out).await,
             Some(_) | None => Next::Read,
         };
+        // Now the call waits: a test that has seen it may let it go.
+        state.messages.lock().unwrap().push(message);
         if matches!(next, Next::Close) {
             return;
         }
@@ -233,9 +234,9 @@ async fn call(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
         }
         "hang" | "late" => Next::Read,
         "wait" => {
-            let (state, out) = (Arc::clone(state), Arc::clone(out));
+            let (go, out) = (Arc::clone(&state.go).notified_owned(), Arc::clone(out));
             tokio::spawn(async move {
-                state.go.notified().await;
+                go.await;
                 out.text(&request, "waited").await;
             });
             Next::Read
@@ -299,10 +300,9 @@ fn progress(request: Value, out: &Arc<Out>) -> Next {
 
 /// Reports progress until the test lets it answer.
 fn steps(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
-    let (state, out) = (Arc::clone(state), Arc::clone(out));
+    let (go, out) = (Arc::clone(&state.go).notified_owned(), Arc::clone(out));
     tokio::spawn(async move {
-        let (go, mut step) = (state.go.notified(), 0_u64);
-        let mut go = std::pin::pin!(go);
+        let (mut go, mut step) = (std::pin::pin!(go), 0_u64);
         while tokio::time::timeout(STEP_INTERVAL, go.as_mut()).await.is_err() {
             step += 1;
             out.line(&report(&request, step)).await;
