@@ -1,7 +1,7 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
 //! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
-//! `receiver`, `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See
+//! `receiver`, `runbooks`, `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See
 //! `ARCHITECTURE.md`.
 
 pub mod bus;
@@ -15,5 +15,6 @@ pub mod llm;
 pub mod mcp;
 pub mod receiver;
 pub mod roles;
+pub mod runbooks;
 pub mod store;
 pub mod telemetry;

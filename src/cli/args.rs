@@ -8,6 +8,7 @@ mod config;
 mod database;
 mod hidden;
 mod sessions;
+mod tools;
 pub(crate) mod values;
 
 use std::fmt;
@@ -31,7 +32,7 @@ use values::{drill, duration};
 
 pub use checks::{
     CompletionsArgs, Controller, DoctorArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs,
-    JsonArgs, ModelsArgs, ToolsArgs,
+    JsonArgs, ModelsArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
@@ -40,6 +41,7 @@ pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
 };
+pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]
@@ -144,7 +146,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// List the configured models, and whether each can be called
     Models(ModelsArgs),
-    /// List the tools of the configured MCP servers
+    /// List the tools of the MCP servers with the reason why each is offered, or call one
     Tools(ToolsArgs),
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]

@@ -192,6 +192,7 @@ fn built_in() -> Settings {
         fallback_providers: None,
         native_tools: NativeTools::default(),
         mcp_servers: None,
+        tools: None,
         max_iterations: Some(limits.max_iterations),
         iteration_timeout: Some(Duration::from_millis(limits.iteration_timeout_ms)),
         max_timeouts: Some(limits.max_timeouts),

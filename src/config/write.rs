@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::read::units::{show_bytes, show_duration, show_tokens};
+use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
 use crate::investigation::plan::Strategy;
 use crate::investigation::runbook::RunbookHost;
@@ -51,6 +52,14 @@ impl Written for Duration {
 
     fn form(&self) -> String {
         show_duration(*self)
+    }
+}
+
+impl Written for ToolPattern {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.to_string().form()
     }
 }
 

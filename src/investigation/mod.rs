@@ -15,6 +15,7 @@ pub mod plan;
 pub mod runbook;
 mod tool_descriptions;
 pub mod prompt;
+pub mod missing_tools;
 pub mod execution;
 mod code;
 pub mod react;

@@ -90,6 +90,9 @@ pub struct AgentPlan {
     pub providers: Vec<ProviderPlan>,
     /// What it may call, as listed when the session was opened.
     pub tools: Vec<ToolSpec>,
+    /// How many tools of its servers it does not get because there were too many.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub omitted_tools: u32,
     pub system_prompt: String,
     /// The first user message, with the alert and its runbook. The findings of the stage before are added when the
     /// stage begins.

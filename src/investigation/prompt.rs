@@ -7,7 +7,7 @@
 use super::alert::{Alert, AlertStatus};
 use super::code::fence_around;
 use super::plan::{Strategy, ToolSpec};
-use super::runbook::{RunbookHost, is_listed};
+use super::runbook::{FetchedRunbook, RunbookHost, is_listed};
 use super::tool_descriptions;
 
 const INVESTIGATE_SYSTEM: &str = include_str!("prompts/investigate_system.md");
@@ -21,7 +21,6 @@ const SOURCES_ALERT: &str = include_str!("prompts/sources_alert.md");
 const REACH_READ_ONLY: &str = include_str!("prompts/reach_read_only.md");
 const REACH_CHANGES: &str = include_str!("prompts/reach_changes.md");
 const REACH_CHANGES_UNASKED: &str = include_str!("prompts/reach_changes_unasked.md");
-const UNAVAILABLE: &str = include_str!("prompts/unavailable.md");
 const INSTRUCTIONS: &str = include_str!("prompts/instructions.md");
 const INVESTIGATE_USER: &str = include_str!("prompts/investigate_user.md");
 const SYNTHESISE_USER: &str = include_str!("prompts/synthesise_user.md");
@@ -29,6 +28,8 @@ const CONTEXT: &str = include_str!("prompts/context.md");
 /// The word in both marks of `prompts/context.md`, in lower case.
 const MARK: &str = "stage_context";
 const RUNBOOK: &str = include_str!("prompts/runbook.md");
+const RUNBOOK_PAGE: &str = include_str!("prompts/runbook_page.md");
+const RUNBOOK_FAILED: &str = include_str!("prompts/runbook_failed.md");
 const RUNBOOK_CLAIMED: &str = include_str!("prompts/runbook_claimed.md");
 const RUNBOOK_TO_NAME: &str = include_str!("prompts/runbook_to_name.md");
 const CONCLUDE: &str = include_str!("prompts/conclude.md");
@@ -47,6 +48,8 @@ pub struct Briefing<'a> {
     pub max_iterations: u32,
     /// Hosts whose runbooks it is asked to read; a runbook of any other host is only a claim of the alert.
     pub runbooks: &'a [RunbookHost],
+    /// The alert's runbook, if tarsy has fetched it or tried to.
+    pub fetched: Option<&'a FetchedRunbook>,
 }
 
 /// The texts that a plan freezes.
@@ -65,6 +68,8 @@ struct Texts {
     sources: &'static str,
     user: &'static str,
     runbook: &'static str,
+    /// Whether a fetched runbook is a part of the first user message.
+    has_runbook: bool,
     conclusion: &'static str,
 }
 
@@ -74,6 +79,7 @@ fn texts(briefing: &Briefing<'_>) -> Texts {
         sources: SOURCES_ALERT,
         user: INVESTIGATE_USER,
         runbook: RUNBOOK_TO_NAME,
+        has_runbook: true,
         conclusion: CONCLUDE,
     };
     let investigate = Texts { system: INVESTIGATE_SYSTEM, sources: SOURCES_RESULTS, runbook: RUNBOOK, ..analyse };
@@ -81,9 +87,13 @@ fn texts(briefing: &Briefing<'_>) -> Texts {
         Strategy::React => Texts { system: REACT_SYSTEM, conclusion: REACT_CONCLUDE, ..investigate },
         Strategy::NativeThinking if !briefing.tools.is_empty() => investigate,
         Strategy::NativeThinking | Strategy::SingleCall => analyse,
-        Strategy::Synthesis | Strategy::SynthesisNativeThinking => {
-            Texts { system: SYNTHESISE_SYSTEM, sources: SOURCES_FINDINGS, user: SYNTHESISE_USER, ..analyse }
-        }
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => Texts {
+            system: SYNTHESISE_SYSTEM,
+            sources: SOURCES_FINDINGS,
+            user: SYNTHESISE_USER,
+            has_runbook: false,
+            ..analyse
+        },
     }
 }
 
@@ -93,18 +103,9 @@ pub fn prompts(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
     let form = render(ANSWER_FORM, &[("sources", texts.sources.trim())]);
     Prompts {
         system: system_of(texts.system, &form, briefing),
-        user: user(&texts, alert, briefing.runbooks),
+        user: user(&texts, alert, briefing),
         conclusion: texts.conclusion.trim().to_owned(),
     }
-}
-
-/// Adds the unavailable MCP servers to a system message.
-pub fn without_servers(system: String, unavailable: &[String]) -> String {
-    if unavailable.is_empty() {
-        return system;
-    }
-    let notice = render(UNAVAILABLE, &[("servers", &unavailable.join(", "))]);
-    format!("{system}{}", paragraph(&notice))
 }
 
 /// Adds the findings of the stage before to the first user message.
@@ -158,11 +159,23 @@ fn reach(tools: &[ToolSpec], instructions: &str) -> String {
     render(template, &[("tools", &changing.join(", "))])
 }
 
-fn user(texts: &Texts, alert: &Alert, runbooks: &[RunbookHost]) -> String {
+/// The section about the runbook of a listed host.
+fn runbook(texts: &Texts, url: &str, fetched: Option<&FetchedRunbook>) -> String {
+    let section = render(texts.runbook, &[("url", url)]);
+    match fetched {
+        Some(FetchedRunbook::Page(text)) if texts.has_runbook => {
+            render(RUNBOOK_PAGE, &[("url", url), ("fence", &fence_around(&[text])), ("text", text)])
+        }
+        Some(FetchedRunbook::Failed(why)) => format!("{section} {}", render(RUNBOOK_FAILED, &[("why", &line(why))])),
+        Some(FetchedRunbook::Page(_)) | None => section,
+    }
+}
+
+fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
     let url = alert.runbook_url.as_deref().map(line).unwrap_or_default();
     let (runbook, claim) = match url.as_str() {
         "" => (String::new(), String::new()),
-        url if is_listed(runbooks, url) => (paragraph(&render(texts.runbook, &[("url", url)])), String::new()),
+        url if is_listed(briefing.runbooks, url) => (paragraph(&runbook(texts, url, briefing.fetched)), String::new()),
         url => (paragraph(RUNBOOK_CLAIMED.trim()), format!("\nrunbook: {url}")),
     };
     let status = match alert.status {
@@ -238,7 +251,7 @@ mod tests {
     }
 
     pub(super) fn briefing<'a>(strategy: Strategy, instructions: &'a str, tools: &'a [ToolSpec]) -> Briefing<'a> {
-        Briefing { agent: "sre", strategy, tools, instructions, max_iterations: 20, runbooks: &[] }
+        Briefing { agent: "sre", strategy, tools, instructions, max_iterations: 20, runbooks: &[], fetched: None }
     }
 
     pub(super) fn listed() -> [RunbookHost; 1] {

@@ -1,4 +1,4 @@
-//! The hosts of runbooks that operators list, and whether a URL is a page of one of them.
+//! The hosts of runbooks that operators list, whether a URL is a page of one of them, and what was fetched from there.
 //!
 //! A URL comes from an alert, so it is parsed strictly. A URL that two programs could parse in two ways (user
 //! information, a backslash, a host with a percent sign or letters beyond ASCII, a trailing dot) is never listed.
@@ -25,13 +25,17 @@ impl RunbookHost {
         Some(Self { name, below, port })
     }
 
-    fn matches(&self, name: &str, port: Option<u16>, default_port: u16) -> bool {
-        let same_name = match name.strip_suffix(self.name.as_str()) {
+    /// Whether the host has this name, at any port.
+    pub fn has_name(&self, name: &str) -> bool {
+        match name.to_ascii_lowercase().strip_suffix(self.name.as_str()) {
             Some("") => !self.below,
             Some(before) => self.below && before.ends_with('.'),
             None => false,
-        };
-        same_name && self.port.unwrap_or(default_port) == port.unwrap_or(default_port)
+        }
+    }
+
+    fn matches(&self, name: &str, port: Option<u16>, default_port: u16) -> bool {
+        self.has_name(name) && self.port.unwrap_or(default_port) == port.unwrap_or(default_port)
     }
 }
 
@@ -41,6 +45,15 @@ impl fmt::Display for RunbookHost {
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         write!(f, "{}{name}{port}", if *below { "*." } else { "" })
     }
+}
+
+/// The outcome of fetching a runbook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchedRunbook {
+    /// Its text, masked and bounded.
+    Page(String),
+    /// Why there is no text, masked.
+    Failed(String),
 }
 
 /// Whether `url` is a plain `http://` or `https://` URL of one of these hosts.

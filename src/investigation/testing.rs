@@ -166,6 +166,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         conclusion_prompt: "conclude".to_owned(),
         result_form: ResultForm::Indented,
         citable: None,
+        omitted_tools: 0,
     }
 }
 

@@ -38,6 +38,7 @@ pub use self::listing::{Inventory, Listed};
 use self::server::Server;
 use self::tool_cache::CachedServer;
 use super::Error;
+use crate::config::server_name_fault;
 use crate::engine::ports::{Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
@@ -62,7 +63,7 @@ impl Servers {
         let mut servers = BTreeMap::new();
         for config in configs {
             let name = config.name.clone();
-            if let Some(fault) = names::server_fault(&name) {
+            if let Some(fault) = server_name_fault(&name) {
                 return Err(Error::Name { name, fault });
             }
             if servers.insert(name.clone(), Arc::new(CachedServer::new(config))).is_some() {

@@ -1,13 +1,18 @@
-//! Starts the MCP servers of a configuration, and lists the tools of one server.
+//! Starts the MCP servers of a configuration; lists the tools of one server and calls them, for people.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, McpServer, McpTransport, process_env};
+use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
+use crate::investigation::execution::cut::{ReadBack, cut};
+use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::mask::Mask;
-use crate::mcp::{Inventory, ServerConfig, Servers, StdioConfig, Transport};
+use crate::investigation::plan::{Limits, ToolSpec};
+use crate::mcp::{Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
 
 use super::secrets;
 
@@ -54,15 +59,135 @@ fn transport(transport: &McpTransport) -> anyhow::Result<Transport> {
 /// # Errors
 /// When the server is not configured, does not start, or does not answer in time.
 pub async fn list(config: &Config, server: &str) -> anyhow::Result<Inventory> {
-    let settings = config.mcp_servers.get(server).with_context(|| format!("there is no MCP server {server:?}"))?;
-    let (end, mask) = (CancellationToken::new(), secrets::mask(config, None)?);
-    let servers = Servers::start(vec![resolved(server, settings)?], mask.clone(), &end)?;
-    let listed = tokio::time::timeout(LIST_TIMEOUT, servers.listed(server)).await;
-    // A child process that hangs is killed when it is dropped.
-    tokio::time::timeout(CLOSE_TIMEOUT, servers.close()).await.ok();
-    match listed {
-        Ok(Ok(inventory)) => Ok(inventory),
-        Ok(Err(error)) => bail!("{}", mask.apply(&error.to_string())),
-        Err(_) => bail!("no list of tools within {} s", LIST_TIMEOUT.as_secs()),
+    let client = Client::of_server(config, server)?;
+    let listed = client.listed().await;
+    client.close().await;
+    listed
+}
+
+/// A call of a person.
+#[derive(Clone, Debug)]
+pub struct ToolCallRequest {
+    /// As `server.tool`, by the name for models or by the server's own.
+    pub tool: String,
+    /// A JSON object.
+    pub arguments: String,
+    pub changes: Changes,
+    /// `None`: the limit of the server.
+    pub timeout: Option<Duration>,
+}
+
+/// Whether a call of a person may change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    Allowed,
+    Refused,
+}
+
+/// The result of a call of a person, masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOutcome {
+    /// The full name for models.
+    pub tool: String,
+    pub read_only: bool,
+    /// The whole result.
+    pub result: String,
+    /// The result as a model sees it, if it is cut.
+    pub shown: Option<String>,
+    /// The tool reports a failure.
+    pub is_error: bool,
+    pub duration: Duration,
+}
+
+/// Calls one tool as an investigation would. Starts a process for the call and ends it afterwards.
+///
+/// # Errors
+/// When no model may call the tool, when it may change something and the request does not allow that, or when the
+/// server does not answer.
+pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<CallOutcome> {
+    let name = &request.tool;
+    let (server, _) = name.split_once('.').with_context(|| format!("{name:?} is no tool; accepted: server.tool"))?;
+    let client = Client::of_server(config, server)?;
+    let called = match client.listed().await {
+        Ok(inventory) => client.call(&inventory, &request).await,
+        Err(error) => Err(error),
+    };
+    client.close().await;
+    let (spec, result, is_error, duration) = called?;
+    let limit =
+        config.defaults.settings.max_tool_result_tokens.unwrap_or_else(|| Limits::default().max_tool_result_tokens);
+    let shown = cut(&result, limit, ReadBack::No);
+    Ok(CallOutcome { tool: spec.name, read_only: spec.read_only, result, shown, is_error, duration })
+}
+
+/// The servers of a command: one server, until the command ends.
+struct Client<'a> {
+    name: &'a str,
+    servers: Servers,
+    mask: Mask,
+    timeout: Duration,
+}
+
+impl<'a> Client<'a> {
+    fn of_server(config: &Config, name: &'a str) -> anyhow::Result<Self> {
+        let defined = config.mcp_servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let settings = config.mcp_servers.get(name);
+        let settings = settings.with_context(|| format!("there is no MCP server {name:?}; defined: {defined}"))?;
+        let mask = secrets::mask(config, None)?;
+        let servers = Servers::start(vec![resolved(name, settings)?], mask.clone(), &CancellationToken::new())?;
+        Ok(Self { name, servers, mask, timeout: settings.tool_timeout })
     }
+
+    async fn listed(&self) -> anyhow::Result<Inventory> {
+        match tokio::time::timeout(LIST_TIMEOUT, self.servers.listed(self.name)).await {
+            Ok(Ok(inventory)) => Ok(inventory),
+            Ok(Err(error)) => bail!("{}", self.mask.apply(&error.to_string())),
+            Err(_) => bail!("no list of tools within {} s", LIST_TIMEOUT.as_secs()),
+        }
+    }
+
+    async fn call(
+        &self,
+        inventory: &Inventory,
+        request: &ToolCallRequest,
+    ) -> anyhow::Result<(ToolSpec, String, bool, Duration)> {
+        let spec = permitted(inventory, self.name, request)?;
+        let call = ToolCall {
+            id: "call".to_owned(),
+            tool: spec.name.clone(),
+            arguments: request.arguments.clone(),
+            read_only: spec.read_only,
+        };
+        let timeout = request.timeout.unwrap_or(self.timeout);
+        let began = Instant::now();
+        let reply = self.servers.call(ToolRequest::new(&call, timeout).of(Some(&spec))).await;
+        match reply {
+            ToolReply::Answered { content, is_error } => Ok((spec, content, is_error, began.elapsed())),
+            ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => bail!("{error}"),
+        }
+    }
+
+    async fn close(&self) {
+        // A child process that hangs is killed when it is dropped.
+        tokio::time::timeout(CLOSE_TIMEOUT, self.servers.close()).await.ok();
+    }
+}
+
+/// The tool of a call that the rules permit.
+fn permitted(inventory: &Inventory, server: &str, request: &ToolCallRequest) -> anyhow::Result<ToolSpec> {
+    let wanted = &request.tool;
+    let own_name = wanted.strip_prefix(server).and_then(|rest| rest.strip_prefix('.'));
+    let named = |tool: &&Listed| tool.name == *wanted || Some(tool.tool.as_str()) == own_name;
+    let Some(listed) = inventory.tools.iter().find(named) else {
+        bail!("{server} has no tool {wanted:?}: tarsy tools {server} lists them");
+    };
+    if let Some(why) = &listed.withheld {
+        bail!("{} is not offered to models: {why}", listed.name);
+    }
+    let spec = inventory.offered.iter().find(|spec| spec.name == listed.name);
+    let spec = spec.with_context(|| format!("{} is not offered to models", listed.name))?;
+    if !spec.read_only && request.changes == Changes::Refused {
+        bail!("{} may change something: --allow-changes calls it all the same", listed.name);
+    }
+    Ok(spec.clone())
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Which of our modules a ring may name, itself aside.
-const RINGS: [(&str, &[&str]); 11] = [
+const RINGS: [(&str, &[&str]); 12] = [
     ("listener", &[]),
     ("investigation", &[]),
     ("config", &["investigation"]),
@@ -15,6 +15,7 @@ const RINGS: [(&str, &[&str]); 11] = [
     ("mcp", ADAPTER),
     ("telemetry", ADAPTER),
     ("receiver", ADAPTER),
+    ("runbooks", ADAPTER),
 ];
 const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill", "listener"];
 /// May name everything.

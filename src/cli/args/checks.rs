@@ -48,16 +48,6 @@ const MODELS_KEYS: &str = "\
 Keys are in the environment of the LLM service (tarsy llm-service), so that service is asked whether they are set. No
 key, and nothing about its value, is sent or printed.";
 
-/// Arguments of `tools`.
-#[derive(Args, Clone, Debug)]
-pub struct ToolsArgs {
-    /// Only those of this server [default: every server]
-    pub server: Option<String>,
-    /// For programs: one JSON object a tool
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Arguments of `completions`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CompletionsArgs {

@@ -15,6 +15,7 @@ mod init;
 mod config;
 mod checks;
 mod models;
+mod tools;
 mod inspect;
 mod database;
 mod publish;
@@ -70,7 +71,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Config(command) => config::run(&global, command),
         Command::Doctor(args) => checks::doctor(&global, args).await,
         Command::Models(args) => models::run(&global, args).await,
-        Command::Tools(args) => checks::tools(&global, args).await,
+        Command::Tools(args) => tools::run(&global, args).await,
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => checks::completions(args),
     };

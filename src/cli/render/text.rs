@@ -5,6 +5,7 @@
 use unicode_width::UnicodeWidthChar;
 
 use super::style::Charset;
+pub(super) use crate::investigation::visible::is_invisible;
 
 /// A control string (a window title, say) that has no end within so many characters counts as text.
 const MAX_CONTROL_STRING: usize = 4096;
@@ -124,14 +125,6 @@ fn head(characters: impl Iterator<Item = char>, mut room: usize) -> String {
 
 fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
-}
-
-/// Characters of no width that change how their neighbours look: directions, joiners, variations, tags.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn in_ascii(c: char) -> &'static str {

@@ -78,10 +78,8 @@ impl McpServer {
     }
 
     pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
-        if !is_name(name) {
-            field.fault(format!(
-                "{name:?}; accepted: letters, digits, \"-\" and single \"_\": the name becomes a part of tool names"
-            ));
+        if let Some(fault) = server_name_fault(name) {
+            field.fault(format!("{name:?}: {fault}: the name becomes a part of tool names"));
         }
         field.section(Self::of)
     }
@@ -146,6 +144,21 @@ fn variables(field: &Field<'_>) -> BTreeMap<String, Template> {
     field.entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains("__") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+/// The longest name of a server: providers accept 64 characters for `server__tool`, and a tool may need some of them
+/// for a hash.
+const MAX_NAME_BYTES: usize = 40;
+
+/// Why a server cannot have this name; `None` when it can. The name becomes a part of the names of its tools.
+pub fn server_name_fault(name: &str) -> Option<&'static str> {
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Some("must begin with a letter");
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Some("must have at most 40 characters");
+    }
+    if name.contains("__") || name.ends_with('_') {
+        return Some("must not contain __ or end with _");
+    }
+    let is_accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (!name.chars().all(is_accepted)).then_some("may contain only letters, digits, _ and -")
 }

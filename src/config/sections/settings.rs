@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::names::Names;
 use super::native_tools::NativeTools;
+use super::tool_pattern::ToolPattern;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{is_default, written};
 use crate::investigation::plan::Strategy;
@@ -28,6 +29,10 @@ pub struct Settings {
     /// The MCP servers whose tools the agent may call; replaces the list of the layer below. By default all servers.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub mcp_servers: Option<Vec<String>>,
+    /// The tools of these servers that the agent may call, as far as the servers' own keys permit; replaces the list of
+    /// the layer below. By default all of them.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub tools: Option<Vec<ToolPattern>>,
     /// The number of model calls after which the conclusion is forced.
     #[serde(skip_serializing_if = "is_default")]
     pub max_iterations: Option<u32>,
@@ -55,6 +60,7 @@ impl Settings {
             fallback_providers: self.fallback_providers.clone().or_else(|| lower.fallback_providers.clone()),
             native_tools: self.native_tools.over(lower.native_tools),
             mcp_servers: self.mcp_servers.clone().or_else(|| lower.mcp_servers.clone()),
+            tools: self.tools.clone().or_else(|| lower.tools.clone()),
             max_iterations: self.max_iterations.or(lower.max_iterations),
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
@@ -73,6 +79,7 @@ impl Settings {
             llm_provider,
             native_tools: map.get("native_tools").map(|field| NativeTools::read(&field)).unwrap_or_default(),
             mcp_servers: map.list("mcp_servers", |field| field.reference(&names.servers)),
+            tools: map.list("tools", |field| ToolPattern::read(field, names)),
             max_iterations: map.number("max_iterations", 1..=1_000),
             iteration_timeout: map.duration("iteration_timeout", 1..=3_600),
             max_timeouts: map.number("max_timeouts", 1..=100),

@@ -51,17 +51,29 @@ impl Receive {
     }
 }
 
-/// The hosts whose runbooks the prompt recommends.
+/// The hosts whose runbooks are fetched and shown to the agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Runbooks {
-    /// A runbook URL of any other host counts as an unverified claim of the alert.
+    /// A runbook URL of any other host counts as an unverified claim of the alert. The names of these hosts must lead
+    /// to public addresses.
     #[serde(serialize_with = "written")]
     pub hosts: Vec<RunbookHost>,
+    /// Hosts as well, whose names may lead to addresses of a private network.
+    #[serde(serialize_with = "written")]
+    pub private_hosts: Vec<RunbookHost>,
 }
 
 impl Runbooks {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        Self { hosts: map.list("hosts", host).unwrap_or_default() }
+        Self {
+            hosts: map.list("hosts", host).unwrap_or_default(),
+            private_hosts: map.list("private_hosts", host).unwrap_or_default(),
+        }
+    }
+
+    /// All listed hosts.
+    pub fn listed(&self) -> Vec<RunbookHost> {
+        self.hosts.iter().chain(&self.private_hosts).cloned().collect()
     }
 }
 

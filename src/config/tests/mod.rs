@@ -30,6 +30,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         fallback_providers: None,
         native_tools: NativeTools::default(),
         mcp_servers: None,
+        tools: None,
         max_iterations: Some(20),
         iteration_timeout: Some(Duration::from_secs(120)),
         max_timeouts: Some(2),
@@ -68,8 +69,8 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
     for text in [
         "",
         EXAMPLE,
-        "receive: {headers: [Tarsy-Chain]}\nrunbooks: {hosts: [wiki.example.com, '*.Example.com:8443']}\n\
-         agent_chains: {a: {questions: {changes: true}, stages: [{agents: [{name: sre}]}]}}",
+        "receive: {headers: [Tarsy-Chain]}\nrunbooks: {hosts: [wiki.example.com, '*.Example.com:8443'], private_hosts: [h]}\n\
+         agent_chains: {a: {questions: {changes: true}, stages: [{agents: [{name: sre, tools: ['*.a$${']}]}]}}\nmcp_servers: {m: {command: c}}",
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
         "llm_service: {allow_key_env: ['TEAM_*', A], allow_base_url: ['*', 'http://h:8080/v1'], token_file: /t, \

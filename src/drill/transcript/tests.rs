@@ -109,8 +109,15 @@ fn every_built_in_transcript_is_found_by_its_name_and_ends_without_a_call() {
 fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
     let transcript = |agent: &str| Transcript::parse(&format!("name: x{agent}\nanswers: [{{}}]\n")).unwrap();
     for strategy in Strategy::ALL {
-        let briefing =
-            Briefing { agent: "sre-1", strategy, tools: &[], instructions: "", max_iterations: 1, runbooks: &[] };
+        let briefing = Briefing {
+            agent: "sre-1",
+            strategy,
+            tools: &[],
+            instructions: "",
+            max_iterations: 1,
+            runbooks: &[],
+            fetched: None,
+        };
         let system = system_message(&briefing);
         assert!(transcript("").is_for(&system) && transcript("\nagent: sre-1").is_for(&system), "{system}");
         assert!(!transcript("\nagent: sre").is_for(&system) && !transcript("\nagent: dba").is_for(&system));

@@ -1,7 +1,8 @@
 //! The plan of a follow-up question: one agent of the investigation's chain, with the present configuration and prompts
 //! of its own. Pure.
 
-use super::planner::{AgentRequest, PlanError, Route, agent_plan, callable, choose, names_of, servers_for, undefined};
+use super::agent_tools::servers_for;
+use super::planner::{AgentRequest, PlanError, Route, agent_plan, callable, choose, names_of, undefined};
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
@@ -51,7 +52,8 @@ pub fn plan(
     let mut listing = callable(config, listing);
     // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
     listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
-    let request = AgentRequest { name, instructions: &defined.instructions, settings: &settings };
+    let instructions = &defined.instructions;
+    let request = AgentRequest { name, instructions, settings: &settings, runbook: None };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
     let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
     let unavailable_servers = names_of(&listing.unavailable);

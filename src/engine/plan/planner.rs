@@ -3,17 +3,19 @@
 //! The caller [chooses](choose) the chain, lists the tools of [its servers](servers_of), and [plans](plan).
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
+use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::provider_plan;
-use super::stage_agents::{agents_of, needs_synthesis, settings, strategy, synthesis};
+use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
 use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
+use crate::investigation::missing_tools::{without_servers, without_tools};
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
-use crate::investigation::prompt::{Briefing, Prompts, prompts, without_servers};
+use crate::investigation::prompt::{Briefing, Prompts, prompts};
+use crate::investigation::runbook::FetchedRunbook;
 
 /// Why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,14 +77,21 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
 ///
 /// # Errors
 /// When the configuration refers to a name that it does not define.
-pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing) -> Result<Plan, PlanError> {
+pub fn plan(
+    config: &Config,
+    route: &Route<'_>,
+    alert: &Alert,
+    listing: &Listing,
+    runbook: Option<&FetchedRunbook>,
+) -> Result<Plan, PlanError> {
     let listing = callable(config, listing);
     let mut stages = Vec::with_capacity(route.chain.stages.len());
     for (index, stage) in route.chain.stages.iter().enumerate() {
         let agents = agents_of(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
             let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
-            let request = AgentRequest { name: &name, instructions: &defined.instructions, settings: &settings };
+            let instructions = &defined.instructions;
+            let request = AgentRequest { name: &name, instructions, settings: &settings, runbook };
             agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
@@ -104,15 +113,10 @@ pub fn plan(config: &Config, route: &Route<'_>, alert: &Alert, listing: &Listing
 fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
     let (name, settings) = synthesis(config, chain, stage);
     let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
-    let request = AgentRequest { name: &name, instructions, settings: &settings };
+    let request = AgentRequest { name: &name, instructions, settings: &settings, runbook: None };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, alert), &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
     Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
-}
-
-/// Names of the servers that an agent may use: its own list, or all.
-pub(super) fn servers_for(config: &Config, settings: &Settings) -> Vec<String> {
-    settings.mcp_servers.clone().unwrap_or_else(|| config.mcp_servers.keys().cloned().collect())
 }
 
 /// An agent to make a plan for.
@@ -120,6 +124,7 @@ pub(super) struct AgentRequest<'a> {
     pub(super) name: &'a str,
     pub(super) instructions: &'a str,
     pub(super) settings: &'a Settings,
+    pub(super) runbook: Option<&'a FetchedRunbook>,
 }
 
 /// Makes the plan of one agent; `prompts` writes its prompts.
@@ -129,14 +134,12 @@ pub(super) fn agent_plan(
     prompts: impl Fn(&Briefing<'_>) -> Prompts,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
-    let AgentRequest { name, instructions, settings } = *request;
+    let AgentRequest { name, instructions, settings, runbook } = *request;
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
-    let is_offered = |server: &str| servers.iter().any(|offered| offered == server);
-    let offered = listing.tools.iter().filter(|tool| is_offered(tool.server()));
-    let tools: Vec<ToolSpec> = offered.cloned().collect();
+    let AgentTools { tools, left_out } = agent_tools(config, settings, &listing.tools);
     let mut missing = names_of(&listing.unavailable);
-    missing.retain(|server| is_offered(server));
+    missing.retain(|server| servers.contains(server));
     let providers = providers(config, settings, &tools)?;
     let limits = limits(settings);
     let briefing = Briefing {
@@ -145,7 +148,8 @@ pub(super) fn agent_plan(
         tools: &tools,
         instructions,
         max_iterations: limits.max_iterations,
-        runbooks: &config.runbooks.hosts,
+        runbooks: &config.runbooks.listed(),
+        fetched: runbook,
     };
     let texts = prompts(&briefing);
     Ok(AgentPlan {
@@ -154,7 +158,8 @@ pub(super) fn agent_plan(
         limits,
         providers,
         tools,
-        system_prompt: without_servers(texts.system, &missing),
+        omitted_tools: u32::try_from(left_out.len()).unwrap_or(u32::MAX),
+        system_prompt: without_tools(without_servers(texts.system, &missing), &left_out),
         user_prompt: texts.user,
         conclusion_prompt: texts.conclusion,
         result_form: ResultForm::Indented,
@@ -182,19 +187,6 @@ pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
     PlanError::Undefined { kind, name: name.to_owned() }
 }
 
-fn limits(settings: &Settings) -> Limits {
-    let built_in = Limits::default();
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Limits {
-        max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
-        iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
-        max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
-        max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
-        max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
-        max_calls: built_in.max_calls,
-    }
-}
-
 /// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
 /// allows; sorted, each name once.
 pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
@@ -214,7 +206,7 @@ pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::plan::Strategy;
+    use crate::investigation::plan::{Limits, Strategy};
     use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
@@ -308,8 +300,15 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         };
         let agent = |name: &str, strategy, instructions, limits: Limits, (provider, tools): (_, Vec<ToolSpec>)| {
             let max_iterations = limits.max_iterations;
-            let briefing =
-                Briefing { agent: name, strategy, tools: &tools, instructions, max_iterations, runbooks: &[] };
+            let briefing = Briefing {
+                agent: name,
+                strategy,
+                tools: &tools,
+                instructions,
+                max_iterations,
+                runbooks: &[],
+                fetched: None,
+            };
             let texts = prompts(&briefing, &alert);
             AgentPlan {
                 name: name.to_owned(),
@@ -322,6 +321,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 conclusion_prompt: texts.conclusion,
                 result_form: ResultForm::Indented,
                 citable: None,
+                omitted_tools: 0,
             }
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
@@ -348,7 +348,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             unavailable_servers: vec![],
         };
         assert_eq!(
-            plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }),
+            plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }, None),
             Ok(expected)
         );
     }
@@ -357,7 +357,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
     fn without_a_configuration_file_any_alert_has_a_plan() {
         let config = Config::load(None, &|_| None).unwrap();
         let route = choose(&config, "anything", None).unwrap();
-        let plan = plan(&config, &route, &alert("anything"), &Listing::default()).unwrap();
+        let plan = plan(&config, &route, &alert("anything"), &Listing::default(), None).unwrap();
         let [stage] = plan.stages.as_slice() else { panic!("one stage") };
         let names: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
         assert_eq!((plan.chain.as_str(), names), ("default", vec!["sre"]));
@@ -371,7 +371,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         config.llm_providers.remove("small");
         let route = choose(&config, "", Some("rest")).unwrap();
         let expected = PlanError::Undefined { kind: "provider", name: "small".to_owned() };
-        assert_eq!(plan(&config, &route, &alert(""), &Listing::default()), Err(expected));
+        assert_eq!(plan(&config, &route, &alert(""), &Listing::default(), None), Err(expected));
     }
 
     #[test]
@@ -381,7 +381,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             .replace("{name: dba, iter", "{name: dba, fallback_providers: [], iter");
         let config = Config::parse("f", &text, &|_| None).unwrap();
         let route = choose(&config, "Http5xx", None).unwrap();
-        let plan = plan(&config, &route, &alert("Http5xx"), &Listing::default()).unwrap();
+        let plan = plan(&config, &route, &alert("Http5xx"), &Listing::default(), None).unwrap();
         let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
         let names =
             |agent: &AgentPlan| agent.providers.iter().map(|provider| provider.name.clone()).collect::<Vec<_>>();

@@ -1,9 +1,10 @@
 //! The agents of a stage with their settings: replicas, and the synthesis after several agents. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
-use crate::investigation::plan::Strategy;
+use crate::investigation::plan::{Limits, Strategy};
 
 /// The provider with native thinking in a synthesis.
 const NATIVE_PROVIDER: &str = "google";
@@ -41,6 +42,20 @@ pub(super) fn settings(config: &Config, chain: &AgentChain, stage: &Stage, agent
 
 pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings.iteration_strategy.unwrap_or(Strategy::NativeThinking)
+}
+
+/// The limits of an agent with these settings.
+pub(super) fn limits(settings: &Settings) -> Limits {
+    let built_in = Limits::default();
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Limits {
+        max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
+        iteration_timeout_ms: settings.iteration_timeout.map_or(built_in.iteration_timeout_ms, millis),
+        max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
+        max_tool_result_tokens: settings.max_tool_result_tokens.unwrap_or(built_in.max_tool_result_tokens),
+        max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
+        max_calls: built_in.max_calls,
+    }
 }
 
 /// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of

@@ -1,25 +1,28 @@
 //! The complete tool list of a server, for people: offered tools, withheld tools and the reasons.
 
-use std::collections::BTreeMap;
-
 use rmcp::model::Tool;
 use serde::Serialize;
 
 use super::config::ServerConfig;
-use super::offer::{checked_schema, full_name};
+use super::offer::judged;
 use super::{rules, schema};
 use crate::investigation::mask::Mask;
+use crate::investigation::plan::ToolSpec;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// The full name, `server.tool`.
+    /// The full name, `server.tool`, as models and people write it.
     pub name: String,
+    /// The tool's name at its server, which `name` may have to change. Keys of the configuration name this one.
+    pub tool: String,
     pub description: String,
     /// The server or the configuration declares it read-only.
     pub read_only: bool,
     /// A model may call it.
     pub offered: bool,
+    /// Why a model may call it; `None` when it may not.
+    pub because: Option<String>,
     /// Why a model may not call it; `None` when it may.
     pub withheld: Option<String>,
 }
@@ -29,22 +32,32 @@ pub struct Listed {
 pub struct Inventory {
     /// Sorted by name.
     pub tools: Vec<Listed>,
+    /// Those that a model may call, as a plan has them.
+    pub offered: Vec<ToolSpec>,
     /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
     pub unknown: Vec<String>,
 }
 
 /// The tools of a server as it lists them.
 pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Inventory {
-    let one = |tool: &Tool| {
-        let rule = rules::judge(config, tool).map_err(|withheld| withheld.to_string());
-        let judged = checked_schema(tool, mask).and(rule);
-        let (read_only, withheld) = (judged == Ok(true), judged.err());
-        let (name, description) = (full_name(config, tool), schema::description(tool, mask));
-        (name.clone(), Listed { name, description, read_only, offered: withheld.is_none(), withheld })
-    };
-    // The map keeps one entry per name if a server lists a tool twice.
-    let listed = tools.iter().map(one).collect::<BTreeMap<_, _>>();
-    Inventory { tools: listed.into_values().collect(), unknown: rules::unknown(config, tools) }
+    let mut inventory = Inventory { tools: Vec::new(), offered: Vec::new(), unknown: rules::unknown(config, tools) };
+    for judged in judged(config, tools, mask) {
+        let (because, withheld, read_only) = match &judged.verdict {
+            Ok((spec, why)) => (Some(why.to_string()), None, spec.read_only),
+            Err(why) => (None, Some(why.to_string()), false),
+        };
+        inventory.tools.push(Listed {
+            name: judged.name,
+            tool: mask.apply(&judged.tool.name).into_owned(),
+            description: schema::description(judged.tool, mask),
+            read_only,
+            offered: because.is_some(),
+            because,
+            withheld,
+        });
+        inventory.offered.extend(judged.verdict.ok().map(|(spec, _)| spec));
+    }
+    inventory
 }
 
 #[cfg(test)]
@@ -85,5 +98,9 @@ mod tests {
             ]
         );
         assert_eq!(found.last().unwrap().withheld.as_deref(), Some("it may change something"));
+        let reasons: Vec<_> = found.iter().filter_map(|tool| tool.because.as_deref()).collect();
+        let declared = "its server declares it read-only";
+        assert_eq!(reasons, [declared, "allow names it", declared]);
+        assert_eq!(found[1].tool, "a__b");
     }
 }

@@ -10,30 +10,11 @@ use sha2::{Digest as _, Sha256};
 
 /// The longest `server__tool` that providers allow.
 const MAX_NAME_BYTES: usize = 64;
-/// The longest name of a server: it leaves room for a part of a tool's name and the hash.
-const MAX_SERVER_BYTES: usize = 40;
 /// A longer name of a tool is not offered, because a plan keeps it.
 const MAX_TOOL_BYTES: usize = 1024;
 /// Hexadecimal digits of the hash.
 const HASH_DIGITS: usize = 8;
 const SEPARATOR: &str = "__";
-
-/// Why a server cannot have this name; `None` when it can.
-pub(super) fn server_fault(name: &str) -> Option<&'static str> {
-    if name.len() > MAX_SERVER_BYTES {
-        return Some("must have at most 40 characters");
-    }
-    if name.ends_with('_') {
-        return Some("must not end with _");
-    }
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Some("must begin with a letter");
-    }
-    if name.contains(SEPARATOR) {
-        return Some("must not contain __");
-    }
-    (!name.chars().all(is_accepted)).then_some("may contain only letters, digits, _ and -")
-}
 
 /// Why a tool of this name cannot be offered; `None` when it can.
 pub(super) fn tool_fault(tool: &str) -> Option<String> {
@@ -87,6 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::server_name_fault;
 
     /// The name that a provider gets, as the LLM service writes it.
     fn wire(server: &str, tool: &str) -> String {
@@ -96,7 +78,7 @@ mod tests {
     #[test]
     fn a_name_that_providers_accept_stays_as_it_is() {
         for (server, tool) in [("kubernetes", "pods_list"), ("a-b", "c-d"), ("x1", "get_"), ("a_b", "c_d")] {
-            assert_eq!((server_fault(server), tool_fault(tool)), (None, None));
+            assert_eq!((server_name_fault(server), tool_fault(tool)), (None, None));
             assert_eq!(offered(server, tool), tool);
         }
         assert_eq!(offered("s", &"a".repeat(61)), "a".repeat(61));
@@ -128,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_server_is_refused_only_if_it_would_be_ambiguous_or_too_long() {
+    fn a_name_is_refused_only_if_it_would_be_ambiguous_or_too_long() {
         for server in ["", "a.b", "a__b", "a_", "1a", "a b", "ä", &"a".repeat(41)] {
-            assert!(server_fault(server).is_some(), "{server}");
+            assert!(server_name_fault(server).is_some(), "{server}");
         }
-        assert_eq!(server_fault(&"a".repeat(40)), None);
+        assert_eq!(server_name_fault(&"a".repeat(40)), None);
         assert_eq!(tool_fault(""), Some("its name is empty".to_owned()));
         assert!(tool_fault(&"é".repeat(513)).is_some() && tool_fault(&"é".repeat(512)).is_none());
     }

@@ -1,42 +1,93 @@
-//! Selects the tools of a server that are offered to a model.
+//! Selects the tools of a server that are offered to a model, with a reason for each.
+
+use std::borrow::Cow;
 
 use rmcp::model::Tool;
 
 use super::config::ServerConfig;
+use super::rules::Offered;
 use super::{names, rules, schema};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
+/// A tool as its server lists it, and whether a model may call it.
+pub(super) struct Judged<'a> {
+    pub(super) tool: &'a Tool,
+    /// The full name, `server.tool`.
+    pub(super) name: String,
+    pub(super) verdict: Result<(ToolSpec, Offered), Withheld>,
+}
+
+/// Why a model may not call a tool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Withheld {
+    /// The configuration or the absence of a declaration decides.
+    #[error(transparent)]
+    Rule(#[from] rules::Withheld),
+    /// The tool cannot be offered.
+    #[error("{0}")]
+    Unusable(String),
+}
+
 /// The tools that may be called, sorted by name: those that are read-only and those that the configuration allows.
 /// A tool with an invalid name or schema is left out with a warning.
-pub(super) fn offer(config: &ServerConfig, tools: Vec<Tool>, mask: &Mask) -> Vec<ToolSpec> {
-    let spec = |tool: &Tool| {
-        let read_only = rules::judge(config, tool).ok()?;
-        let warn =
-            |fault: &String| tracing::warn!(server = config.name, tool = %tool.name, "tool not offered: {fault}");
-        let parameters_schema = checked_schema(tool, mask).inspect_err(warn).ok()?;
-        let (name, description) = (full_name(config, tool), schema::description(tool, mask));
-        let original_name = (names::offered(&config.name, &tool.name) != tool.name).then(|| tool.name.to_string());
-        Some(ToolSpec { name, original_name, description, parameters_schema, read_only })
-    };
-    let mut offered: Vec<ToolSpec> = tools.iter().filter_map(spec).collect();
-    // A tool whose own name equals the form of another tool's name comes first, and the other one is left out.
-    offered.sort_by(|one, other| (&one.name, &one.original_name).cmp(&(&other.name, &other.original_name)));
-    offered.dedup_by(|one, other| one.name == other.name);
-    offered
+pub(super) fn offer(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<ToolSpec> {
+    let offered = judged(config, tools, mask).into_iter().filter_map(|judged| match judged.verdict {
+        Ok((spec, _)) => Some(spec),
+        Err(Withheld::Rule(_)) => None,
+        Err(Withheld::Unusable(fault)) => {
+            tracing::warn!(server = config.name, tool = judged.name, fault, "mcp tool not offered");
+            None
+        }
+    });
+    offered.collect()
 }
 
-/// The name of a tool for models and people.
-pub(super) fn full_name(config: &ServerConfig, tool: &Tool) -> String {
-    format!("{}.{}", config.name, names::offered(&config.name, &tool.name))
-}
-
-/// The schema of a tool that may be offered; otherwise the fault of its name or schema.
-pub(super) fn checked_schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
-    match names::tool_fault(&tool.name) {
-        Some(fault) => Err(fault),
-        None => schema::schema(tool, mask),
+/// The tools of a server, sorted by name. A tool that the server lists twice is there once.
+pub(super) fn judged<'a>(config: &ServerConfig, tools: &'a [Tool], mask: &Mask) -> Vec<Judged<'a>> {
+    let mut listed: Vec<&Tool> = tools.iter().collect();
+    listed.sort_by(|one, other| one.name.cmp(&other.name));
+    listed.dedup_by(|one, other| one.name == other.name);
+    let mut judged: Vec<Judged<'a>> = listed.into_iter().map(|tool| judge(config, tool, mask)).collect();
+    // A tool whose own name equals the form of another tool's name comes first.
+    judged.sort_by_key(|judged| (judged.name.clone(), is_renamed(judged)));
+    let mut last = String::new();
+    for judged in &mut judged {
+        if judged.name == last && judged.verdict.is_ok() {
+            judged.verdict = Err(Withheld::Unusable("another tool of the server has its name".to_owned()));
+        }
+        last.clone_from(&judged.name);
     }
+    judged
+}
+
+fn is_renamed(judged: &Judged<'_>) -> bool {
+    judged.verdict.as_ref().is_ok_and(|(spec, _)| spec.original_name.is_some())
+}
+
+fn judge<'a>(config: &ServerConfig, tool: &'a Tool, mask: &Mask) -> Judged<'a> {
+    let masked = mask.apply(&tool.name);
+    let name = format!("{}.{}", config.name, names::offered(&config.name, &masked));
+    let fault = match masked {
+        Cow::Owned(_) => Some("its name holds a secret".to_owned()),
+        Cow::Borrowed(_) => names::tool_fault(&tool.name),
+    };
+    if let Some(fault) = fault {
+        return Judged { tool, name, verdict: Err(Withheld::Unusable(fault)) };
+    }
+    let verdict = rules::judge(config, tool).map_err(Withheld::from).and_then(|why| {
+        let parameters_schema = schema::schema(tool, mask).map_err(Withheld::Unusable)?;
+        let is_same = name.split_once('.').is_some_and(|(_, offered)| offered == tool.name);
+        let spec = ToolSpec {
+            name: name.clone(),
+            original_name: (!is_same).then(|| tool.name.to_string()),
+            description: schema::description(tool, mask),
+            parameters_schema,
+            read_only: why.is_read_only(),
+        };
+        Ok((spec, why))
+    });
+    Judged { tool, name, verdict }
 }
 
 #[cfg(test)]
@@ -47,7 +98,7 @@ mod tests {
     use crate::mcp::{StdioConfig, Transport};
 
     fn offered(read_only: &[&str], allowed: &[&str]) -> Vec<(String, bool)> {
-        let tools = serde_json::from_value(json!([
+        let tools = serde_json::from_value::<Vec<Tool>>(json!([
             {"name": "write", "inputSchema": {"type": "object"}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
@@ -60,7 +111,7 @@ mod tests {
             allowed: names(allowed),
             ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
-        let specs = offer(&config, tools.unwrap(), &Mask::default());
+        let specs = offer(&config, &tools.unwrap(), &Mask::default());
         specs.into_iter().map(|spec| (spec.name, spec.read_only)).collect()
     }
 
@@ -80,5 +131,30 @@ mod tests {
                 ("s.write".to_owned(), true)
             ]
         );
+    }
+
+    #[test]
+    fn two_tools_never_share_a_name() {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        let form = names::offered("s", "a.b");
+        let listed =
+            json!([tool("a.b"), tool(&form), tool("a.b"), tool("sk-ant-api03-abcdefghijklmnopqrstuvwxyz012345")]);
+        let listed = serde_json::from_value::<Vec<Tool>>(listed).unwrap();
+        let config = ServerConfig {
+            read_only: listed.iter().map(|tool| tool.name.to_string()).collect(),
+            ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
+        };
+        let judged = judged(&config, &listed, &Mask::default());
+        let facts: Vec<_> = judged
+            .iter()
+            .map(|judged| (judged.name.as_str(), judged.verdict.as_ref().map(|_| ()).map_err(ToString::to_string)))
+            .collect();
+        let name = format!("s.{form}");
+        let [plain, renamed, secret] = facts.as_slice() else { panic!("{facts:?}") };
+        assert_eq!(plain, &(name.as_str(), Ok(())));
+        assert_eq!(renamed, &(name.as_str(), Err("another tool of the server has its name".to_owned())));
+        assert_eq!(secret.1, Err("its name holds a secret".to_owned()));
+        assert!(!secret.0.contains("abcdef"), "{secret:?}");
+        assert_eq!(offer(&config, &listed, &Mask::default()).len(), 1);
     }
 }

@@ -9,9 +9,39 @@
 //! | `allow` names it | may call it, once |
 //! | no rule | may not call it |
 
+use std::fmt;
+
 use rmcp::model::Tool;
 
 use super::config::ServerConfig;
+
+/// Why a model may call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offered {
+    NamedReadOnly,
+    DeclaredReadOnly,
+    Allowed,
+}
+
+impl Offered {
+    /// Whether the tool counts as read-only.
+    pub(super) fn is_read_only(self) -> bool {
+        match self {
+            Self::NamedReadOnly | Self::DeclaredReadOnly => true,
+            Self::Allowed => false,
+        }
+    }
+}
+
+impl fmt::Display for Offered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NamedReadOnly => "read_only names it",
+            Self::DeclaredReadOnly => "its server declares it read-only",
+            Self::Allowed => "allow names it",
+        })
+    }
+}
 
 /// Why a model may not call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +56,8 @@ pub(super) enum Withheld {
     MayChange,
 }
 
-/// Whether the tool is read-only, or why it may not be called.
-pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<bool, Withheld> {
+/// Why a model may call the tool, or why it may not.
+pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withheld> {
     let named = |names: &[String]| names.iter().any(|name| *name == tool.name);
     if named(&config.deny) {
         return Err(Withheld::Denied);
@@ -36,11 +66,14 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<bool, Withheld
         return Err(Withheld::NotAmongTools);
     }
     let is_hinted = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
-    if named(&config.read_only) || (is_hinted && config.trust_hints) {
-        return Ok(true);
+    if named(&config.read_only) {
+        return Ok(Offered::NamedReadOnly);
+    }
+    if is_hinted && config.trust_hints {
+        return Ok(Offered::DeclaredReadOnly);
     }
     if named(&config.allowed) {
-        return Ok(false);
+        return Ok(Offered::Allowed);
     }
     Err(if is_hinted { Withheld::HintNotTrusted } else { Withheld::MayChange })
 }
@@ -74,7 +107,9 @@ mod tests {
     fn the_first_rule_that_holds_decides() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let all = || names(&["get", "config", "patch"]);
-        let judged = |config: &ServerConfig| tools().iter().map(|tool| judge(config, tool)).collect::<Vec<_>>();
+        let judged = |config: &ServerConfig| {
+            tools().iter().map(|tool| judge(config, tool).map(Offered::is_read_only)).collect::<Vec<_>>()
+        };
         let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
         let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
         let cases = [

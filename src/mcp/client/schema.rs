@@ -1,38 +1,86 @@
-//! Masks and bounds the description and the schema of a tool before they become part of a plan.
+//! Cleans, masks and bounds the description and the schema of a tool before they become part of a plan.
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
 use crate::investigation::mask::Mask;
+use crate::investigation::visible::{has_invisible, visible};
 
 /// The rest of a longer description is cut off.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 /// A schema cannot be cut, so a tool with a larger one is not offered.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+/// Only the beginning of a longer description is cleaned and masked.
+const MAX_READ_BYTES: usize = 64 * 1024;
 /// Keywords whose values are examples of what a property holds.
 const SAMPLE_KEYWORDS: [&str; 5] = ["default", "const", "enum", "example", "examples"];
+/// Keywords whose texts are for readers.
+const TEXT_KEYWORDS: [&str; 4] = ["description", "title", "$comment", "markdownDescription"];
 
-/// The description of a tool, masked and cut.
+/// The description of a tool, cleaned, masked and cut.
 pub(super) fn description(tool: &Tool, mask: &Mask) -> String {
-    let text = tool.description.as_deref().unwrap_or_default().replace('\0', "");
-    let masked = mask.apply(&text);
+    let whole = tool.description.as_deref().unwrap_or_default();
+    let read = whole.get(..whole.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
+    let masked = mask.apply(visible(read).trim()).into_owned();
     if masked.len() <= MAX_DESCRIPTION_BYTES {
-        return masked.into_owned();
+        return masked;
     }
     let end = masked.floor_char_boundary(MAX_DESCRIPTION_BYTES);
-    format!("{} [cut: {} bytes in all]", masked.get(..end).unwrap_or_default(), masked.len())
+    format!("{} [cut: {} bytes in all]", masked.get(..end).unwrap_or_default(), whole.len())
 }
 
-/// The schema of a tool's arguments, masked.
+/// The schema of a tool's arguments, cleaned and masked.
 ///
 /// # Errors
-/// When the schema is too large: a text like "its schema …".
+/// When the schema is too large, or has invisible characters in a word that a call would have to repeat: a text like
+/// "its schema …".
 pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
-    let schema = masked(mask, tool.schema_as_json_value()).to_string();
-    if schema.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("its schema has {} bytes; at most {MAX_SCHEMA_BYTES} are allowed", schema.len()));
+    let schema = tool.schema_as_json_value();
+    let too_large = |bytes: usize| format!("its schema has {bytes} bytes; at most {MAX_SCHEMA_BYTES} are allowed");
+    let bytes = schema.to_string().len();
+    if bytes > MAX_SCHEMA_BYTES {
+        return Err(too_large(bytes));
     }
-    Ok(schema)
+    let masked = masked(mask, cleaned(schema, Place::Schema)?).to_string();
+    // A mask may be longer than the text that it hides.
+    if masked.len() > MAX_SCHEMA_BYTES { Err(too_large(masked.len())) } else { Ok(masked) }
+}
+
+/// Where a value of a schema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A schema, or a value that is none of the following.
+    Schema,
+    /// A map of schemas by the names of arguments.
+    Properties,
+    /// A text for readers.
+    Text,
+}
+
+/// Removes invisible characters from texts for readers. Names and values that a call repeats must have none, because
+/// the server compares them.
+fn cleaned(value: Value, place: Place) -> Result<Value, String> {
+    match value {
+        Value::String(text) if place == Place::Text => Ok(Value::String(visible(&text))),
+        Value::String(text) if has_invisible(&text) => Err("its schema has invisible characters".to_owned()),
+        Value::Array(items) => items.into_iter().map(|item| cleaned(item, place)).collect(),
+        Value::Object(fields) => {
+            let field = |(key, value): (String, Value)| {
+                if has_invisible(&key) {
+                    return Err("its schema has a name with invisible characters".to_owned());
+                }
+                let within = match key.as_str() {
+                    _ if place == Place::Properties => Place::Schema,
+                    "properties" | "patternProperties" | "$defs" | "definitions" => Place::Properties,
+                    key if TEXT_KEYWORDS.contains(&key) => Place::Text,
+                    _ => Place::Schema,
+                };
+                Ok((key, cleaned(value, within)?))
+            };
+            fields.into_iter().map(field).collect::<Result<_, _>>().map(Value::Object)
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value),
+    }
 }
 
 /// In a schema `password` is a property, and its value is a schema, not a secret. So strings are masked one by one, and
@@ -117,5 +165,27 @@ mod tests {
         let large =
             schema(&tool("", json!({"type": "object", "description": "x ".repeat(40_000)})), &mask).unwrap_err();
         assert!(large.starts_with("its schema has 80"), "{large}");
+    }
+
+    #[test]
+    fn invisible_characters_are_removed_from_texts_and_refused_in_names_and_values() {
+        let mask = Mask::default();
+        let given = json!({"type": "object", "title": "T\u{1b}[31m", "properties": {
+            "description": {"type": "string", "description": "a\u{200b}b\u{e0041}\n\tc", "pattern": "^\n$"},
+        }});
+        let expected = json!({"type": "object", "title": "T", "properties": {
+            "description": {"type": "string", "description": "ab\n\tc", "pattern": "^\n$"},
+        }});
+        let clean = schema(&tool("", given), &mask).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&clean).unwrap(), expected);
+        for hidden in [
+            json!({"properties": {"na\u{200b}me": {"type": "string"}}}),
+            json!({"properties": {"name": {"enum": ["a", "b\u{202e}"]}}}),
+            json!({"required": ["na\u{ad}me"]}),
+        ] {
+            let fault = schema(&tool("", hidden), &mask).unwrap_err();
+            assert!(fault.starts_with("its schema has"), "{fault}");
+        }
+        assert_eq!(description(&tool(" Reads\u{202e} \u{1b}[2Jit.\n", json!({})), &mask), "Reads it.");
     }
 }

@@ -164,5 +164,5 @@ async fn list(server: &Server, context: &ConnectionContext) -> Result<(Tools, Ar
     // Cleared before the request, because a change after the request makes its answer outdated.
     connection.clear_tools_changed();
     let tools = connection.list_tools(&server.config.name).await.inspect_err(|_| server.discard(&connection))?;
-    Ok((offer(&server.config, tools, &context.mask).into(), connection))
+    Ok((offer(&server.config, &tools, &context.mask).into(), connection))
 }

@@ -18,7 +18,7 @@ pub(super) async fn check(name: String, config: Arc<Config>) -> Checked {
     Ok(vec![found(check, &inventory)])
 }
 
-fn found(check: String, Inventory { tools, unknown }: &Inventory) -> Check {
+fn found(check: String, Inventory { tools, unknown, .. }: &Inventory) -> Check {
     let read_only = tools.iter().filter(|tool| tool.offered && tool.read_only).count();
     let withheld = tools.iter().filter(|tool| !tool.offered).count();
     let mut detail = format!("stdio, {} tools, {read_only} read-only", tools.len());

@@ -18,8 +18,10 @@ use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, IntakeError, question};
 use crate::investigation::mask::Mask;
-use crate::investigation::plan::Plan;
+use crate::investigation::plan::{AgentPlan, Plan};
+use crate::investigation::runbook::FetchedRunbook;
 use crate::investigation::timeline::{EventDraft, EventType};
+use crate::runbooks::Runbooks;
 use crate::store::Store;
 
 use crate::roles::masked;
@@ -30,6 +32,7 @@ pub struct ConfiguredIntake<T, S = Store> {
     config: Arc<Config>,
     tools: Arc<T>,
     threads: Arc<S>,
+    runbooks: Runbooks,
     mask: Mask,
     worker_name: String,
 }
@@ -37,7 +40,8 @@ pub struct ConfiguredIntake<T, S = Store> {
 impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
     pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
-        Self { config, tools, threads, mask, worker_name }
+        let runbooks = Runbooks::new(&config.runbooks, mask.clone());
+        Self { config, tools, threads, runbooks, mask, worker_name }
     }
 
     fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
@@ -52,12 +56,19 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, PrepareError> {
         let chain = header(received, bus::CHAIN);
         let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
-        let listing = self.tools.list(&planner::servers_of(&self.config, &route)).await;
-        let plan = planner::plan(&self.config, &route, alert, &listing).map_err(unplanned)?;
+        let servers = planner::servers_of(&self.config, &route);
+        let (listing, runbook) = tokio::join!(self.tools.list(&servers), self.runbook(alert));
+        let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref()).map_err(unplanned)?;
         let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
-        let started = started("Investigation started", &plan, metadata);
+        let mut started = started("Investigation started", &plan, metadata);
+        describe_runbook(&mut started, alert, runbook.as_ref());
         Ok(Planned { plan, started })
+    }
+
+    /// The runbook that the alert names, if its host is listed.
+    async fn runbook(&self, alert: &Alert) -> Option<FetchedRunbook> {
+        self.runbooks.fetch(alert.runbook_url.as_deref()?).await
     }
 
     async fn question(&self, received: &Received, parent: &str) -> Result<PreparedAlert, PrepareError> {
@@ -122,6 +133,13 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             let reasons = listing.unavailable.iter().map(|server| (server.server.clone(), server.why.clone().into()));
             facts.insert("unavailable_servers".to_owned(), Value::Object(reasons.collect()));
         }
+        let omitted: Map<String, Value> =
+            agents_without_tools(plan).map(|agent| (agent.name.clone(), agent.omitted_tools.into())).collect();
+        if !omitted.is_empty() {
+            let omitted = Value::Object(omitted);
+            tracing::warn!(chain = plan.chain, %omitted, "mcp tools omitted: an agent has too many");
+            facts.insert("omitted_tools".to_owned(), omitted);
+        }
         facts
     }
 }
@@ -151,12 +169,35 @@ impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
 /// The session's first event, which also names the servers that are missing.
 fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft {
     let missing = &plan.unavailable_servers;
-    let content = if missing.is_empty() {
+    let mut content = if missing.is_empty() {
         what.to_owned()
     } else {
         format!("{what} without the tools of {}: unavailable", missing.join(", "))
     };
+    for agent in agents_without_tools(plan) {
+        content.push_str(&format!("; {} tools are too many for {} and left out", agent.omitted_tools, agent.name));
+    }
     EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
+}
+
+/// Adds to a session's first event whether the agents have the text of the runbook.
+fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&FetchedRunbook>) {
+    let described = match runbook {
+        None => return,
+        Some(FetchedRunbook::Page(text)) => json!({"url": alert.runbook_url, "bytes": text.len()}),
+        Some(FetchedRunbook::Failed(why)) => {
+            tracing::warn!(why, "runbook not fetched");
+            started.content.push_str(&format!("; its runbook could not be fetched: {why}"));
+            json!({"url": alert.runbook_url, "failed": why})
+        }
+    };
+    if let Some(metadata) = started.metadata.as_object_mut() {
+        metadata.insert("runbook".to_owned(), described);
+    }
+}
+
+fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> + '_ {
+    plan.stages.iter().flat_map(|stage| &stage.agents).filter(|agent| agent.omitted_tools > 0)
 }
 
 /// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a

@@ -4,3 +4,4 @@ mod bus;
 pub(crate) mod store;
 mod llm;
 mod mcp;
+mod runbooks;

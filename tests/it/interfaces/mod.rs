@@ -3,6 +3,7 @@
 mod config;
 mod init;
 mod commands;
+mod tools;
 pub(crate) mod receive;
 mod python;
 mod drill;

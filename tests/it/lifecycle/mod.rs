@@ -6,6 +6,7 @@ mod delivery;
 mod dedupe;
 mod chains;
 mod tools;
+mod runbooks;
 mod model_calls;
 mod cancel;
 mod settling;

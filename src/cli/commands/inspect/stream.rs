@@ -104,5 +104,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         conclusion_prompt: String::new(),
         result_form: ResultForm::Bare,
         citable: None,
+        omitted_tools: 0,
     }
 }

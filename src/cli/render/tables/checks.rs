@@ -40,26 +40,28 @@ pub fn sum(checks: &[Check]) -> String {
 pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
     let offered = tools.iter().filter(|tool| tool.offered).count();
     let head = format!("{}: {} tools, {offered} offered to models", text::one_line(server, style.charset), tools.len());
-    let columns = [Column::Left("  tool"), Column::Left("may be called"), Column::Rest("what it does")];
+    let columns = [Column::Left("  tool"), Column::Left("may be called"), Column::Rest("why, and what it does")];
     let row = |tool: &Listed| {
         let (may, paint) = match (tool.offered, tool.read_only) {
             (true, true) => ("yes, read-only", Paint::Plain),
             (true, false) => ("yes, once", Paint::Yellow),
             (false, _) => ("no", Paint::Dim),
         };
-        let what = match &tool.withheld {
-            Some(why) => format!("{why}. {}", tool.description),
-            None => tool.description.clone(),
-        };
+        let why = tool.withheld.as_ref().or(tool.because.as_ref()).map(String::as_str).unwrap_or_default();
+        let described = text::first_sentence(&text::clean(&tool.description, style.charset));
         [
             Cell::indented(&tool.name, style),
             Cell::new(may, style).painted(paint),
-            Cell::new(&text::first_sentence(&text::clean(&what, style.charset)), style),
+            Cell::new(&text::one_line(&format!("{why}. {described}"), style.charset), style),
         ]
     };
     let mut lines = vec![head];
     if !tools.is_empty() {
         lines.extend(table(columns, tools.iter().map(row), style));
+    }
+    for tool in tools.iter().filter(|tool| tool.name.split_once('.').is_none_or(|(_, name)| name != tool.tool)) {
+        let own_name = text::one_line(&tool.tool, style.charset);
+        lines.push(format!("  {} is {own_name:?} at its server", text::one_line(&tool.name, style.charset)));
     }
     lines
 }

@@ -37,9 +37,12 @@ fn a_check_names_its_finding_and_its_fix() {
 fn a_list_of_tools_shows_which_a_model_may_call() {
     let tool = |name: &str, read_only: bool, offered: bool, withheld: Option<&str>| Listed {
         name: name.to_owned(),
+        tool: name.split_once('.').unwrap().1.to_owned(),
         description: "Describes one pod with its events.\nNot more.\u{1b}[31m".to_owned(),
         read_only,
         offered,
+        because: offered
+            .then(|| if read_only { "its server declares it read-only" } else { "allow names it" }.to_owned()),
         withheld: withheld.map(ToOwned::to_owned),
     };
     let tools = [

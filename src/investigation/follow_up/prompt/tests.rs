@@ -22,6 +22,7 @@ fn shown(strategy: Strategy, tools: &[ToolSpec], thread: &Thread) -> String {
         instructions: "We deploy on Fridays.",
         max_iterations: 20,
         runbooks: &[],
+        fetched: None,
     };
     let prompts = prompts(&briefing, thread, "Would a limit of 768Mi be enough?");
     format!("--- system\n{}\n--- user\n{}\n--- conclusion\n{}", prompts.system, prompts.user, prompts.conclusion)

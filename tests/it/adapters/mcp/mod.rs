@@ -1,5 +1,7 @@
 //! The MCP client with real servers as child processes.
 
+mod names;
+
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;

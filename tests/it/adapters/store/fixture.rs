@@ -100,6 +100,7 @@ pub(crate) fn plan() -> Plan {
                 conclusion_prompt: "conclude".into(),
                 result_form: ResultForm::Indented,
                 citable: None,
+                omitted_tools: 0,
             }],
         }],
         unavailable_servers: vec![],

@@ -1,5 +1,7 @@
 //! A minimal HTTP client. Requests are written out, because their bytes are part of the tests.
 
+pub(crate) mod pages;
+
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

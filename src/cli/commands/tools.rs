@@ -1,0 +1,102 @@
+//! `tarsy tools`: the tools of the MCP servers, with the reason why each is offered or not, and calls of them.
+
+use anyhow::ensure;
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::output::{json_lines, note, print, print_json};
+use super::{load_config, one_line_error, write_error};
+use crate::cli::args::{GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
+use crate::cli::exit::Exit;
+use crate::cli::render::tables::checks;
+use crate::cli::render::text;
+use crate::cli::view::TerminalEnv;
+use crate::config::Config;
+use crate::engine::plan::agent_tools::agents_with_tools;
+use crate::investigation::plan::ToolSpec;
+use crate::mcp::Inventory;
+use crate::roles::tools::{self, CallOutcome, Changes, ToolCallRequest};
+
+pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<Exit> {
+    match args.command {
+        None => list(global, args.list).await,
+        Some(ToolsCommand::Call(args)) => call(global, args).await,
+    }
+}
+
+async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let style = TerminalEnv::of_process().style();
+    let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
+    if let Some(wanted) = &args.server {
+        let defined = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        ensure!(names.contains(&wanted.as_str()), "there is no MCP server {wanted:?}; defined: {defined}");
+        names.retain(|name| name == wanted);
+    }
+    if names.is_empty() {
+        note("no MCP server is configured")?;
+        return Ok(Exit::Done);
+    }
+    let listed = join_all(names.iter().map(|name| tools::list(&config, name))).await;
+    let (mut exit, mut offered) = (Exit::Done, Vec::new());
+    for (name, listed) in names.into_iter().zip(listed) {
+        match listed {
+            Ok(Inventory { tools, offered: of_server, unknown }) => {
+                let lines = if args.json { json_lines(&tools)? } else { checks::tools(name, &tools, &style) };
+                print(&lines)?;
+                offered.extend(of_server);
+                if !unknown.is_empty() {
+                    note(&format!("{name}: the server has no tool of these names: {}", unknown.join(", ")))?;
+                }
+            }
+            Err(error) => {
+                write_error(&format!("{name}: {}", one_line_error(&error)));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    note_agents(&config, &offered)?;
+    Ok(exit)
+}
+
+/// Notes the agents that do not get every tool of their servers.
+fn note_agents(config: &Config, offered: &[ToolSpec]) -> anyhow::Result<()> {
+    for share in agents_with_tools(config, offered) {
+        let (agent, tools) = (format!("agent {} of chain {}", share.agent, share.chain), share.tools.tools.len());
+        let (not_named, left_out) = (share.not_named(), share.tools.left_out.len());
+        if not_named > 0 {
+            note(&format!("{agent} gets {tools} tools: its key tools does not name {not_named} others"))?;
+        }
+        if left_out > 0 {
+            note(&format!("{agent} gets {tools} tools, and {left_out} do not fit: its key tools can choose"))?;
+        }
+    }
+    Ok(())
+}
+
+async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let ToolsCallArgs { tool, args: arguments, allow_changes, timeout, whole, json } = args;
+    let changes = if allow_changes { Changes::Allowed } else { Changes::Refused };
+    let request = ToolCallRequest { tool, arguments, changes, timeout };
+    let CallOutcome { tool, read_only, result, shown, is_error, duration } = tools::call(&config, request).await?;
+    let cut = shown.filter(|_| !whole);
+    let is_cut = cut.is_some();
+    let bytes = result.len();
+    let text = cut.unwrap_or(result);
+    if json {
+        print_json(&json!({
+            "tool": tool, "read_only": read_only, "is_error": is_error, "bytes": bytes, "cut": is_cut,
+            "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "result": text,
+        }))?;
+    } else {
+        print(&[text::clean(&text, TerminalEnv::of_process().style().charset)])?;
+        if is_cut {
+            note(&format!("cut as for a model: {bytes} bytes in all; --whole prints them"))?;
+        }
+    }
+    if is_error {
+        note(&format!("{tool} reports an error"))?;
+    }
+    Ok(if is_error { Exit::Failed } else { Exit::Done })
+}

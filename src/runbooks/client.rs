@@ -1,0 +1,134 @@
+//! The HTTP client of runbooks: it connects to permitted addresses only, and follows a redirect only after a check.
+//!
+//! A proxy of the environment is used. It resolves names itself, so its own rules decide then where a name may lead.
+
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::LOCATION;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+use url::Host;
+
+use super::Hosts;
+use super::address::{Reach, refused};
+use super::location::{GITHUB_RAW, redirected};
+use crate::investigation::runbook::RunbookHost;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_REDIRECTS: usize = 5;
+const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
+
+/// The client; a text says why there is none.
+pub(super) fn build(hosts: &Hosts) -> Result<Client, String> {
+    // Another part of the process may have installed a provider of cryptography; there is only one, ring.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let builder = || {
+        Client::builder()
+            .user_agent(USER_AGENT)
+            .redirect(Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .dns_resolver(CheckedResolver(hosts.clone()))
+    };
+    // Without certificate authorities, pages without TLS can still be fetched.
+    let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+    built.map_err(|error| format!("no HTTP client: {}", described(error)))
+}
+
+/// Requests a page and follows its redirects. A text says why there is none.
+pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Response, String> {
+    let mut url = start;
+    for _ in 0..=MAX_REDIRECTS {
+        check_address(&url, hosts)?;
+        let answer = client.get(url.clone()).send().await.map_err(described)?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let location = answer.headers().get(LOCATION).filter(|_| status.is_redirection());
+        let Some(location) = location else { return Err(format!("its server answered with HTTP {}", status.as_u16())) };
+        let location = location.to_str().map_err(|_| "it redirects to an invalid URL".to_owned())?;
+        url = redirected(&hosts.listed, &url, location)?;
+    }
+    Err(format!("it redirects more than {MAX_REDIRECTS} times"))
+}
+
+/// Checks a host that is an address, which is not resolved.
+fn check_address(url: &Url, hosts: &Hosts) -> Result<(), String> {
+    let (address, name) = match url.host() {
+        Some(Host::Ipv4(address)) => (address.into(), address.to_string()),
+        Some(Host::Ipv6(address)) => (address.into(), address.to_string()),
+        Some(Host::Domain(_)) | None => return Ok(()),
+    };
+    refused(address, hosts.reach(&name)).map_or(Ok(()), |why| Err(why.to_string()))
+}
+
+impl Hosts {
+    fn reach(&self, name: &str) -> Reach {
+        let names = |hosts: &[RunbookHost]| hosts.iter().any(|host| host.has_name(name));
+        // Every requested host is listed, or the one of GitHub's files; any other name is that of a proxy.
+        let is_requested = names(&self.listed) || name.eq_ignore_ascii_case(GITHUB_RAW);
+        if names(&self.private) || !is_requested { Reach::Private } else { Reach::Public }
+    }
+}
+
+/// Resolves a name to its permitted addresses.
+#[derive(Debug)]
+struct CheckedResolver(Hosts);
+
+impl Resolve for CheckedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.reach(name.as_str());
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let (permitted, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
+                found.into_iter().partition(|address| refused(address.ip(), reach).is_none());
+            let refusal = others.first().and_then(|address| refused(address.ip(), reach));
+            match refusal {
+                Some(refusal) if permitted.is_empty() => Err(io::Error::other(refusal).into()),
+                Some(_) | None => Ok(Box::new(permitted.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+/// A failed request and its innermost cause, without the URL.
+pub(super) fn described(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let sources = std::iter::successors(error.source(), |error| (*error).source());
+    match sources.last() {
+        Some(cause) => format!("it cannot be reached: {cause}"),
+        None => format!("it cannot be reached: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_private_host_or_a_proxy_reaches_private_addresses() {
+        let host = |text: &str| RunbookHost::parse(text).unwrap();
+        let hosts = Hosts {
+            listed: vec![host("*.example.com"), host("wiki.corp:8443"), host("10.0.0.7")],
+            private: vec![host("wiki.corp:8443")],
+        };
+        for (name, reach) in [
+            ("a.example.com", Reach::Public),
+            ("A.EXAMPLE.com", Reach::Public),
+            ("raw.githubusercontent.com", Reach::Public),
+            ("10.0.0.7", Reach::Public),
+            ("wiki.corp", Reach::Private),
+            ("proxy.corp", Reach::Private),
+        ] {
+            assert_eq!(hosts.reach(name), reach, "{name}");
+        }
+        let check = |url: &str| check_address(&Url::parse(url).unwrap(), &hosts);
+        assert!(check("http://10.0.0.7/").is_err() && check("http://[::1]/").is_ok());
+        assert_eq!(check("https://a.example.com/"), Ok(()));
+    }
+}

@@ -1,0 +1,114 @@
+//! Runbooks: fetches the page that an alert names, if operators list its host.
+//!
+//! A URL comes from outside, so every hop is checked: the host has to be listed, and its name must not lead to a
+//! private address unless operators list it among the private ones. The text is masked, bounded and cached. A runbook
+//! that cannot be fetched is a result like any other; no alert waits for it longer than some seconds.
+
+mod location;
+mod address;
+mod client;
+mod page;
+mod html;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Client;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use crate::config;
+use crate::investigation::mask::Mask;
+use crate::investigation::runbook::{FetchedRunbook, RunbookHost};
+
+/// For a page with its redirects.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for which a page is used again.
+const PAGE_MAX_AGE: Duration = Duration::from_secs(300);
+/// The time for which a failure is used again.
+const FAILURE_MAX_AGE: Duration = Duration::from_secs(30);
+/// Pages and failures that are kept.
+const MAX_CACHED: usize = 64;
+
+/// The listed hosts, the HTTP client and the pages of the last minutes.
+#[derive(Debug)]
+pub struct Runbooks {
+    hosts: Hosts,
+    /// The client, or why there is none.
+    client: Result<Client, String>,
+    mask: Mask,
+    cache: Mutex<HashMap<String, Arc<Cached>>>,
+}
+
+/// The hosts that operators list.
+#[derive(Clone, Debug, Default)]
+struct Hosts {
+    /// All of them.
+    listed: Vec<RunbookHost>,
+    /// Those whose names may lead to a private address.
+    private: Vec<RunbookHost>,
+}
+
+/// A page or a failure. One caller fetches it while the others wait.
+#[derive(Debug)]
+struct Cached {
+    created: Instant,
+    runbook: OnceCell<FetchedRunbook>,
+}
+
+impl Cached {
+    fn is_fresh(&self) -> bool {
+        let max_age = match self.runbook.get() {
+            Some(FetchedRunbook::Failed(_)) => FAILURE_MAX_AGE,
+            Some(FetchedRunbook::Page(_)) | None => PAGE_MAX_AGE,
+        };
+        self.created.elapsed() < max_age
+    }
+}
+
+impl Runbooks {
+    /// Prepares the client. Nothing is fetched before an alert needs it.
+    pub fn new(config: &config::Runbooks, mask: Mask) -> Self {
+        let listed = config.listed();
+        let hosts = Hosts { listed, private: config.private_hosts.clone() };
+        Self { client: client::build(&hosts), hosts, mask, cache: Mutex::default() }
+    }
+
+    /// The text of a runbook, masked, or why it cannot be fetched; `None` when its host is not listed. Takes ten
+    /// seconds at most.
+    pub async fn fetch(&self, url: &str) -> Option<FetchedRunbook> {
+        let start = location::start(&self.hosts.listed, url)?;
+        let cached = self.cached(url);
+        let fetching = cached.runbook.get_or_init(|| async {
+            let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.page(start)).await;
+            let fetched = fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", FETCH_TIMEOUT.as_secs())));
+            match fetched {
+                Ok(text) => FetchedRunbook::Page(self.mask.apply(&text).into_owned()),
+                Err(why) => FetchedRunbook::Failed(self.mask.apply(&why).into_owned()),
+            }
+        });
+        Some(fetching.await.clone())
+    }
+
+    async fn page(&self, start: reqwest::Url) -> Result<String, String> {
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let answer = client::get(client, &self.hosts, start).await?;
+        page::read(answer).await
+    }
+
+    fn cached(&self, url: &str) -> Arc<Cached> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cache.get(url).filter(|cached| cached.is_fresh()) {
+            return Arc::clone(cached);
+        }
+        cache.retain(|_, cached| cached.is_fresh());
+        if cache.len() >= MAX_CACHED {
+            let oldest = cache.iter().min_by_key(|(_, cached)| cached.created).map(|(url, _)| url.clone());
+            oldest.map(|url| cache.remove(&url));
+        }
+        let cached = Arc::new(Cached { created: Instant::now(), runbook: OnceCell::new() });
+        cache.insert(url.to_owned(), Arc::clone(&cached));
+        cached
+    }
+}
