@@ -216,3 +216,20 @@ async fn an_alert_waits_for_a_tool_server_then_runs_without_it_and_covers_no_ale
     let third = publish(&system, body).await;
     assert_eq!(timeline(&system, third).await[0].metadata["joined_session_id"], second.to_string());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_timeline_says_how_many_tools_are_too_many_for_an_agent() {
+    let names: Vec<String> = (0..130).map(|number| format!("tool_{number:03}")).collect();
+    let server = OneAtATime::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let servers = server.config_line();
+    let system = TestSystem::start_with(Setup { servers: &servers, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system, tarsy::drill::builtin("oom-killed").unwrap().alert).await;
+    let seen = timeline(&system, session).await;
+    assert_eq!(seen[0].content, "Investigation started; 8 tools are too many for sre and left out");
+    assert_eq!(seen[0].metadata["omitted_tools"], json!({"sre": 8}));
+    assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
+    let sql = format!("SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'", session.0);
+    let prompt = system.database.text(&sql);
+    assert!(prompt.contains("so none of these can be called: slow.tool_122, slow.tool_123, "), "{prompt}");
+}
