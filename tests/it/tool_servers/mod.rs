@@ -6,5 +6,6 @@ mod investigation;
 mod cluster;
 mod examples;
 mod content;
+mod progress;
 mod kubernetes;
 mod secrets;
