@@ -197,6 +197,8 @@ fn built_in() -> Settings {
         iteration_timeout: Some(Duration::from_millis(limits.iteration_timeout_ms)),
         max_timeouts: Some(limits.max_timeouts),
         max_tool_result_tokens: Some(limits.max_tool_result_tokens),
+        summarize_over: Some(0),
+        summarize_with: None,
         max_tokens: Some(0),
     }
 }

@@ -17,6 +17,7 @@ mod tool_descriptions;
 pub mod prompt;
 pub mod missing_tools;
 pub mod execution;
+pub mod read_result;
 mod code;
 pub mod react;
 pub mod native;

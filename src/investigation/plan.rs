@@ -4,10 +4,12 @@
 //! Secrets are names of environment variables, never values.
 
 mod provider;
+mod summary;
 
 use serde::{Deserialize, Serialize};
 
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
+pub use summary::SummaryPlan;
 
 /// The version of the plan and journal format that this program writes. It reads this version and older ones; it
 /// releases a session with a newer one.
@@ -106,6 +108,9 @@ pub struct AgentPlan {
     /// although the conversation does not show their results, and none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citable: Option<Vec<u32>>,
+    /// Which results are summarised; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summaries: Option<SummaryPlan>,
 }
 
 impl AgentPlan {

@@ -12,10 +12,11 @@ use super::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use super::execution::fallback::or_switched;
 use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
+use super::execution::summaries::{LongResult, made, missing};
 use super::execution::window::{EXCEEDED, ToolBinding};
 use super::follow_up::{Exchange, PastCall, Thread};
 use super::ids::SessionId;
-use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, ToolSpec};
+use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
 
@@ -64,6 +65,8 @@ pub(super) struct Simulation {
     /// After so many entries the execution is stopped.
     pub(super) stop: Option<(usize, StopReason)>,
     pub(super) room: Room,
+    /// Every result of more than two tokens is summarised.
+    pub(super) summarises: bool,
 }
 
 /// The size of the context window and of the results.
@@ -167,6 +170,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         result_form: ResultForm::Indented,
         citable: None,
         omitted_tools: 0,
+        summaries: None,
     }
 }
 
@@ -181,6 +185,7 @@ impl Simulation {
             context: Some("found before".to_owned()),
             stop: None,
             room: Room::ENOUGH,
+            summarises: false,
         }
     }
 
@@ -190,7 +195,10 @@ impl Simulation {
         let other = |number| ProviderPlan { name: format!("p{number}"), ..main.first().cloned().unwrap_or_default() };
         plan.providers.extend((1..=self.fallbacks).map(other));
         plan.providers.iter_mut().for_each(|provider| provider.context_window = self.room.context_window);
-        Arc::new(AgentPlan { limits: self.limits, ..plan })
+        let provider = main.into_iter().next().unwrap_or_default();
+        let over_tokens = [("k8s".to_owned(), 2)].into();
+        let summaries = self.summarises.then_some(SummaryPlan { provider, over_tokens });
+        Arc::new(AgentPlan { limits: self.limits, summaries, ..plan })
     }
 
     /// Replays a journal.
@@ -241,6 +249,14 @@ impl Simulation {
                         write(&mut state, vec![Entry::Started { call_id: id.clone() }], None);
                     }
                     write(&mut state, calls.iter().flat_map(|call| self.result(call)).collect(), None);
+                }
+                Decision::Summarise(long) => {
+                    let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+                    let summary = |long: &LongResult| match long.call_id.ends_with('2') {
+                        true => missing(long, "max_retries: broke".to_owned()),
+                        false => made(long, "in short", usage),
+                    };
+                    write(&mut state, long.iter().map(|long| Entry::Summarised(summary(long))).collect(), None);
                 }
             }
         }

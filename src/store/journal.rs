@@ -3,14 +3,16 @@
 use diesel::pg::PgConnection;
 use uuid::Uuid;
 
-use crate::engine::ports::{Checkpoint, Journal, Lease, SessionEnd, SessionRecord, SessionStep, StoreError};
+use crate::engine::ports::{
+    Checkpoint, Journal, Lease, SessionEnd, SessionRecord, SessionStep, StoreError, StoredResult, Timeline,
+};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 
 use super::connect::Store;
 use super::fence::counted;
-use super::reads::record;
+use super::reads::{record, result};
 use super::writes::checkpoint::Append;
 use super::writes::finish::Finish;
 use super::writes::recover::{self, Loss};
@@ -25,6 +27,15 @@ impl Journal for Store {
     async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
         let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::decoded(rows)
+    }
+
+    async fn result(
+        &self,
+        session: SessionId,
+        timeline: Timeline,
+        event: u32,
+    ) -> Result<Option<StoredResult>, StoreError> {
+        Ok(self.run(move |connection| result::result(connection, session, timeline, event)).await?)
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {

@@ -154,6 +154,7 @@ mod tests {
             checked_sql::<crate::store::writes::renew::Renew>(),
             checked_sql::<crate::store::writes::renew::RenewOne>(),
             checked_sql::<crate::store::reads::resolve::Resolve>(),
+            checked_sql::<crate::store::reads::result::ReadResult>(),
             checked_sql::<crate::store::sessions::Probe>(),
             checked_sql::<crate::store::writes::settle::ReadSettlementStatus>(),
             checked_sql::<crate::store::writes::settle::Settle>(),

@@ -293,6 +293,8 @@ const WORKER: &[Metric] = &[
     counter("tarsy_tool_calls_total", "tool calls ended").by("outcome", &["done", "failed", "lost"]),
     counter("tarsy_tool_argument_checks_total", "tool calls whose arguments were compared with the schema of the tool")
         .by("outcome", &["fit", "unfit", "unchecked"]),
+    counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")
+        .by("outcome", &["done", "failed"]),
     seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or to the failure"),
     seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "time to commit a checkpoint, retries included"),
     counter("tarsy_events_published_total", "timeline events acknowledged by the stream"),

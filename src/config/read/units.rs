@@ -5,6 +5,8 @@ use std::time::Duration;
 const DURATIONS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 const TOKENS: [(&str, u64); 3] = [("M", 1_000_000), ("k", 1_000), ("", 1)];
+/// The word that may follow a number of tokens.
+const TOKENS_WORD: &str = "tokens";
 
 /// Parses a whole number with a unit; `0` needs no unit.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
@@ -29,7 +31,8 @@ pub(crate) fn show_bytes(bytes: u64) -> String {
 
 /// Parses a number of tokens: a whole number, of thousands with `k` or of millions with `M`.
 pub(super) fn parse_tokens(text: &str) -> Option<u64> {
-    parse(text, &TOKENS)
+    let text = text.trim();
+    parse(text.strip_suffix(TOKENS_WORD).unwrap_or(text), &TOKENS)
 }
 
 /// Formats a number of tokens in the largest unit that gives a whole number.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::settings::summarize_over;
 use crate::config::read::reader::{Field, Map};
 use crate::config::read::template::Template;
 use crate::config::write::{is_default, written};
+use crate::investigation::read_result;
 
 /// An MCP server: how the worker reaches it, and which of its tools models may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +38,9 @@ pub struct McpServer {
     pub deny: Vec<String>,
     /// Whether a tool counts as read-only if its server declares it.
     pub trust_hints: bool,
+    /// A longer result is summarised by a model, in tokens; 0 for no summaries. By default the value of the agent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summarize_over: Option<u32>,
 }
 
 /// How the worker reaches a server.
@@ -74,11 +79,14 @@ impl McpServer {
             tools: None,
             deny: Vec::new(),
             trust_hints: true,
+            summarize_over: None,
         }
     }
 
     pub(crate) fn read(name: &str, field: &Field<'_>) -> Self {
-        if let Some(fault) = server_name_fault(name) {
+        if name == read_result::SERVER {
+            field.fault(format!("{name:?} is the name of the built-in tools; choose another one"));
+        } else if let Some(fault) = server_name_fault(name) {
             field.fault(format!("{name:?}: {fault}: the name becomes a part of tool names"));
         }
         field.section(Self::of)
@@ -97,6 +105,7 @@ impl McpServer {
             tools: Some(map.texts("tools")).filter(|_| map.has("tools")),
             deny: map.texts("deny"),
             trust_hints: map.flag("trust_hints").unwrap_or(true),
+            summarize_over: summarize_over(map),
         }
     }
 

@@ -45,6 +45,12 @@ pub struct Settings {
     /// The longest tool result that the model gets, in tokens.
     #[serde(skip_serializing_if = "is_default")]
     pub max_tool_result_tokens: Option<u32>,
+    /// A longer tool result is summarised by a model, in tokens; 0 for no summaries. A server may have its own value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summarize_over: Option<u32>,
+    /// The name of the provider that summarises; by default the agent's own.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub summarize_with: Option<String>,
     /// The total of tokens after which the conclusion is forced; 0 for no limit.
     #[serde(skip_serializing_if = "is_default")]
     pub max_tokens: Option<u32>,
@@ -65,6 +71,8 @@ impl Settings {
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
             max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
+            summarize_over: self.summarize_over.or(lower.summarize_over),
+            summarize_with: self.summarize_with.clone().or_else(|| lower.summarize_with.clone()),
             max_tokens: self.max_tokens.or(lower.max_tokens),
         }
     }
@@ -84,9 +92,16 @@ impl Settings {
             iteration_timeout: map.duration("iteration_timeout", 1..=3_600),
             max_timeouts: map.number("max_timeouts", 1..=100),
             max_tool_result_tokens: map.number("max_tool_result_tokens", 100..=1_000_000),
+            summarize_over: summarize_over(map),
+            summarize_with: map.reference("summarize_with", &names.providers),
             max_tokens: map.number("max_tokens", 0..=1_000_000_000),
         }
     }
+}
+
+/// The size of results that are summarised, in tokens: `5k`, `5k tokens`, 0 for none.
+pub(crate) fn summarize_over(map: &mut Map<'_>) -> Option<u32> {
+    map.tokens("summarize_over", 0..=1_000_000).and_then(|tokens| u32::try_from(tokens).ok())
 }
 
 /// The defined names of a list. Reports a name that is repeated, and the provider that the list is for: `main` of the

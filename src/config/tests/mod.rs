@@ -35,6 +35,8 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         iteration_timeout: Some(Duration::from_secs(120)),
         max_timeouts: Some(2),
         max_tool_result_tokens: Some(8_000),
+        summarize_over: Some(0),
+        summarize_with: None,
         max_tokens: Some(0),
     };
     let (chain, synthesis) = ("default".to_owned(), Synthesis::default());
@@ -115,6 +117,7 @@ proptest::proptest! {
             tools: (text.len() % 2 == 0).then(|| vec![name.clone()]),
             deny: vec![text.clone()],
             trust_hints: name.len() % 2 == 0,
+            summarize_over: (name.len() % 3 == 0).then_some(5_000),
         };
         config.mcp_servers.insert("s".to_owned(), server);
         let agent = Agent { instructions: text, ..Agent::default() };

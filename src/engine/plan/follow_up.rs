@@ -2,12 +2,14 @@
 //! of its own. Pure.
 
 use super::agent_tools::servers_for;
-use super::planner::{AgentRequest, PlanError, Route, agent_plan, callable, choose, names_of, undefined};
+use super::error::{PlanError, undefined};
+use super::planner::{AgentRequest, Route, agent_plan, callable, choose, names_of};
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use crate::investigation::read_result;
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
 struct Answerer<'a> {
@@ -53,7 +55,8 @@ pub fn plan(
     // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
     listing.tools.retain(|tool| tool.read_only || route.chain.questions.changes);
     let instructions = &defined.instructions;
-    let request = AgentRequest { name, instructions, settings: &settings, runbook: None };
+    let reader = read_result::thread_spec();
+    let request = AgentRequest { name, instructions, settings: &settings, runbook: None, reader };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
     let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
@@ -140,7 +143,7 @@ defaults: {llm_provider: small}
         assert_eq!((plan.chain.as_str(), stage.name.as_str(), agent.name.as_str()), ("web", "follow-up", "sre"));
         assert_eq!(
             (agent.strategy, agent.limits.max_iterations, names),
-            (Strategy::NativeThinking, 7, vec!["k8s.logs"])
+            (Strategy::NativeThinking, 7, vec!["k8s.logs", "tarsy.read_result"])
         );
         assert!(agent.system_prompt.contains("Be quick.") && agent.user_prompt.contains("question\nIs it over?\n"));
         assert!(!agent.conclusion_prompt.contains("Evidence"), "{}", agent.conclusion_prompt);
@@ -179,10 +182,12 @@ defaults: {llm_provider: small}
             let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
             (names, agent.system_prompt.contains("you cannot change anything"))
         };
-        let read_only = ["k8s.get", "k8s.logs"].map(str::to_owned).to_vec();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let read_only = names(&["k8s.get", "k8s.logs", "tarsy.read_result"]);
         assert_eq!(offered("{}"), (read_only.clone(), true));
-        assert_eq!(offered("{changes: false}"), (read_only.clone(), true));
-        assert_eq!(offered("{changes: true}"), ([read_only, vec!["k8s.restart".to_owned()]].concat(), false));
+        assert_eq!(offered("{changes: false}"), (read_only, true));
+        let all = names(&["k8s.get", "k8s.logs", "k8s.restart", "tarsy.read_result"]);
+        assert_eq!(offered("{changes: true}"), (all, false));
     }
 
     #[test]

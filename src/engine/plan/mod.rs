@@ -1,7 +1,9 @@
 //! Planning: the stages, agents and tools of a session, from the configuration and the alert. Pure.
 
+mod error;
 pub mod provider_plan;
 pub mod agent_tools;
+mod summaries;
 pub mod planner;
 mod stage_agents;
 pub mod follow_up;

@@ -5,8 +5,11 @@
 use std::collections::BTreeSet;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
+pub use super::error::PlanError;
+use super::error::undefined;
 use super::provider_plan;
 use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
+use super::summaries;
 use crate::config::{AgentChain, Config, Settings, Stage};
 use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
@@ -15,22 +18,8 @@ use crate::investigation::plan::{
     AgentPlan, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, Prompts, prompts};
+use crate::investigation::read_result;
 use crate::investigation::runbook::FetchedRunbook;
-
-/// Why no plan could be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// The header names a chain that is not defined.
-    #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
-    UnknownChain { named: String, defined: Vec<String> },
-    /// The configuration refers to a name that it does not define. Cannot happen after its validation.
-    #[error("configuration does not define {kind} {name:?}")]
-    Undefined {
-        /// `chain`, `agent` or `provider`.
-        kind: &'static str,
-        name: String,
-    },
-}
 
 /// The chain that will investigate an alert.
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +79,8 @@ pub fn plan(
         let agents = agents_of(stage).into_iter().map(|(name, agent)| {
             let settings = settings(config, route.chain, stage, agent);
             let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
-            let instructions = &defined.instructions;
-            let request = AgentRequest { name: &name, instructions, settings: &settings, runbook };
+            let (instructions, reader) = (&defined.instructions, read_result::spec());
+            let request = AgentRequest { name: &name, instructions, settings: &settings, runbook, reader };
             agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
@@ -113,7 +102,8 @@ pub fn plan(
 fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &Alert) -> Result<StagePlan, PlanError> {
     let (name, settings) = synthesis(config, chain, stage);
     let instructions = config.agents.get(&name).map(|agent| agent.instructions.as_str()).unwrap_or_default();
-    let request = AgentRequest { name: &name, instructions, settings: &settings, runbook: None };
+    let reader = read_result::spec();
+    let request = AgentRequest { name: &name, instructions, settings: &settings, runbook: None, reader };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, alert), &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
     Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
@@ -125,6 +115,8 @@ pub(super) struct AgentRequest<'a> {
     pub(super) instructions: &'a str,
     pub(super) settings: &'a Settings,
     pub(super) runbook: Option<&'a FetchedRunbook>,
+    /// The built-in tool that reads results again.
+    pub(super) reader: ToolSpec,
 }
 
 /// Makes the plan of one agent; `prompts` writes its prompts.
@@ -134,13 +126,19 @@ pub(super) fn agent_plan(
     prompts: impl Fn(&Briefing<'_>) -> Prompts,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
-    let AgentRequest { name, instructions, settings, runbook } = *request;
+    let AgentRequest { name, instructions, settings, runbook, reader } = request;
+    let (name, instructions, settings, runbook) = (*name, *instructions, *settings, *runbook);
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() { servers_for(config, settings) } else { Vec::new() };
-    let AgentTools { tools, left_out } = agent_tools(config, settings, &listing.tools);
+    let AgentTools { mut tools, left_out } = agent_tools(config, settings, &listing.tools);
     let mut missing = names_of(&listing.unavailable);
     missing.retain(|server| servers.contains(server));
     let providers = providers(config, settings, &tools)?;
+    let summaries = summaries::plan(config, settings, &servers, &providers)?;
+    if !tools.is_empty() {
+        tools.push(reader.clone());
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+    }
     let limits = limits(settings);
     let briefing = Briefing {
         agent: name,
@@ -164,6 +162,7 @@ pub(super) fn agent_plan(
         conclusion_prompt: texts.conclusion,
         result_form: ResultForm::Indented,
         citable: None,
+        summaries,
     })
 }
 
@@ -181,10 +180,6 @@ fn providers(config: &Config, settings: &Settings, tools: &[ToolSpec]) -> Result
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
     unavailable.iter().map(|unavailable| unavailable.server.clone()).collect()
-}
-
-pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
-    PlanError::Undefined { kind, name: name.to_owned() }
 }
 
 /// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
@@ -322,11 +317,17 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 result_form: ResultForm::Indented,
                 citable: None,
                 omitted_tools: 0,
+                summaries: None,
             }
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };
         let small = provider("small", "openai", "genai", "s", "SMALL_KEY");
-        let k8s = vec![read_only_tool("k8s.get"), read_only_tool("k8s.logs"), changing_tool("k8s.restart")];
+        let k8s = vec![
+            read_only_tool("k8s.get"),
+            read_only_tool("k8s.logs"),
+            changing_tool("k8s.restart"),
+            read_result::spec(),
+        ];
         let stage = StagePlan {
             name: "look".to_owned(),
             success_policy: SuccessPolicy::All,

@@ -14,6 +14,7 @@ use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
+pub use crate::investigation::read_result::{StoredResult, Timeline};
 use crate::investigation::timeline::EventDraft;
 
 /// The right to write to a session: what every write is fenced with.
@@ -67,6 +68,15 @@ pub trait Journal: Send + Sync + 'static {
         execution: ExecutionId,
     ) -> impl Future<Output = Result<Vec<RecordedEntry>, StoreError>> + Send;
 
+    /// The stored result of a tool call, by the number of its event; `None` if no result has this number. It belongs to
+    /// the session, or to the investigation that the session is a question about.
+    fn result(
+        &self,
+        session: SessionId,
+        timeline: Timeline,
+        event: u32,
+    ) -> impl Future<Output = Result<Option<StoredResult>, StoreError>> + Send;
+
     /// Appends one checkpoint, all of it or nothing. Returns for each entry the number of the event generated from it
     /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)). Sending the same
     /// checkpoint again returns the same numbers.
@@ -113,7 +123,7 @@ pub struct Checkpoint {
     pub events: Vec<EventDraft>,
     /// For people; never read back.
     pub model_calls: Vec<ModelCallRecord>,
-    /// For people; never read back.
+    /// With the whole results, of which the entries have only a part.
     pub tool_calls: Vec<ToolCallRecord>,
 }
 
@@ -133,7 +143,7 @@ pub struct ModelCallRecord {
     pub duration: Duration,
 }
 
-/// A row of `tool_interactions`.
+/// A row of `tool_interactions`. Only its result is read back, by [`Journal::result`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCallRecord {
     /// The call.

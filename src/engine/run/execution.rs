@@ -1,37 +1,34 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
+mod commit;
+mod summaries;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
-use uuid::Uuid;
 
-use super::control::{Control, Interrupted, ReleaseReason, STORE_BOUND};
+use super::control::{Control, Interrupted, ReleaseReason};
 use super::deltas::Deltas;
 use super::performed::{Performed, millis};
 use super::tool_calls::Batch;
 use super::{instruments, model_retry, native};
 use crate::engine::ports::{
-    Checkpoint, ExecutionRecord, Feed, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
-    ProviderFailure, RunStatus, StoreError,
+    ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, ProviderFailure,
 };
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
-use crate::investigation::execution::entry::{Answer, Entry, Outcome, ToolCall};
-use crate::investigation::execution::event_refs::RecordedEntry;
-use crate::investigation::execution::recovery::{self, LostCall, Recovery, sent_by};
+use crate::investigation::execution::entry::{Answer, Entry, ToolCall};
+use crate::investigation::execution::recovery::{self, Recovery};
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::window::ToolBinding;
 use crate::investigation::execution::{absorb, fallback};
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, ProviderPlan};
-use crate::investigation::timeline::projection::{Measured, project};
+use crate::investigation::timeline::projection::Measured;
 use crate::investigation::timeline::{Delta, DeltaKind};
-
-/// Pause between two attempts to write while the store is unavailable.
-const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// One execution of a leased session.
 pub(super) struct Execution<W: World> {
@@ -119,6 +116,7 @@ impl<W: World> Execution<W> {
                 Decision::Append(entries) => self.append(entries).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
                 Decision::RunTools(calls) => self.run_tools(calls).await?,
+                Decision::Summarise(long) => self.summarise(long).await?,
             }
         }
     }
@@ -286,97 +284,13 @@ impl<W: World> Execution<W> {
         {
             self.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
         }
-        let batch = Batch { tools: &*self.ports.tools, control: &self.control, state: &self.state, deadline };
+        let session = self.lease.session_id;
+        let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
+        let batch = Batch { tools, journal, session, control: &self.control, state: &self.state, deadline };
         match batch.run(calls).await? {
             Some(performed) => self.commit(performed).await,
             None => Ok(()),
         }
-    }
-
-    /// Appends entries that no call has produced.
-    async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
-        self.commit(Performed { entries, ..Performed::default() }).await
-    }
-
-    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the store
-    /// commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
-    async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
-        let checkpoint = self.checkpoint(performed);
-        let began = Instant::now();
-        let numbers = loop {
-            let write = self.ports.journal.append(self.lease, checkpoint.clone());
-            match self.control.within(STORE_BOUND, write).await {
-                Ok(numbers) => break numbers,
-                Err(StoreError::Unavailable(error)) => {
-                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} delayed: store is unavailable: {error}", checkpoint.number);
-                    let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
-                    if self.control.unless_stopped(pause).await?.is_none() {
-                        return Err(ReleaseReason::StoreUnavailable(error).into());
-                    }
-                }
-                Err(error) => {
-                    if matches!(error, StoreError::Behind(_)) {
-                        self.remember().await;
-                    }
-                    return Err(error.into());
-                }
-            }
-        };
-        metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
-        self.control.progressed();
-        self.checkpoint = checkpoint.number;
-        let has_events = !checkpoint.events.is_empty();
-        instruments::elisions(&checkpoint.entries);
-        instruments::switched(self.lease.session_id, &self.state, &checkpoint.entries);
-        for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
-            self.state.apply(recorded);
-        }
-        if has_events {
-            self.ports.feed.notify(self.lease.session_id);
-        }
-        Ok(())
-    }
-
-    /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
-    async fn remember(&self) {
-        let calls = sent_by(&self.state).into_iter().map(|call| LostCall { execution_id: self.id, call }).collect();
-        let written = self.ports.journal.remember(self.lease.session_id, calls);
-        if let Err(error) = self.control.within(STORE_BOUND, written).await {
-            tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps could not be stored");
-        }
-    }
-
-    fn checkpoint(&self, performed: Performed) -> Checkpoint {
-        let Performed { entries, measured, model_calls, tool_calls } = performed;
-        let events = project(&self.state, &entries, &measured);
-        let answers = !model_calls.is_empty();
-        let (status, error) = status_after(&entries);
-        Checkpoint {
-            execution_id: self.id,
-            number: self.checkpoint + 1,
-            id: Uuid::new_v4(),
-            iteration: self.state.iteration() + u32::from(answers),
-            attempt: 1,
-            status,
-            error,
-            at: now(),
-            entries,
-            events,
-            model_calls,
-            tool_calls,
-        }
-    }
-}
-
-fn status_after(entries: &[Entry]) -> (RunStatus, Option<String>) {
-    let Some(Entry::Ended { outcome }) = entries.last() else {
-        return (RunStatus::Running, None);
-    };
-    match outcome {
-        Outcome::Completed { .. } => (RunStatus::Completed, None),
-        Outcome::Failed { error, .. } => (RunStatus::Failed, Some(error.clone())),
-        Outcome::Cancelled => (RunStatus::Cancelled, None),
-        Outcome::TimedOut => (RunStatus::TimedOut, None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::Utc;
 
 use crate::engine::ports::{Claimed, ModelError};
-use crate::investigation::execution::entry::{Answer, Entry};
+use crate::investigation::execution::entry::{Answer, Entry, Summary};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::SessionId;
@@ -48,6 +48,12 @@ pub(super) fn elisions(entries: &[Entry]) {
         tracing::info!(up_to, "conversation shortened: its oldest tool results are left out");
         metrics::counter!("tarsy_context_elisions_total").increment(1);
     }
+}
+
+/// Counts a summary of a tool result, or the failure to make one.
+pub(super) fn summary(summary: &Summary) {
+    let outcome = if summary.content.is_empty() { "failed" } else { "done" };
+    metrics::counter!("tarsy_tool_result_summaries_total", "outcome" => outcome).increment(1);
 }
 
 /// Counts a switch to another provider. `state` is that before the entries.

@@ -7,21 +7,28 @@ use tokio::time::Instant;
 
 use super::control::{Control, Interrupted};
 use super::performed::{Performed, millis};
-use crate::engine::ports::{ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools};
+use crate::engine::ports::{
+    Journal, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
+};
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
+use crate::investigation::ids::SessionId;
 use crate::investigation::plan::AgentPlan;
+use crate::investigation::read_result::{self, Request};
 use crate::investigation::timeline::projection::MeasuredTool;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;
 
 /// The calls of one decision. All of them together have the rest of the iteration.
-pub(super) struct Batch<'a, T> {
+pub(super) struct Batch<'a, T, J> {
     pub(super) tools: &'a T,
+    /// For the built-in tool, which reads stored results.
+    pub(super) journal: &'a J,
+    pub(super) session: SessionId,
     pub(super) control: &'a Control,
     pub(super) state: &'a State,
     pub(super) deadline: Instant,
@@ -35,7 +42,7 @@ struct Completed {
     duration: Duration,
 }
 
-impl<T: Tools> Batch<'_, T> {
+impl<T: Tools, J: Journal> Batch<'_, T, J> {
     /// Runs the calls. `None`: the run was stopped meanwhile.
     pub(super) async fn run(&self, calls: Vec<ToolCall>) -> Result<Option<Performed>, Interrupted> {
         let running = stream::iter(calls).map(|call| self.perform(call)).buffered(MAX_CONCURRENT);
@@ -58,8 +65,11 @@ impl<T: Tools> Batch<'_, T> {
             Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
             Arguments::Stored | Arguments::Unknown => call.clone(),
         };
-        let plan = self.state.plan();
-        let spec = plan.tool(&call.tool);
+        if call.tool == read_result::TOOL {
+            let reply = self.read_result(&sent.arguments).await?;
+            return Ok(Completed { call, reply: Some(reply), duration: began.elapsed() });
+        }
+        let spec = self.state.plan().tool(&call.tool);
         let bounded = async || {
             let remaining = self.remaining();
             let request = ToolRequest::new(&sent, remaining).of(spec);
@@ -76,6 +86,22 @@ impl<T: Tools> Batch<'_, T> {
         let duration = began.elapsed();
         metrics::histogram!("tarsy_tool_call_duration_seconds").record(duration.as_secs_f64());
         Ok(Completed { call, reply: Some(reply), duration })
+    }
+
+    /// The reply of the built-in tool. An invalid call is an answer; an unavailable store releases the session.
+    async fn read_result(&self, arguments: &str) -> Result<ToolReply, StoreError> {
+        let plan = self.state.plan();
+        let default = if plan.citable.is_some() { Timeline::Investigation } else { Timeline::Own };
+        let read = match Request::parse(arguments, default) {
+            Err(fault) => Err(fault),
+            Ok(request) => {
+                let stored = self.journal.result(self.session, request.timeline, request.event).await?;
+                read_result::answer(&request, stored.as_ref(), plan.limits.max_tool_result_tokens)
+            }
+        };
+        let is_error = read.is_err();
+        let content = read.unwrap_or_else(|fault| fault);
+        Ok(ToolReply::Answered { content, is_error })
     }
 
     fn remaining(&self) -> Duration {
@@ -95,6 +121,7 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
 fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     let Completed { call, reply, duration } = completed;
     let (strategy, limit) = (plan.strategy, plan.limits.max_tool_result_tokens);
+    let read_back = if read_result::is_offered(plan) { ReadBack::With(read_result::TOOL) } else { ReadBack::No };
     let Some(reply) = reply else {
         metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
         performed.entries.extend(no_time_left(strategy, &call));
@@ -103,7 +130,7 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     let (entries, state, result, error, bytes, cut) = match reply {
         ToolReply::Answered { content: whole, is_error } => {
             let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
-            let shown = cut(&whole, limit, ReadBack::No);
+            let shown = cut(&whole, limit, read_back);
             let (whole_bytes, limit) = if shown.is_some() { (bytes, Some(limit)) } else { (0, None) };
             let output = ToolOutput { content: shown.unwrap_or_else(|| whole.clone()), is_error, whole_bytes };
             let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };

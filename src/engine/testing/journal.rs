@@ -11,7 +11,7 @@ use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use crate::investigation::execution::recovery::{LostCall, Recovery};
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::EventDraft;
+use crate::investigation::timeline::{EventDraft, EventType};
 
 /// When the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold` only blocks
 /// the worker there until the test lets it go on.
@@ -35,6 +35,8 @@ pub(in crate::engine) struct Disk {
     pub(in crate::engine) record: SessionRecord,
     pub(in crate::engine) entries: BTreeMap<ExecutionId, Vec<RecordedEntry>>,
     pub(in crate::engine) events: Vec<EventDraft>,
+    pub(in crate::engine) model_calls: Vec<ModelCallRecord>,
+    pub(in crate::engine) tool_calls: Vec<ToolCallRecord>,
     pub(in crate::engine) end: Option<SessionEnd>,
     pub(in crate::engine) epoch: u32,
     pub(in crate::engine) writes: u32,
@@ -80,6 +82,21 @@ impl Journal for FakeJournal {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
+    async fn result(
+        &self,
+        _session: SessionId,
+        timeline: Timeline,
+        event: u32,
+    ) -> Result<Option<StoredResult>, StoreError> {
+        assert_eq!(timeline, Timeline::Own, "the fake has one session");
+        let disk = lock(&self.disk);
+        let at = usize::try_from(event).unwrap().checked_sub(1);
+        let found = at.and_then(|at| disk.events.get(at)).filter(|event| event.event_type == EventType::ToolResult);
+        let call = found.and_then(|event| event.metadata["call_id"].as_str());
+        let record = disk.tool_calls.iter().find(|record| Some(record.call.id.as_str()) == call);
+        Ok(record.map(|record| StoredResult { tool: record.call.tool.clone(), text: record.result.clone() }))
+    }
+
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
         self.write(lease, |disk| {
             for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
@@ -102,6 +119,8 @@ impl Journal for FakeJournal {
             let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone());
             disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
             disk.events.extend(checkpoint.events);
+            disk.model_calls.extend(checkpoint.model_calls);
+            disk.tool_calls.extend(checkpoint.tool_calls);
             numbers
         })
         .await

@@ -60,6 +60,8 @@ impl Scene {
             record,
             entries: BTreeMap::new(),
             events: vec![],
+            model_calls: vec![],
+            tool_calls: vec![],
             end: None,
             epoch: 1,
             writes: 0,

@@ -1,8 +1,12 @@
 //! The conversation: renders a journal as the messages of the next model request.
 
+use std::borrow::Cow;
+
+use super::cut::ReadBack;
 use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
 use super::results::{framed, indented, numbered};
+use super::summaries;
 use crate::investigation::plan::ResultForm;
 
 /// One message of the conversation.
@@ -38,6 +42,10 @@ pub struct RenderOptions {
     pub has_effect: bool,
     /// Layout of results.
     pub form: ResultForm,
+    /// Whether the model can read the whole result.
+    pub read_back: ReadBack,
+    /// Index of the entry with the summary that replaces this result.
+    pub summary: Option<usize>,
 }
 
 /// Whether the text of a tool result is sent.
@@ -52,7 +60,8 @@ pub enum ResultBody {
 const NO_ANSWER: &str = "(no answer)";
 
 impl Message {
-    fn text(role: Role, content: &str) -> Self {
+    /// A message that is only a text.
+    pub(super) fn text(role: Role, content: &str) -> Self {
         Self {
             role,
             content: content.to_owned(),
@@ -70,7 +79,18 @@ impl Message {
 pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Vec<Message> {
     let numbered = (1_u32..).zip(entries.iter().zip(options));
     let body = |number| if number <= elided { ResultBody::Elided } else { ResultBody::Full };
-    numbered.filter_map(|(number, (entry, options))| message(entry, *options, body(number))).collect()
+    let shown = |(number, (entry, options)): (u32, (&Entry, &RenderOptions))| {
+        message(&summarised(entry, *options, entries), *options, body(number))
+    };
+    numbered.filter_map(shown).collect()
+}
+
+/// The entry, with the summary that replaces its text if it has one.
+fn summarised<'e>(entry: &'e Entry, options: RenderOptions, entries: &[Entry]) -> Cow<'e, Entry> {
+    match options.summary.and_then(|at| entries.get(at)) {
+        Some(Entry::Summarised(summary)) => Cow::Owned(summaries::in_place(entry, summary, options.read_back)),
+        Some(_) | None => Cow::Borrowed(entry),
+    }
 }
 
 /// Size of an entry's message in bytes; 0 for a fact.
@@ -103,7 +123,7 @@ fn own_form_excess(message: &Message) -> usize {
 
 fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Message> {
     let elided = body == ResultBody::Elided;
-    let removal = if options.has_effect { ELIDED_EFFECT } else { ELIDED };
+    let removal = &removal(options);
     let heading = options.event.map(heading).unwrap_or_default();
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
@@ -117,7 +137,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
         }
         Entry::ToolResult(ToolResult { call_id, tool, content, is_error, .. }) => {
             let content = match options.form {
-                _ if elided => removal.to_owned(),
+                _ if elided => removal.clone(),
                 ResultForm::Bare => content.clone(),
                 ResultForm::Indented => indented(content),
             };
@@ -143,8 +163,20 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
+        | Entry::Summarised(_)
         | Entry::Stopped { .. }
         | Entry::Ended { .. } => None,
+    }
+}
+
+/// The note in the place of an elided result.
+fn removal(options: RenderOptions) -> String {
+    match (options.read_back, options.event) {
+        (ReadBack::With(tool), Some(event)) => {
+            format!("[this result was removed to save space; {tool} shows the result of event {event} again]")
+        }
+        (ReadBack::With(_) | ReadBack::No, _) if options.has_effect => ELIDED_EFFECT.to_owned(),
+        (ReadBack::With(_) | ReadBack::No, _) => ELIDED.to_owned(),
     }
 }
 
@@ -197,7 +229,7 @@ mod tests {
             ]
         );
         let shown: Vec<_> =
-            (1..=7).map(|n| RenderOptions { event: Some(n), has_effect: n == 3, form: ResultForm::Bare }).collect();
+            (1..=7).map(|n| RenderOptions { event: Some(n), has_effect: n == 3, ..RenderOptions::default() }).collect();
         assert_eq!(
             contents(&shown).split_off(2),
             [
@@ -207,6 +239,11 @@ mod tests {
                 (Role::User, "Observation: [event 7]\nlong".to_owned()),
             ]
         );
+        let read_back = ReadBack::With("tarsy.read_result");
+        let shown: Vec<_> = shown.into_iter().map(|options| RenderOptions { read_back, ..options }).collect();
+        let again =
+            "[event 3]\n[this result was removed to save space; tarsy.read_result shows the result of event 3 again]";
+        assert_eq!(contents(&shown)[2], (Role::Tool, again.to_owned()));
     }
 
     #[test]

@@ -7,10 +7,11 @@ const BYTES_PER_TEN_TOKENS: usize = 33;
 const MAX_MARK_BYTES: usize = 150;
 
 /// Whether the model can read the part that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadBack {
     /// With the tool of this name.
     With(&'static str),
+    #[default]
     No,
 }
 

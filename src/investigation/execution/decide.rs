@@ -4,6 +4,7 @@ use super::absorb::given_up;
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::results::{NOT_RUN_AGAIN, NOT_SENT, lost, refusal, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
+use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
 use crate::investigation::prompt::with_context;
@@ -18,6 +19,8 @@ pub enum Decision {
     /// Run these calls concurrently. Either all are read-only, or there is a single one, for which an
     /// [`Entry::Started`] is stored before it is sent.
     RunTools(Vec<ToolCall>),
+    /// Ask for summaries of these results, at the same time.
+    Summarise(Vec<LongResult>),
     /// The execution has ended.
     Done(Outcome),
 }
@@ -43,6 +46,8 @@ pub enum Purpose {
     Conclusion,
     /// The only answer of a synthesis.
     Synthesis,
+    /// A summary of a long tool result.
+    Summary,
 }
 
 impl Purpose {
@@ -52,6 +57,7 @@ impl Purpose {
             Self::Iteration => "iteration",
             Self::Conclusion => "forced_conclusion",
             Self::Synthesis => "synthesis",
+            Self::Summary => "summary",
         }
     }
 }
@@ -143,6 +149,9 @@ fn only_answer(state: &State) -> Decision {
 
 fn next_iteration(state: &State) -> Decision {
     let failure = state.model_failure();
+    if let Some(long) = due_summaries(state) {
+        return Decision::Summarise(long);
+    }
     if let Some(entries) = make_room(state) {
         return Decision::Append(entries);
     }
@@ -171,6 +180,18 @@ fn next_iteration(state: &State) -> Decision {
     call(state, Purpose::Iteration)
 }
 
+/// The long results that are summarised before the next model call. A budget that is used up allows no further call.
+fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
+    let is_stopped = state.stopped().is_some() || is_budget_used_up(state);
+    let long: Vec<LongResult> = state.long_results().iter().take(MAX_AT_ONCE).cloned().collect();
+    (!is_stopped && !long.is_empty()).then_some(long)
+}
+
+fn is_budget_used_up(state: &State) -> bool {
+    let max_tokens = state.plan().limits.max_tokens;
+    max_tokens > 0 && state.usage().total() >= max_tokens
+}
+
 /// The limit that is reached, as a text for people and as a stop reason; no iteration follows then.
 fn used_up(state: &State) -> Option<(String, StopReason)> {
     let limits = state.plan().limits;
@@ -180,7 +201,7 @@ fn used_up(state: &State) -> Option<(String, StopReason)> {
     if state.iteration() >= limits.max_iterations {
         return Some((format!("max iterations ({})", limits.max_iterations), StopReason::MaxIterations));
     }
-    if limits.max_tokens > 0 && state.usage().total() >= limits.max_tokens {
+    if is_budget_used_up(state) {
         return Some((format!("token budget ({})", limits.max_tokens), StopReason::Budget));
     }
     state.stopped().map(|reason| (reason.as_str().replace('_', " "), reason))
@@ -189,7 +210,7 @@ fn used_up(state: &State) -> Option<(String, StopReason)> {
 fn call(state: &State, purpose: Purpose) -> Decision {
     let tools = match purpose {
         Purpose::Iteration => state.tool_binding(),
-        Purpose::Conclusion | Purpose::Synthesis => ToolBinding::Unbound,
+        Purpose::Conclusion | Purpose::Synthesis | Purpose::Summary => ToolBinding::Unbound,
     };
     Decision::CallModel(ModelCall {
         provider: state.provider(),

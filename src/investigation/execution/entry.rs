@@ -3,12 +3,18 @@
 //! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
 //! depend on.
 
+mod summary;
+mod usage;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::investigation::native::{CodePart, Grounding};
 use crate::investigation::react::ReplyKind;
+
+pub use summary::Summary;
+pub use usage::Usage;
 
 /// One record of the journal, appended once and never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +64,8 @@ pub enum Entry {
     Concluding { reason: StopReason },
     /// Fact: the conversation has a note in place of each tool result up to this entry number (from 1).
     Elided { up_to: u32 },
+    /// Fact: a summary stands in the place of a long result, or could not be made.
+    Summarised(Summary),
     /// Fact: a deadline, a cancel request or a budget stops the execution.
     Stopped { reason: StopReason },
     /// Fact: the execution has ended.
@@ -193,36 +201,6 @@ pub struct SentCall {
     pub identity: String,
 }
 
-/// Tokens of one model call, as the provider counts them; 0 for a count that it does not report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Input, cached tokens included.
-    pub input_tokens: u64,
-    /// The part of the input that the provider read from its cache.
-    pub cached_tokens: u64,
-    /// Output without the reasoning.
-    pub output_tokens: u64,
-    pub thinking_tokens: u64,
-}
-
-impl Usage {
-    /// All billed tokens: input, output and reasoning.
-    pub fn total(self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.thinking_tokens)
-    }
-
-    /// The sum, field by field.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens + other.input_tokens,
-            cached_tokens: self.cached_tokens + other.cached_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
-            thinking_tokens: self.thinking_tokens + other.thinking_tokens,
-        }
-    }
-}
-
 /// Opaque state of a provider: stored with the answer and returned with the next request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderData {
@@ -329,6 +307,7 @@ impl Entry {
             | Self::Switched { .. }
             | Self::Concluding { .. }
             | Self::Elided { .. }
+            | Self::Summarised(_)
             | Self::Stopped { .. }
             | Self::Ended { .. } => None,
         }
@@ -367,8 +346,11 @@ impl Entry {
         if let Self::ToolResult(result) | Self::Observation(result) = self { Some(result) } else { None }
     }
 
-    /// The call that this entry starts, loses or has the result of.
+    /// The call that this entry starts or loses, or has the result or its summary of.
     pub fn call_id(&self) -> Option<&str> {
+        if let Self::Summarised(summary) = self {
+            return Some(&summary.call_id);
+        }
         if let Self::Started { call_id } | Self::Lost { call_id } = self {
             return Some(call_id);
         }
@@ -390,6 +372,7 @@ impl Entry {
             Self::Switched { .. } => "switched",
             Self::Concluding { .. } => "concluding",
             Self::Elided { .. } => "elided",
+            Self::Summarised(_) => "summarised",
             Self::Stopped { .. } => "stopped",
             Self::Ended { .. } => "ended",
         }

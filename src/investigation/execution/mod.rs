@@ -12,6 +12,7 @@ pub mod fallback;
 pub(crate) mod cited_events;
 pub mod cut;
 pub mod results;
+pub mod summaries;
 mod repeats;
 pub mod recovery;
 pub mod event_refs;

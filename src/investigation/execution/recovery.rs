@@ -147,7 +147,7 @@ mod tests {
                     assert!(!runs && matches!(&entries[0], Entry::Lost { call_id } if call_id == "b"), "{entries:?}");
                     entries.into_iter().for_each(|entry| state.apply(entry));
                 }
-                Decision::CallModel(_) | Decision::Done(_) => panic!("the call is open"),
+                Decision::CallModel(_) | Decision::Summarise(_) | Decision::Done(_) => panic!("the call is open"),
             }
         }
     }

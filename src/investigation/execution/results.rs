@@ -167,6 +167,17 @@ pub fn indented(text: &str) -> String {
     }
 }
 
+/// The entry of a result with another text; any other entry stays the same.
+pub(super) fn with_text(entry: &Entry, text: &str) -> Entry {
+    if let Entry::Observation(result) = entry {
+        return Entry::Observation(ToolResult { content: format!("{OBSERVATION}{text}"), ..result.clone() });
+    }
+    if let Entry::ToolResult(result) = entry {
+        return Entry::ToolResult(ToolResult { content: text.to_owned(), ..result.clone() });
+    }
+    entry.clone()
+}
+
 fn failed_execution(tool: &str) -> String {
     format!("{OBSERVATION}Error executing {tool}: ")
 }

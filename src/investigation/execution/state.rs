@@ -6,6 +6,7 @@
 mod calls;
 mod citable;
 mod provider;
+mod summaries;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopRe
 use super::event_refs::RecordedEntry;
 use super::repeats::Repeats;
 use super::results::{CallError, plain};
+use super::summaries::{LongResult, long_result};
 use super::unmasked::OriginalArguments;
 use super::window::{ToolBinding, Window};
 use crate::investigation::plan::{AgentPlan, Strategy, ToolSpec};
@@ -37,6 +39,7 @@ pub struct State {
     provider: usize,
     provider_is_new: bool,
     open: Vec<OpenCall>,
+    long_results: Vec<LongResult>,
     recovery: u32,
     sent_before: Vec<SentCall>,
     original_arguments: OriginalArguments,
@@ -107,6 +110,7 @@ impl State {
             provider: 0,
             provider_is_new: false,
             open: Vec::new(),
+            long_results: Vec::new(),
             recovery: 0,
             sent_before: Vec::new(),
             original_arguments: OriginalArguments::default(),
@@ -131,8 +135,7 @@ impl State {
         if let Entry::Answer(answer) = &mut entry {
             self.original_arguments = OriginalArguments::take(answer);
         }
-        let options =
-            RenderOptions { event, has_effect: self.may_have_changed_something(&entry), form: self.plan.result_form };
+        let options = self.render_options(&entry, event);
         let owed_room = self.window.owes_room();
         self.window.apply(&entry, options, self.tool_binding());
         self.add_untrusted(&entry);
@@ -153,7 +156,9 @@ impl State {
                 self.tool_calls += u32::from(is_run);
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != result.call_id);
+                self.long_results.extend(long_result(&self.plan, &entry, event));
             }
+            Entry::Summarised(summary) => self.summarise(summary),
             // The result of the lost call follows in the same checkpoint and closes it.
             Entry::Lost { .. } => {}
             Entry::SentBefore { recovery, calls } => {
@@ -196,6 +201,11 @@ impl State {
         }
     }
 
+    fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
+        let (has_effect, form) = (self.may_have_changed_something(entry), self.plan.result_form);
+        RenderOptions { event, has_effect, form, read_back: self.read_back(entry), summary: None }
+    }
+
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
         let mut changing = self.open.iter().map(|open| &open.call).filter(|call| !call.read_only);
         entry.result().is_some_and(|result| changing.any(|call| call.id == result.call_id))
@@ -222,6 +232,7 @@ impl State {
         self.repeats.add(&answer.calls, u32::try_from(self.entries.len() + 1).unwrap_or(u32::MAX));
         self.call_ids.extend(answer.calls.iter().map(|call| call.id.clone()));
         self.asked = answer.calls.len();
+        self.long_results.clear();
         let calls = answer.calls.iter().cloned();
         self.open = calls.map(|call| OpenCall { started: self.take_sent_before(&call), call }).collect();
     }

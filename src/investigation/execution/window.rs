@@ -155,6 +155,7 @@ impl Window {
             | Entry::Started { .. }
             | Entry::Lost { .. }
             | Entry::SentBefore { .. }
+            | Entry::Summarised(_)
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}
         }
@@ -168,6 +169,15 @@ impl Window {
         self.bytes = self.bytes.saturating_sub(std::mem::take(&mut self.own_form_bytes));
         (self.rate, self.refused_tokens) = (DEFAULT_RATE, None);
         (self.refusals, self.owes_room) = (0, false);
+    }
+
+    /// A shorter text takes the place of the result with this entry number.
+    pub(super) fn replace(&mut self, number: u32, entry: &Entry, options: RenderOptions) {
+        if let Some(result) = self.results.iter_mut().find(|result| result.number == number) {
+            let bytes = conversation::bytes(entry, options, ResultBody::Full);
+            self.bytes = (self.bytes + bytes).saturating_sub(result.bytes);
+            result.bytes = bytes;
+        }
     }
 
     fn blank(&mut self, up_to: u32) {

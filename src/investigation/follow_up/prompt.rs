@@ -5,6 +5,7 @@ use super::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::code::fence_around;
 use crate::investigation::plan::Strategy;
 use crate::investigation::prompt::{Briefing, Prompts, line, paragraph, render, system_of};
+use crate::investigation::read_result;
 
 const SYSTEM: &str = include_str!("../prompts/followup_system.md");
 const REACT_SYSTEM: &str = include_str!("../prompts/followup_react_system.md");
@@ -27,19 +28,33 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
     };
     Prompts {
         system: system_of(system, FORM, briefing),
-        user: user(thread, question),
+        user: user(thread, question, results(briefing)),
         conclusion: conclusion.trim().to_owned(),
     }
 }
 
-fn user(thread: &Thread, question: &str) -> String {
+/// How the agent gets the results of the investigation.
+fn results(briefing: &Briefing<'_>) -> &'static str {
+    let can_read = briefing.tools.iter().any(|tool| tool.name == read_result::TOOL);
+    if can_read {
+        "tarsy.read_result shows one; its tool shows the present state"
+    } else {
+        "call a tool again if you need one"
+    }
+}
+
+fn user(thread: &Thread, question: &str, results: &str) -> String {
     let alert = cut(&thread.alert.text, MAX_ALERT_BYTES);
     let report = cut(&report(thread), MAX_REPORT_BYTES);
     let (calls, asked) = (calls(&thread.calls), asked(thread));
     let question = cut(question, MAX_QUESTION_BYTES);
     let fence = fence_around(&[&thread.alert.alert_type, &alert, &report, &calls, &asked, &question]);
     let part = |template, name, text: &str| {
-        if text.is_empty() { String::new() } else { paragraph(&render(template, &[("fence", &fence), (name, text)])) }
+        if text.is_empty() {
+            String::new()
+        } else {
+            paragraph(&render(template, &[("fence", &fence), ("results", results), (name, text)]))
+        }
     };
     let values = [
         ("severity", thread.alert.severity.as_str()),

@@ -141,7 +141,9 @@ fn until_its_first_answer_the_new_provider_is_asked_with_an_empty_cache() {
     let written = simulation.run(Vec::new());
     let call = |at: usize| match decide(&simulation.replay(entries(&written[..at]))) {
         Decision::CallModel(call) => (call.provider, call.is_taken_over),
-        Decision::Append(_) | Decision::RunTools(_) | Decision::Done(_) => panic!("no model call"),
+        Decision::Append(_) | Decision::RunTools(_) | Decision::Summarise(_) | Decision::Done(_) => {
+            panic!("no model call")
+        }
     };
     let asked = written.iter().enumerate().filter(|(_, written)| written.asked.is_some());
     let calls: Vec<_> = asked.map(|(at, _)| call(at)).collect();

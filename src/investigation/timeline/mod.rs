@@ -67,7 +67,7 @@ words! {
         ToolResult = "tool_result",
         /// Reserved for a later version.
         McpToolCall = "mcp_tool_call",
-        /// Reserved for a later version.
+        /// A summary of a long tool result, which the model reads in its place.
         McpToolSummary = "mcp_tool_summary",
         /// A failure; `metadata.kind` says of what.
         Error = "error",

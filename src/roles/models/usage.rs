@@ -41,6 +41,9 @@ impl Places<'_> {
         if fallbacks.into_iter().any(|name| name == self.provider) {
             self.found.push(format!("{place}, fallback"));
         }
+        if settings.summarize_with.as_deref() == Some(self.provider) {
+            self.found.push(format!("{place}, summaries"));
+        }
     }
 
     fn synthesis(&mut self, place: &str, synthesis: &Synthesis) {

@@ -89,7 +89,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, ToolCall, ToolResult, Usage,
+        Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary, ToolCall, ToolResult,
+        Usage,
     };
     use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
@@ -171,6 +172,8 @@ mod tests {
             Entry::Switched { provider: 1 },
             Entry::Concluding { reason: StopReason::MaxIterations },
             Entry::Elided { up_to: 4 },
+            Entry::Summarised(Summary { call_id: "c1".into(), content: "3 pods".into(), ..Summary::default() }),
+            Entry::Summarised(Summary { call_id: "c1".into(), error: "slow".into(), ..Summary::default() }),
             Entry::Stopped { reason: StopReason::Deadline },
             Entry::Ended { outcome: Outcome::Completed { analysis: "disk".into(), reason: StopReason::FinalAnswer } },
             Entry::Ended { outcome: Outcome::Cancelled },

@@ -14,6 +14,7 @@ const V1: &str = include_str!("../../fixtures/journals/v1.json");
 const V2: &str = include_str!("../../fixtures/journals/v2.json");
 const V3: &str = include_str!("../../fixtures/journals/v3.json");
 const V4: &str = include_str!("../../fixtures/journals/v4.json");
+const V5: &str = include_str!("../../fixtures/journals/v5.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -24,7 +25,7 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
     let other_ends: Value = serde_json::from_str(V3).unwrap();
     let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
-    for entry in [V1, V2, V3, V4].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
+    for entry in [V1, V2, V3, V4, V5].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
         let read: Entry = serde_json::from_value(entry.clone()).unwrap();
         assert_eq!(read.kind(), entry["kind"]);
         assert_eq!(serde_json::to_value(&read).unwrap(), entry);
@@ -94,7 +95,7 @@ fn plans_of_early_versions_have_no_token_limits_and_later_plans_are_unchanged() 
         assert_eq!(plan.limits.max_tokens, 0);
         assert!(plan.providers.iter().all(|provider| provider.context_window == 0 && !provider.keep_search_widget));
     }
-    for text in [V3, V4] {
+    for text in [V3, V4, V5] {
         let file: Value = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_value(journal(text).0).unwrap(), file["agent"]);
     }
@@ -170,4 +171,31 @@ fn a_journal_of_version_4_leads_to_the_same_state() {
         state.quote_context().was_rejected_as_quotation
     };
     assert_eq!([2, 3, 4, 5].map(was_rejected_as_quotation), [false, true, true, false]);
+}
+
+#[test]
+fn a_journal_of_version_5_leads_to_the_same_state() {
+    let (plan, entries) = recorded(V5);
+    let state = State::replay(Arc::clone(&plan), None, entries.clone());
+    let outcome = Outcome::Completed { analysis: "Cause: logs [5]".to_owned(), reason: StopReason::FinalAnswer };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    let usage = Usage { input_tokens: 220 + 13_000, cached_tokens: 0, output_tokens: 20 + 80, thinking_tokens: 0 };
+    assert_eq!((state.iteration(), state.tool_calls(), state.usage()), (2, 2, usage));
+    let shown: Vec<_> = state.messages().into_iter().skip(3).map(|message| message.content).collect();
+    let expected = [
+        "[event 5]\n    [a summary of the result by a model; tarsy.read_result shows the whole result]\n    94 % full",
+        "[event 6]\n    1\n    [… 30000 of 30002 bytes left out here: lines 2 to 900; tarsy.read_result shows them …]\n    2",
+        "Cause: logs [5]",
+    ];
+    assert_eq!(shown, expected);
+    let after = |kept: usize| decide(&State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned()));
+    let due = |decision: Decision| match decision {
+        Decision::Summarise(long) => {
+            long.into_iter().map(|long| (long.call_id, long.event, long.bytes)).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(due(after(5)), [("a".to_owned(), 5, 40_000), ("b".to_owned(), 6, 30_002)]);
+    assert_eq!(due(after(6)), [("b".to_owned(), 6, 30_002)]);
+    assert!(matches!(after(7), Decision::CallModel(_)), "the second one has failed");
 }

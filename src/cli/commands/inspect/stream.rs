@@ -105,5 +105,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         result_form: ResultForm::Bare,
         citable: None,
         omitted_tools: 0,
+        summaries: None,
     }
 }

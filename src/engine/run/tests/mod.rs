@@ -5,6 +5,7 @@ mod citations;
 mod endings;
 mod fallback;
 mod rate_limits;
+mod results;
 mod strategies;
 mod survival;
 

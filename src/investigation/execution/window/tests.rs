@@ -58,6 +58,7 @@ impl WindowedModel {
                 Decision::Append(entries) => entries,
                 Decision::CallModel(call) => self.ask(&state, call.tools, &mut ran),
                 Decision::RunTools(calls) => calls.iter().map(|call| self.result(&state, call)).collect(),
+                Decision::Summarise(_) => panic!("no summaries"),
             };
             for entry in entries {
                 let is_result = matches!(entry, Entry::ToolResult(_) | Entry::Observation(_));

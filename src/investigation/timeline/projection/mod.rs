@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, ToolCall, ToolResult,
+    Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, Summary, ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
@@ -29,6 +29,8 @@ pub struct Measured {
     pub model_ms: u64,
     /// Per call id.
     pub tools: BTreeMap<String, MeasuredTool>,
+    /// Durations of the model calls for summaries in milliseconds, per id of the summarised call.
+    pub summaries_ms: BTreeMap<String, u64>,
 }
 
 /// Measurements of one tool call.
@@ -61,6 +63,7 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             error_kind(*source).map(event).into_iter().collect()
         }
         Entry::Switched { provider } => vec![switched(state, *provider, entries)],
+        Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
         Entry::Prompt { .. }
         | Entry::Feedback { .. }
         | Entry::Started { .. }
@@ -82,6 +85,24 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
     let content = format!("{from} has failed{why}: {to} goes on");
     let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
     EventDraft::new(EventType::ProviderFallback, content, metadata)
+}
+
+/// The event of a summary, or of the failure to make one. The whole result stays in the store in either case.
+fn summarised(state: &State, summary: &Summary, measured: &Measured) -> EventDraft {
+    let long = state.long_results().iter().find(|long| long.call_id == summary.call_id);
+    let provider = state.plan().summaries.as_ref().map(|summaries| &summaries.provider);
+    let metadata = json!({
+        "tool_name": long.map(|long| long.tool.as_str()), "call_id": summary.call_id,
+        "result_event": long.map(|long| long.event), "bytes": long.map(|long| long.bytes),
+        "provider": provider.map(|provider| provider.name.as_str()),
+        "model": provider.map(|provider| provider.model.as_str()),
+        "took_ms": measured.summaries_ms.get(&summary.call_id), "tokens": summary.usage.total(),
+    });
+    if summary.content.is_empty() {
+        let content = format!("no summary, the result stays cut: {}", summary.error);
+        return EventDraft::new(EventType::McpToolSummary, content, metadata).failed();
+    }
+    EventDraft::new(EventType::McpToolSummary, &summary.content, metadata)
 }
 
 /// The kind of the error event. A tool's failure has none: its result event covers it.

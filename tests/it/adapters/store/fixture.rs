@@ -101,6 +101,7 @@ pub(crate) fn plan() -> Plan {
                 result_form: ResultForm::Indented,
                 citable: None,
                 omitted_tools: 0,
+                summaries: None,
             }],
         }],
         unavailable_servers: vec![],

@@ -10,6 +10,7 @@ mod lost_replies;
 mod outage;
 mod races;
 mod resolve;
+mod results;
 mod sweeps;
 mod values;
 mod writes;

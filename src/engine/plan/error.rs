@@ -1,0 +1,20 @@
+//! Why no plan could be made.
+
+/// Why no plan could be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The header names a chain that is not defined.
+    #[error("header Tarsy-Chain names {named:?}; defined: {}", defined.join(", "))]
+    UnknownChain { named: String, defined: Vec<String> },
+    /// The configuration refers to a name that it does not define. Cannot happen after its validation.
+    #[error("configuration does not define {kind} {name:?}")]
+    Undefined {
+        /// `chain`, `agent` or `provider`.
+        kind: &'static str,
+        name: String,
+    },
+}
+
+pub(super) fn undefined(kind: &'static str, name: &str) -> PlanError {
+    PlanError::Undefined { kind, name: name.to_owned() }
+}

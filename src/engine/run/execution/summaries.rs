@@ -1,0 +1,107 @@
+//! Asks for summaries of long results, and commits them.
+//!
+//! The results are read from the store, where the checkpoint before this step has written them. So it makes no
+//! difference whether the same worker goes on or another one.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::time::Instant;
+
+use super::Execution;
+use crate::engine::ports::{Journal, Model, ModelCallRecord, ModelError, ModelRequest, Timeline};
+use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
+use crate::engine::run::instruments;
+use crate::engine::run::performed::{Performed, millis};
+use crate::engine::world::World;
+use crate::investigation::execution::decide::Purpose;
+use crate::investigation::execution::entry::{Answer, Entry, Summary};
+use crate::investigation::execution::summaries::{LongResult, MAX_AT_ONCE, made, missing, request};
+
+/// The longest time for one summary; at most the rest of the iteration.
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A summary with the record of its model call, if the model was asked.
+struct Made {
+    summary: Summary,
+    call: Option<ModelCallRecord>,
+}
+
+impl<W: World> Execution<W> {
+    /// Asks for the summaries of these results at the same time, and commits them together.
+    pub(super) async fn summarise(&mut self, long: Vec<LongResult>) -> Result<(), Interrupted> {
+        self.control.permit()?;
+        let making = stream::iter(long).map(|long| self.summary(long)).buffered(MAX_AT_ONCE);
+        let bounded = self.control.within(STORE_BOUND + SUMMARY_TIMEOUT, making.try_collect::<Vec<_>>());
+        let Some(all) = self.control.unless_stopped(bounded).await? else { return Ok(()) };
+        let mut performed = Performed::default();
+        for Made { summary, call } in all? {
+            instruments::summary(&summary);
+            let took = call.as_ref().map_or(0, |call| millis(call.duration));
+            performed.measured.summaries_ms.insert(summary.call_id.clone(), took);
+            performed.entries.push(Entry::Summarised(summary));
+            performed.model_calls.extend(call);
+        }
+        self.commit(performed).await
+    }
+
+    /// One summary. A model that fails leaves the result as it is; an unavailable LLM service releases the session.
+    async fn summary(&self, long: LongResult) -> Result<Made, Interrupted> {
+        let without = |error: &str| Made { summary: missing(&long, error.to_owned()), call: None };
+        let stored = self.ports.journal.result(self.lease.session_id, Timeline::Own, long.event).await?;
+        let Some(text) = stored.and_then(|stored| stored.text) else { return Ok(without("the result is not stored")) };
+        let timeout = self.remaining().min(SUMMARY_TIMEOUT);
+        if timeout.is_zero() {
+            return Ok(without("no time is left in this iteration"));
+        }
+        let Some(request) = self.summary_request(&long, &text, timeout) else { return Ok(without("no provider")) };
+        self.control.owned()?;
+        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let asked = tokio::time::timeout(timeout, self.ports.model.generate(request, |_, _| {})).await;
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(self.timed_out(timeout).await),
+        };
+        let duration = asked_at.elapsed();
+        instruments::model_call(&provider.name, &answer, duration);
+        let (summary, answer, error) = self.summary_of(&long, answer)?;
+        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
+        let purpose = Purpose::Summary;
+        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        Ok(Made { summary, call: Some(call) })
+    }
+
+    fn summary_request(&self, long: &LongResult, text: &str, timeout: Duration) -> Option<ModelRequest> {
+        let plan = self.state.plan();
+        Some(ModelRequest {
+            session_id: self.lease.session_id,
+            execution_id: self.id,
+            request_id: format!("{}:{}:summary:{}", self.id, self.state.iteration(), long.event),
+            provider: plan.summaries.as_ref()?.provider.clone(),
+            messages: request::messages(plan, self.state.entries(), long, text),
+            tools: Vec::new(),
+            clear_cache: false,
+            timeout,
+        })
+    }
+
+    fn summary_of(
+        &self,
+        long: &LongResult,
+        answer: Result<Answer, ModelError>,
+    ) -> Result<(Summary, Option<Answer>, Option<String>), Interrupted> {
+        let error = match answer {
+            Ok(answer) => {
+                let summary = made(long, &answer.text, answer.usage);
+                let error = Some(summary.error.clone()).filter(|error| !error.is_empty());
+                return Ok((summary, Some(answer), error));
+            }
+            Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
+            Err(ModelError::Broke(error)) => format!("the llm service broke off: {error}"),
+            Err(ModelError::Failed { code, message, .. }) => format!("{code}: {message}"),
+        };
+        let (session_id, execution_id, event) = (self.lease.session_id, self.id, long.event);
+        tracing::info!(%session_id, %execution_id, event, error, "tool result not summarised: the model call failed");
+        Ok((missing(long, error.clone()), None, Some(error)))
+    }
+}

@@ -1,0 +1,24 @@
+//! Which tool results are summarised, and by which model.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::provider::ProviderPlan;
+
+/// Which results get a summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SummaryPlan {
+    /// The model that is asked.
+    pub provider: ProviderPlan,
+    /// Per MCP server: a result with more tokens is summarised. Results of other servers are not.
+    pub over_tokens: BTreeMap<String, u32>,
+}
+
+impl SummaryPlan {
+    /// Results of this tool with more tokens are summarised.
+    pub fn over_tokens(&self, tool: &str) -> Option<u32> {
+        let (server, _) = tool.split_once('.')?;
+        self.over_tokens.get(server).copied()
+    }
+}

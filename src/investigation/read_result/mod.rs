@@ -1,0 +1,103 @@
+//! The built-in tool `tarsy.read_result`: reads and searches the stored results of a session's tool calls.
+//!
+//! A model gets at most a part of a long result. The whole result is in the store, and this tool shows any part of it:
+//! lines, bytes, or the places where a text occurs. A part is never longer than a result may be, so it is never cut
+//! again. The result of this tool itself cannot be read with it.
+
+mod request;
+mod page;
+mod search;
+
+use super::execution::cut::bytes_of;
+use super::plan::{AgentPlan, ToolSpec};
+
+pub use request::{Part, Request, Timeline};
+
+/// The full name. No MCP server may have its first part.
+pub const TOOL: &str = "tarsy.read_result";
+/// The first part of the name.
+pub const SERVER: &str = "tarsy";
+
+/// Bytes of the heading and of the note about the rest.
+const FRAME_BYTES: usize = 200;
+
+const DESCRIPTION: &str = include_str!("description.md");
+const THREAD_DESCRIPTION: &str = include_str!("thread_description.md");
+
+/// A stored result of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredResult {
+    /// The full name of the tool.
+    pub tool: String,
+    /// The whole masked result; `None` for a call without one.
+    pub text: Option<String>,
+}
+
+/// The tool, for an investigation.
+pub fn spec() -> ToolSpec {
+    described(DESCRIPTION.trim(), "")
+}
+
+/// The tool, for a follow-up question: it reads the results of the investigation, too.
+pub fn thread_spec() -> ToolSpec {
+    let timeline = r#", "timeline": {"type": "string", "enum": ["investigation", "now"], "description": "Whose event: investigation (the default) for the calls of the investigation, now for the calls of this conversation"}"#;
+    described(&format!("{} {}", DESCRIPTION.trim(), THREAD_DESCRIPTION.trim()), timeline)
+}
+
+fn described(description: &str, timeline: &str) -> ToolSpec {
+    let parameters_schema = include_str!("schema.json").trim().replace(", \"timeline\": {}", timeline);
+    let (name, description) = (TOOL.to_owned(), description.to_owned());
+    ToolSpec { name, original_name: None, description, parameters_schema, read_only: true }
+}
+
+/// Whether an agent may call the tool.
+pub fn is_offered(plan: &AgentPlan) -> bool {
+    plan.tools.iter().any(|tool| tool.name == TOOL)
+}
+
+/// The text for the model.
+///
+/// # Errors
+/// When there is nothing to read; the text says why.
+pub fn answer(request: &Request, stored: Option<&StoredResult>, max_tokens: u32) -> Result<String, String> {
+    let event = request.event;
+    let none = || {
+        format!("event {event} is no result of a tool call. The number of a result is in the line [event …] before it.")
+    };
+    let StoredResult { tool, text } = stored.ok_or_else(none)?;
+    if tool == TOOL {
+        return Err(format!(
+            "event {event} is itself a part that {TOOL} has shown: read the event that it names in its first line."
+        ));
+    }
+    let text = text.as_deref().ok_or_else(|| format!("the call of event {event} has no stored result."))?;
+    let source = Source { event, tool, text, max_bytes: bytes_of(max_tokens).saturating_sub(FRAME_BYTES) };
+    match &request.part {
+        Part::Lines { from, count } => page::lines(&source, *from, *count),
+        Part::Bytes { from, count } => page::bytes(&source, *from, *count),
+        Part::Search(search) => search::search(&source, search),
+    }
+}
+
+/// A result that is read.
+struct Source<'a> {
+    event: u32,
+    tool: &'a str,
+    text: &'a str,
+    /// The longest part, without its heading.
+    max_bytes: usize,
+}
+
+impl Source<'_> {
+    fn heading(&self, part: &str) -> String {
+        format!("event {} ({}), {part}\n", self.event, self.tool)
+    }
+}
+
+/// The beginning of a text, of at most `bytes`, that ends with a whole character.
+fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
