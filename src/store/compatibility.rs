@@ -33,7 +33,7 @@ const RIGHTS: [(&str, &str); 14] = [
     ("stages", "SELECT INSERT UPDATE"),
     ("store_probes", "SELECT INSERT UPDATE"),
     ("timeline_events", "SELECT INSERT UPDATE DELETE"),
-    ("tool_interactions", "INSERT"),
+    ("tool_interactions", "SELECT INSERT"),
     (MIGRATIONS_TABLE, "SELECT"),
 ];
 
