@@ -9,8 +9,7 @@ mod server;
 mod calls;
 mod connection;
 mod pages;
-mod process;
-mod lines;
+mod transport;
 mod tool_cache;
 mod offer;
 mod rules;
@@ -31,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use self::calls::arguments::{ArgumentChecks, Comparison};
 use self::calls::pending::RequestTimeouts;
-pub use self::config::{ServerConfig, StdioConfig, Transport};
+pub use self::config::{Account, HttpConfig, ServerConfig, StdioConfig, TokenSource, Transport, User};
 use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};
@@ -117,6 +116,11 @@ impl Servers {
         Ok(match answer {
             Ok(result) => result::reply(&result, &self.context.mask),
             Err(CallFailure::Refused(message)) => self.error_reply(&message),
+            Err(CallFailure::Unsent(fault)) => {
+                server.discard(&connection);
+                let error = self.context.masked(&format!("{}: the server did not take the call: {fault}", call.tool));
+                ToolReply::NotSent { error }
+            }
             Err(CallFailure::Broken(fault)) => {
                 server.discard(&connection);
                 let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));

@@ -6,5 +6,7 @@ mod client;
 mod error;
 pub mod evidence_server;
 
-pub use client::{Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
+pub use client::{
+    Account, HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport, User,
+};
 pub use error::Error;

@@ -68,7 +68,7 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
     let program = McpProgram {
         command: Template::new(program.display().to_string()),
         args: ["evidence-server", name].map(Template::new).to_vec(),
-        env: BTreeMap::new(),
+        ..McpProgram::default()
     };
     let server = McpServer { tool_timeout: Duration::from_secs(30), ..McpServer::new(McpTransport::Stdio(program)) };
     config.mcp_servers.insert(SERVER.to_owned(), server);

@@ -19,5 +19,6 @@ mod redact;
 pub mod secrets;
 pub mod masked;
 pub mod tools;
+mod users;
 pub mod guard;
 pub mod shutdown;

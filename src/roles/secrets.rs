@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{Config, McpServer, McpTransport, Template, process_env};
+use crate::config::{Config, McpAddress, McpServer, McpTransport, Template, process_env};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
@@ -64,23 +64,38 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     values
 }
 
-/// Adds the secrets in a server's command line and environment: variables of templates, and values whose names mark
-/// them as secret.
+/// Adds the secrets in a server's command line, environment, headers, proxy and token: variables of templates, and
+/// values whose names mark them as secret.
 fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
-    let McpTransport::Stdio(program) = &server.transport;
-    let templates = std::iter::once(&program.command).chain(&program.args).chain(program.env.values());
-    for name in templates.flat_map(Template::variables) {
+    let (templates, named): (Vec<&Template>, _) = match &server.transport {
+        McpTransport::Stdio(program) => {
+            let command = std::iter::once(&program.command).chain(&program.args).chain(program.env.values());
+            (command.collect(), &program.env)
+        }
+        McpTransport::Http(address) => {
+            // A file that cannot be read is reported when the server is asked; until then it has no token to hide.
+            values.extend(address.token_file.as_ref().and_then(|file| of_file(file).ok()).unwrap_or_default());
+            values.extend(address.token_env.as_ref().and_then(|name| process_env(name)));
+            (address.headers.values().chain(&address.proxy).collect(), &address.headers)
+        }
+    };
+    for name in templates.into_iter().flat_map(Template::variables) {
         let Some(value) = process_env(name) else { continue };
         add_passwords(&value, values);
         if is_named_secret(name) || !is_harmless(&value) {
             values.insert(value);
         }
     }
-    for (name, template) in &program.env {
+    for (name, template) in named {
         if let Ok(value) = template.resolve(&process_env) {
             add_named(name, &value, values);
             add_passwords(&value, values);
         }
+    }
+    if let McpTransport::Http(McpAddress { proxy: Some(proxy), .. }) = &server.transport
+        && let Ok(address) = proxy.resolve(&process_env)
+    {
+        add_passwords(&address, values);
     }
 }
 

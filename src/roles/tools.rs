@@ -1,20 +1,22 @@
 //! Starts the MCP servers of a configuration; lists the tools of one server and calls them, for people.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, McpServer, McpTransport, process_env};
+use crate::config::{Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, process_env};
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{Limits, ToolSpec};
-use crate::mcp::{Inventory, Listed, ServerConfig, Servers, StdioConfig, Transport};
+use crate::mcp::{HttpConfig, Inventory, Listed, ServerConfig, Servers, StdioConfig, TokenSource, Transport};
 
-use super::secrets;
+use super::{secrets, users};
 
 const LIST_TIMEOUT: Duration = Duration::from_secs(6);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -44,14 +46,41 @@ fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
 }
 
 fn transport(transport: &McpTransport) -> anyhow::Result<Transport> {
-    let McpTransport::Stdio(program) = transport;
+    match transport {
+        McpTransport::Stdio(program) => Ok(Transport::Stdio(stdio(program)?)),
+        McpTransport::Http(address) => Ok(Transport::Http(http(address)?)),
+    }
+}
+
+fn stdio(program: &McpProgram) -> anyhow::Result<StdioConfig> {
     let args = program.args.iter().map(|argument| argument.resolve(&process_env));
-    let env = program.env.iter().map(|(key, value)| Ok((key.clone(), value.resolve(&process_env)?)));
-    Ok(Transport::Stdio(StdioConfig {
+    Ok(StdioConfig {
         command: program.command.resolve(&process_env)?,
         args: args.collect::<Result<_, _>>()?,
-        env: env.collect::<anyhow::Result<_>>()?,
-    }))
+        env: resolved_values(&program.env)?,
+        user: program.user.as_deref().map(users::find).transpose()?,
+        directory: program.directory.as_ref().map(PathBuf::from),
+        max_memory_bytes: program.max_memory,
+        max_open_files: program.max_open_files.map(u64::from),
+    })
+}
+
+fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
+    let of_variable = |name: &String| {
+        process_env(name).map(TokenSource::Value).with_context(|| format!("token_env: variable {name} is not set"))
+    };
+    let of_file = address.token_file.as_ref().map(|file| TokenSource::File(PathBuf::from(file)));
+    Ok(HttpConfig {
+        url: address.url.clone(),
+        headers: resolved_values(&address.headers)?,
+        token: address.token_env.as_ref().map(of_variable).transpose()?.or(of_file),
+        ca_file: address.ca_file.as_ref().map(PathBuf::from),
+        proxy: address.proxy.as_ref().map(|proxy| proxy.resolve(&process_env)).transpose()?,
+    })
+}
+
+fn resolved_values(templates: &BTreeMap<String, Template>) -> Result<BTreeMap<String, String>, TemplateError> {
+    templates.iter().map(|(name, template)| Ok((name.clone(), template.resolve(&process_env)?))).collect()
 }
 
 /// The tools of one server, masked. Starts a process for the list and ends it afterwards.

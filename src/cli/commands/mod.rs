@@ -106,7 +106,7 @@ fn is_output_closed(error: &anyhow::Error) -> bool {
 
 /// The filter of the log. Libraries log warnings at most: the MCP crate would log whole messages, which are not masked.
 fn levels(level: LevelFilter) -> String {
-    if level <= LevelFilter::WARN { level.to_string() } else { format!("warn,tarsy={level}") }
+    if level <= LevelFilter::WARN { format!("{level},rmcp=off") } else { format!("warn,rmcp=off,tarsy={level}") }
 }
 
 /// Prints an error; a closed standard error is ignored.

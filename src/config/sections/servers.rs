@@ -1,13 +1,14 @@
 //! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
-use std::collections::BTreeMap;
+pub mod transport;
+
 use std::time::Duration;
 
 use serde::Serialize;
 
+use self::transport::McpTransport;
 use super::settings::summarize_over;
 use crate::config::read::reader::{Field, Map};
-use crate::config::read::template::Template;
 use crate::config::write::{is_default, written};
 use crate::investigation::read_result;
 
@@ -16,6 +17,8 @@ use crate::investigation::read_result;
 pub struct McpServer {
     #[serde(flatten)]
     pub transport: McpTransport,
+    /// Whether no investigation that uses the server begins while it is unavailable.
+    pub required: bool,
     /// The time limit of a call without an answer or a report of progress.
     #[serde(serialize_with = "written")]
     pub tool_timeout: Duration,
@@ -43,22 +46,6 @@ pub struct McpServer {
     pub summarize_over: Option<u32>,
 }
 
-/// How the worker reaches a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum McpTransport {
-    Stdio(McpProgram),
-}
-
-/// A program that the worker runs as a child process and that communicates over its standard streams.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct McpProgram {
-    pub command: Template,
-    pub args: Vec<Template>,
-    /// Variables that are added to the worker's environment.
-    pub env: BTreeMap<String, Template>,
-}
-
 impl McpServer {
     /// The time limit of a call without progress, unless the configuration names another one.
     pub const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -71,6 +58,7 @@ impl McpServer {
     pub fn new(transport: McpTransport) -> Self {
         Self {
             transport,
+            required: false,
             tool_timeout: Self::TOOL_TIMEOUT,
             max_tool_timeout: Self::MAX_TOOL_TIMEOUT,
             max_concurrent_calls: Self::MAX_CONCURRENT_CALLS,
@@ -97,6 +85,7 @@ impl McpServer {
         let tool_timeout = map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT);
         Self {
             transport,
+            required: map.flag("required").unwrap_or(false),
             tool_timeout,
             max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),
             max_concurrent_calls: map.number("max_concurrent_calls", 1..=1_000).unwrap_or(Self::MAX_CONCURRENT_CALLS),
@@ -120,37 +109,6 @@ impl McpServer {
         }
         longest
     }
-}
-
-impl McpTransport {
-    fn of(map: &mut Map<'_>) -> Self {
-        let mut remote = false;
-        for key in ["url", "headers"] {
-            if let Some(field) = map.get(key) {
-                remote = true;
-                field.fault("servers over HTTP are not supported yet; accepted: command, args, env".to_owned());
-            }
-        }
-        let command = map.get("command").and_then(|field| field.template());
-        if command.is_none() && !remote && !map.has("command") {
-            map.missing("command", "the program that serves MCP on its standard streams");
-        }
-        Self::Stdio(McpProgram {
-            command: command.unwrap_or_default(),
-            args: map.list("args", Field::template).unwrap_or_default(),
-            env: map.get("env").map(|field| variables(&field)).unwrap_or_default(),
-        })
-    }
-
-    /// The program of a server over stdio.
-    pub fn program(&self) -> Option<&McpProgram> {
-        let Self::Stdio(program) = self;
-        Some(program)
-    }
-}
-
-fn variables(field: &Field<'_>) -> BTreeMap<String, Template> {
-    field.entries().into_iter().filter_map(|(name, field)| Some((name, field.template()?))).collect()
 }
 
 /// The longest name of a server: providers accept 64 characters for `server__tool`, and a tool may need some of them

@@ -105,10 +105,11 @@ proptest::proptest! {
         let program = McpProgram {
             command: Template::new("c"),
             args: vec![Template::new(text.replace('$', ""))],
-            env: BTreeMap::new(),
+            ..McpProgram::default()
         };
         let server = McpServer {
             transport: McpTransport::Stdio(program),
+            required: name.len() % 2 == 1,
             tool_timeout: Duration::from_secs(1),
             max_tool_timeout: Duration::from_secs(2),
             max_concurrent_calls: 3,
@@ -182,7 +183,7 @@ fn each_section_reports_what_it_accepts() {
         "agents:\n\tsre: {}\n",
         "worker: {slots: 1}\nmasking: {}\nworker: {slots: 2}\n",
         "- a\n",
-        "mcp_servers: {prom: {url: 'http://prom:8080'}}",
+        "mcp_servers: {prom: {url: 'prom:8080', command: c}, b: {type: http2}}",
         "mcp_servers: {a.b: {}}",
         "mcp_servers: {a: {command: c, tools: get, deny: [1], trust_hints: maybe, denied: []}}",
         "llm_providers: {a: {provider: openai, backend: google-native, model: 4, transcript: x}}",

@@ -34,3 +34,41 @@ fn the_longest_time_of_a_call_is_at_least_the_time_without_progress() {
     let words = "less than tool_timeout; accepted: the same or more, because progress extends a call";
     assert!(faults.contains(words) && faults.contains("mcp_servers.a.max_concurrent_calls"), "{faults}");
 }
+
+#[test]
+fn a_server_is_reached_by_a_program_or_an_address() {
+    let text = "mcp_servers:\n  a: {command: c, user: tools, directory: /srv, max_memory: 512MiB, max_open_files: 64}\n  \
+                b: {url: 'https://h/mcp', headers: {X-Team: '${K8S_TOKEN:-}'}, token_file: /t, ca_file: /c, proxy: 'http://p:1'}\n  \
+                c: {type: http, url: 'http://h:1/mcp', token_env: K8S_TOKEN}\n  d: {type: stdio, command: c}\n";
+    let config = Config::parse("f", text, &env).unwrap();
+    let program = config.mcp_servers["a"].transport.program().unwrap();
+    assert_eq!((program.user.as_deref(), program.max_memory), (Some("tools"), Some(512 << 20)));
+    assert_eq!((program.directory.as_deref(), program.max_open_files), (Some("/srv"), Some(64)));
+    let address = config.mcp_servers["b"].transport.address().unwrap();
+    assert_eq!((address.url.as_str(), address.token_file.as_deref()), ("https://h/mcp", Some("/t")));
+    assert_eq!(config.mcp_servers["c"].transport.address().unwrap().token_env.as_deref(), Some("K8S_TOKEN"));
+    let shown = show(&config);
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert_eq!(Config::parse("shown", &shown, &env), Ok(config), "{shown}");
+}
+
+#[test]
+fn a_fault_in_an_address_names_its_fix_and_no_secret() {
+    for (keys, expected) in [
+        ("type: sse, url: 'http://h/sse'", "use `type: http` with the address"),
+        ("url: 'http://h/mcp', command: c", "a server has either `command` or `url`"),
+        ("url: 'http://h/mcp', env: {A: b}", "not for a server with `url`"),
+        ("command: c, token_file: /t", "not for a server with `command`"),
+        ("type: http", "mcp_servers.a.url"),
+        ("url: 'http://u:s3cret@h/mcp'", "leave them out"),
+        ("url: 'http://h/mcp', headers: {Accept: s3cret}", "the protocol sets this header"),
+        ("url: 'http://h/mcp', headers: {'a b': s3cret}", "not the name of a header"),
+        ("url: 'http://h/mcp', headers: {A: \"s3cret\\n\"}", "not the value of a header"),
+        ("url: 'http://h/mcp', token_env: s3cret-token", "not the name of an environment variable"),
+        ("url: 'http://h/mcp', token_env: A, token_file: /t", "either token_env or token_file"),
+        ("url: 'http://h/mcp', proxy: 's3cret@p'", "accepted: http://… or https://…"),
+    ] {
+        let fault = super::faults(&format!("mcp_servers: {{a: {{{keys}}}}}"));
+        assert!(fault.contains(expected) && !fault.contains("s3cret"), "{keys}: {fault}");
+    }
+}

@@ -184,20 +184,23 @@ impl<W: World> Shared<W> {
         }
         let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(&prepared));
         let planned = self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await?;
-        if self.waits_for_tools(id, &planned.plan.unavailable_servers).await? {
+        if self.waits_for_tools(id, &planned).await? {
             return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
         Ok(self.open(id, (*prepared).clone(), planned).await?)
     }
 
     /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server
-    /// that restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew.
-    async fn waits_for_tools(&self, id: SessionId, unavailable: &[String]) -> Result<bool, StoreError> {
+    /// that restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew. Only the
+    /// age of its message bounds the wait for a required server.
+    async fn waits_for_tools(&self, id: SessionId, planned: &Planned) -> Result<bool, StoreError> {
+        let unavailable = &planned.plan.unavailable_servers;
         if unavailable.is_empty() {
             return Ok(false);
         }
         let servers = unavailable.join(", ");
-        if self.ports.sessions.waited(id).await? < self.settings.limits.tool_wait {
+        let is_required = !planned.awaited_servers.is_empty();
+        if is_required || self.ports.sessions.waited(id).await? < self.settings.limits.tool_wait {
             metrics::counter!("tarsy_tool_server_waits_total").increment(1);
             tracing::info!(session_id = %id, "alert waits for mcp servers: unavailable: {servers}");
             return Ok(true);
@@ -234,7 +237,7 @@ impl<W: World> Shared<W> {
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
         let PreparedAlert { alert, force, retry_of, thread } = prepared;
-        let Planned { plan, started } = planned;
+        let Planned { plan, started, awaited_servers: _ } = planned;
         let request = OpenRequest {
             alert_id: id,
             alert,

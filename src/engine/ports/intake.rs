@@ -76,6 +76,8 @@ pub struct Planned {
     pub plan: Plan,
     /// The session's first event.
     pub started: EventDraft,
+    /// The unavailable servers without which the session may not begin.
+    pub awaited_servers: Vec<String>,
 }
 
 /// Why an alert was not prepared or planned.

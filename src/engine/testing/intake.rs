@@ -48,14 +48,20 @@ impl Intake for FakeIntake {
         Ok(PreparedAlert { alert, force, retry_of, thread: None })
     }
 
-    /// `busy` never ends, `toolless` lacks the tools of one server.
+    /// `busy` never ends, `toolless` lacks the tools of one server, `required` those of a server that it may not lack.
     async fn plan(&self, _received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
         let mut plan = self.plan.clone();
+        let mut awaited_servers = Vec::new();
         match prepared.alert.text.as_str() {
             "busy" => std::future::pending().await,
             "toolless" => plan.unavailable_servers.push("k8s".to_owned()),
+            "required" => {
+                plan.unavailable_servers.push("k8s".to_owned());
+                awaited_servers.push("k8s".to_owned());
+            }
             _ => {}
         }
-        Ok(Planned { plan, started: EventDraft::new(EventType::SessionStarted, "started", Value::Null) })
+        let started = EventDraft::new(EventType::SessionStarted, "started", Value::Null);
+        Ok(Planned { plan, started, awaited_servers })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::McpServer;
@@ -53,6 +54,8 @@ impl ServerConfig {
 pub enum Transport {
     /// A child process of the worker that communicates over its standard streams.
     Stdio(StdioConfig),
+    /// A server over streamable HTTP.
+    Http(HttpConfig),
 }
 
 /// The program of a server over stdio.
@@ -62,6 +65,69 @@ pub struct StdioConfig {
     pub args: Vec<String>,
     /// Added to a few variables without secrets that the worker passes on.
     pub env: BTreeMap<String, String>,
+    /// The user that the child runs as; without one the worker's own.
+    pub user: Option<User>,
+    /// The working directory of the child; without one the worker's own.
+    pub directory: Option<PathBuf>,
+    /// The most memory in bytes (`RLIMIT_DATA`) that the child may have.
+    pub max_memory_bytes: Option<u64>,
+    /// The most files that the child may have open.
+    pub max_open_files: Option<u64>,
+}
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub uid: u32,
+    pub gid: u32,
+    /// The name and the home directory, where the system knows them.
+    pub account: Option<Account>,
+}
+
+/// A named user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub name: String,
+    pub home: PathBuf,
+}
+
+/// The address of a server over HTTP.
+#[derive(Clone, Default)]
+pub struct HttpConfig {
+    pub url: String,
+    /// Sent with each request.
+    pub headers: BTreeMap<String, String>,
+    /// Sent with each request as a bearer token.
+    pub token: Option<TokenSource>,
+    /// Certificate authorities in PEM, beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The address of a proxy; without one those of the environment are used.
+    pub proxy: Option<String>,
+}
+
+/// Where a bearer token comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TokenSource {
+    /// A variable had it. It does not change while the process runs.
+    Value(String),
+    /// A file, which is read again when the server refuses the token.
+    File(PathBuf),
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(_) => f.write_str("Value"),
+            Self::File(file) => f.debug_tuple("File").field(file).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Headers and proxy may contain secrets.
+        f.debug_struct("HttpConfig").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for StdioConfig {

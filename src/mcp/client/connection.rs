@@ -1,6 +1,5 @@
 //! The connection to one MCP server: starts the child process, does the handshake and sends requests.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,53 +8,26 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
     Implementation, PingRequest, ProgressNotificationParam, ServerResult, Tool,
 };
-use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client_with_ct};
+use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct};
 use rmcp::{ClientHandler, Peer, RoleClient};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::DropGuard;
 
 use super::calls::pending::{Expired, NoAnswer, PendingCalls, RequestTimeouts};
-use super::config::{ServerConfig, StdioConfig, Transport};
+use super::config::{ServerConfig, Transport};
 use super::context::ConnectionContext;
 use super::pages::{self, ListFault};
-use super::process::ServerProcess;
-use crate::investigation::mask::Mask;
+use super::transport::child;
+use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
 use crate::mcp::Error;
 
 /// For the start of a server and the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// For the list of tools.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+/// A longer reason for a failed handshake is cut.
+const MAX_FAULT_CHARS: usize = 300;
 /// For the ping after a call that timed out.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Longer lines of a child's standard error are logged in pieces.
-const MAX_LOG_LINE_BYTES: u64 = 8 * 1024;
-
-/// The variables that a child inherits from the worker, in addition to its own configuration: none holds a secret.
-const INHERITED_VARIABLES: [&str; 20] = [
-    "HOME",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "KUBERNETES_SERVICE_HOST",
-    "KUBERNETES_SERVICE_PORT",
-    "LANG",
-    "LC_ALL",
-    "LOGNAME",
-    "NO_PROXY",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TARSY_GATES",
-    "TARSY_TOOL_CALLS_FILE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-];
 
 /// A running MCP server. Dropping the connection ends its process: input closed, then SIGTERM, then SIGKILL.
 #[derive(Debug)]
@@ -65,6 +37,8 @@ pub(super) struct Connection {
     needs_ping: AtomicBool,
     tools_changed: Arc<AtomicBool>,
     pending: PendingCalls,
+    /// A server over HTTP has gone, or has forgotten the session.
+    lost: Arc<AtomicBool>,
     /// Each call in flight holds a clone.
     in_flight: Arc<()>,
     _ends_with_this: DropGuard,
@@ -74,6 +48,8 @@ pub(super) struct Connection {
 pub(super) enum CallFailure {
     /// The server answered with a protocol error.
     Refused(String),
+    /// The server cannot have acted on the call.
+    Unsent(String),
     /// The connection broke.
     Broken(String),
     /// No answer arrived in time; a cancellation was sent to the server.
@@ -82,29 +58,37 @@ pub(super) enum CallFailure {
 
 impl Connection {
     /// Starts the server's process and completes the handshake. The connection's tasks end when the context shuts down.
-    pub(super) async fn open(config: &ServerConfig, context: &ConnectionContext) -> Result<Self, Error> {
+    pub(super) async fn open(
+        config: &ServerConfig,
+        token: Option<Arc<BearerToken>>,
+        context: &ConnectionContext,
+    ) -> Result<Self, Error> {
         let ConnectionContext { mask, shutdown, tasks } = context;
         let server = || config.name.clone();
         if shutdown.is_cancelled() {
             return Err(Error::Handshake { server: server(), fault: "the worker is stopping".to_owned() });
         }
-        let Transport::Stdio(program) = &config.transport;
-        let (process, stderr) = spawn(program).map_err(|source| Error::Spawn {
-            server: server(),
-            command: program.command.clone(),
-            source,
-        })?;
-        if let Some(stderr) = stderr {
-            tasks.spawn(log_stderr(server(), stderr, mask.clone()));
-        }
         let end = shutdown.child_token();
-        let tools_changed = Arc::new(AtomicBool::new(false));
+        let (tools_changed, lost) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let pending = PendingCalls::new(tasks.clone());
         let client = TarsyClient { tools_changed: Arc::clone(&tools_changed), pending: pending.clone() };
-        let connecting = serve_client_with_ct(client, process, end.clone());
-        let service = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
-        let service = service.map_err(|_| Error::no_handshake(server(), HANDSHAKE_TIMEOUT))?;
-        let service = service.map_err(|error| Error::Handshake { server: server(), fault: error.to_string() })?;
+        let service = match &config.transport {
+            Transport::Stdio(program) => {
+                let spawned = child::spawn(program);
+                let command = program.command.clone();
+                let (process, stderr) = spawned.map_err(|source| Error::Spawn { server: server(), command, source })?;
+                if let Some(stderr) = stderr {
+                    tasks.spawn(child::log_stderr(server(), stderr, mask.clone()));
+                }
+                handshake(&config.name, Box::pin(serve_client_with_ct(client, process, end.clone()))).await?
+            }
+            Transport::Http(address) => {
+                let prepared = http::transport(address, token, Arc::clone(&lost));
+                let fault = |fault: HttpFault| Error::Handshake { server: server(), fault: fault.to_string() };
+                let transport = prepared.map_err(fault)?;
+                handshake(&config.name, Box::pin(serve_client_with_ct(client, transport, end.clone()))).await?
+            }
+        };
         let peer = service.peer().clone();
         tasks.spawn(run_connection(server(), service));
         Ok(Self {
@@ -112,6 +96,7 @@ impl Connection {
             needs_ping: AtomicBool::new(false),
             tools_changed,
             pending,
+            lost,
             in_flight: Arc::default(),
             _ends_with_this: end.drop_guard(),
         })
@@ -119,7 +104,7 @@ impl Connection {
 
     /// Whether the connection to the process is open.
     pub(super) fn is_open(&self) -> bool {
-        !self.peer.is_transport_closed()
+        !self.peer.is_transport_closed() && !self.lost.load(Ordering::Relaxed)
     }
 
     /// Whether a call is in flight.
@@ -181,6 +166,10 @@ impl Connection {
             }
             Ok(_) => no_result("the tool sent a message that is no result of a tool"),
             Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&error.message),
+            Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => Err(match fault_of(&error) {
+                TransportFault { text, unsent: true } => CallFailure::Unsent(text),
+                TransportFault { text, unsent: false } => CallFailure::Broken(text),
+            }),
             Err(NoAnswer::Failed(error)) => Err(CallFailure::Broken(error.to_string())),
             Err(NoAnswer::Timeout(expired)) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
@@ -188,6 +177,24 @@ impl Connection {
             }
         }
     }
+}
+
+/// Completes the handshake in time.
+async fn handshake(
+    server: &str,
+    connecting: impl Future<Output = Result<RunningService<RoleClient, TarsyClient>, ClientInitializeError>>,
+) -> Result<RunningService<RoleClient, TarsyClient>, Error> {
+    let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
+    let connected = connected.map_err(|_| Error::no_handshake(server.to_owned(), HANDSHAKE_TIMEOUT))?;
+    connected.map_err(|error| Error::Handshake { server: server.to_owned(), fault: describe(&error) })
+}
+
+/// The reason, at most some hundred characters of it: a server that speaks another protocol may have sent anything.
+fn describe(error: &ClientInitializeError) -> String {
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        return fault_of(error).text;
+    }
+    error.to_string().chars().take(MAX_FAULT_CHARS).collect()
 }
 
 /// Handles the notifications of a server.
@@ -210,61 +217,10 @@ impl ClientHandler for TarsyClient {
     }
 }
 
-fn spawn(program: &StdioConfig) -> std::io::Result<(ServerProcess, Option<ChildStderr>)> {
-    let mut command = Command::new(&program.command);
-    command.args(&program.args).env_clear();
-    command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
-    command.envs(&program.env);
-    // In a process group of its own, a child gets no Ctrl-C from the worker's terminal: the worker ends it in order.
-    command.process_group(0);
-    ServerProcess::start(command)
-}
-
-/// The value of a variable for a child. The address of a proxy loses its password, which belongs to the worker; an
-/// operator can set it in the server's own `env`.
-fn inherited(name: &str, value: OsString) -> OsString {
-    if !name.ends_with("_PROXY") {
-        return value;
-    }
-    let Some(text) = value.to_str() else { return OsString::new() };
-    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
-    let Some((_, host)) = rest.rsplit_once('@') else { return value };
-    if scheme.is_empty() { host.into() } else { format!("{scheme}://{host}").into() }
-}
-
 /// Runs the connection until the server or the worker ends it.
 async fn run_connection(server: String, service: RunningService<RoleClient, TarsyClient>) {
     match service.waiting().await {
         Ok(reason) => tracing::debug!(server, ?reason, "mcp server connection ended"),
         Err(error) => tracing::warn!(server, %error, "mcp server connection failed"),
-    }
-}
-
-/// Logs the standard error of a child until the child ends. Unread output would block the child at some point.
-async fn log_stderr(server: String, stderr: ChildStderr, mask: Mask) {
-    let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    while let Ok(1..) = (&mut reader).take(MAX_LOG_LINE_BYTES).read_until(b'\n', &mut line).await {
-        let text = String::from_utf8_lossy(&line);
-        tracing::debug!(server, text = %mask.apply(text.trim_end()), "mcp server wrote to stderr");
-        line.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_child_gets_the_address_of_a_proxy_without_its_password() {
-        for (name, value, expected) in [
-            ("HTTPS_PROXY", "http://user:w0rd@proxy:3128", "http://proxy:3128"),
-            ("HTTP_PROXY", "user:w@rd@proxy:3128", "proxy:3128"),
-            ("HTTP_PROXY", "http://proxy:3128", "http://proxy:3128"),
-            ("NO_PROXY", "localhost,.svc", "localhost,.svc"),
-            ("PATH", "/a@b:/bin", "/a@b:/bin"),
-        ] {
-            assert_eq!(inherited(name, value.into()), expected, "{name}");
-        }
     }
 }

@@ -63,7 +63,8 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
         describe_runbook(&mut started, alert, runbook.as_ref());
-        Ok(Planned { plan, started })
+        let awaited_servers = self.required(&plan);
+        Ok(Planned { plan, started, awaited_servers })
     }
 
     /// The runbook that the alert names, if its host is listed.
@@ -96,7 +97,8 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
         let started = started("Question taken up", &plan, metadata);
-        Ok(Planned { plan, started })
+        let awaited_servers = self.required(&plan);
+        Ok(Planned { plan, started, awaited_servers })
     }
 
     /// The investigation that the header names. It has to be over.
@@ -115,6 +117,12 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             Ok(None) => Err(invalid(format!("header {} names {id}: there is no such session", bus::PARENT_ID))),
             Err(error) => Err(PrepareError::Unavailable(error)),
         }
+    }
+
+    /// The unavailable servers of a plan that the configuration marks as required.
+    fn required(&self, plan: &Plan) -> Vec<String> {
+        let is_required = |name: &&String| self.config.mcp_servers.get(*name).is_some_and(|server| server.required);
+        plan.unavailable_servers.iter().filter(is_required).cloned().collect()
     }
 
     /// The metadata of the session's first event.

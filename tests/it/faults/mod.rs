@@ -2,6 +2,7 @@
 
 pub(crate) mod survive;
 mod side_effects;
+mod http_calls;
 mod fallback;
 pub(crate) mod poison;
 mod given_up;

@@ -1,6 +1,5 @@
 //! Alerts while their MCP server is unavailable or busy, or changes its tools.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,7 +74,7 @@ impl OneAtATime {
     }
 
     fn start(&self) -> Servers {
-        let program = StdioConfig { command: "sh".to_owned(), args: self.args(), env: BTreeMap::new() };
+        let program = StdioConfig { command: "sh".to_owned(), args: self.args(), ..StdioConfig::default() };
         let config = ServerConfig::new("slow", Transport::Stdio(program));
         Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap()
     }
@@ -232,4 +231,22 @@ async fn the_timeline_says_how_many_tools_are_too_many_for_an_agent() {
     let sql = format!("SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'", session.0);
     let prompt = system.database.text(&sql);
     assert!(prompt.contains("so none of these can be called: slow.tool_122, slow.tool_123, "), "{prompt}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_waits_beyond_the_limit_for_a_required_server_and_has_its_tools_then() {
+    let server = OneAtATime::new(&["change"]);
+    std::fs::write(server.file("down"), "").unwrap();
+    let servers = server.config_line().replace("{command", "{required: true, command");
+    let tool_wait = Duration::ZERO;
+    let system = TestSystem::start_with(Setup { servers: &servers, tool_wait, ..Setup::default() }).await;
+    let (worker, address) = system.worker("w1").await;
+    let session = publish(&system, tarsy::drill::builtin("oom-killed").unwrap().alert).await;
+    worker.logged("alert waits for mcp servers: unavailable: slow").await;
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 0);
+    std::fs::remove_file(server.file("down")).unwrap();
+    let seen = timeline(&system, session).await;
+    assert_eq!(seen[0].content, "Investigation started");
+    assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
+    assert_eq!(metric(&address, "tarsy_sessions_without_tools_total", "").await, 0.0);
 }

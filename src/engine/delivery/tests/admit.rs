@@ -191,6 +191,14 @@ async fn an_alert_waits_a_minute_for_its_tools_and_is_then_investigated_without(
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_alert_waits_for_a_required_tool_server_without_a_limit_and_without_an_attempt() {
+    let waits = harness(vec![NEW], vec![]);
+    *lock(&waits.sessions.waited) = Duration::from_secs(3_600);
+    waits.deliver(b"required").await;
+    assert_eq!(waits.outcome(), (words(&["receive 7", "join", "refund_attempt 7"]), words(&["nak later"])));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_reading() {
     let first = harness(vec![NEW], vec![]);
     *lock(&first.sessions.refuses) = Some("open");

@@ -1,8 +1,9 @@
 //! The MCP client with real servers as child processes.
 
+mod child;
+mod http;
 mod names;
 
-use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -88,13 +89,15 @@ impl Fixture {
 /// `evidence` is the name of a drill, or a folder.
 fn evidence_server(name: &str, evidence: &str) -> ServerConfig {
     let args = vec!["evidence-server".to_owned(), evidence.to_owned()];
-    let program = StdioConfig { command: env!("CARGO_BIN_EXE_tarsy").to_owned(), args, env: BTreeMap::new() };
+    let program = StdioConfig { command: env!("CARGO_BIN_EXE_tarsy").to_owned(), args, ..StdioConfig::default() };
     ServerConfig::new(name, Transport::Stdio(program))
 }
 
 fn program(config: &mut ServerConfig) -> &mut StdioConfig {
-    let Transport::Stdio(program) = &mut config.transport;
-    program
+    match &mut config.transport {
+        Transport::Stdio(program) => program,
+        Transport::Http(address) => panic!("{address:?}"),
+    }
 }
 
 fn call(tool: &str, arguments: &str) -> ToolCall {

@@ -111,7 +111,7 @@ impl HostileServer {
 
     pub(super) fn config(&self, name: &str) -> ServerConfig {
         let args = vec![BRIDGE.to_owned(), self.port.to_string()];
-        let stdio = StdioConfig { command: "bash".to_owned(), args, env: std::collections::BTreeMap::new() };
+        let stdio = StdioConfig { command: "bash".to_owned(), args, ..StdioConfig::default() };
         ServerConfig::new(name.to_owned(), Transport::Stdio(stdio))
     }
 

@@ -1,0 +1,137 @@
+//! The client that rmcp's transport sends its messages with.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use futures_util::stream::BoxStream;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::body::{ReadBody, read, request_id, too_large};
+use super::events::events;
+use super::exchange::{EVENT_STREAM, Exchange, JSON, has_type, session_of};
+use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
+
+/// The longest body of a refusal that is read.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+type Failure = StreamableHttpError<HttpFault>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// The connection pool of one server, with its token.
+#[derive(Clone, Debug)]
+pub(in crate::mcp::client) struct HttpClient {
+    pub(super) http: Client,
+    pub(super) token: Option<Arc<BearerToken>>,
+    /// The server has gone, or has forgotten the session.
+    pub(super) lost: Arc<AtomicBool>,
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpFault;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let request = request_id(&message);
+        let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
+        let exchange = Exchange { method: Method::POST, uri: &uri, session: session_id.as_deref(), headers, body };
+        let response = self.exchange(&exchange).await?;
+        if !response.status().is_success() {
+            return refusal(response, request).await;
+        }
+        let Some(request) = request else { return Ok(StreamableHttpPostResponse::Accepted) };
+        answer(response, request).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        let (method, session) = (Method::DELETE, Some(&*session_id));
+        // A server need not support this, and its refusal changes nothing.
+        self.exchange(&Exchange { method, uri: &uri, session, headers, body: Vec::new() }).await.map(|_response| ())
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        mut headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
+            headers.insert(HeaderName::from_static("last-event-id"), id);
+        }
+        let (method, session) = (Method::GET, session_id.as_deref());
+        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new() };
+        let response = match self.exchange(&exchange).await {
+            Err(StreamableHttpError::SessionExpired) => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+            answered => answered?,
+        };
+        let status = response.status();
+        if status.is_server_error() {
+            return Err(StreamableHttpError::Client(HttpFault::status(status)));
+        }
+        if !status.is_success() || !has_type(&response, EVENT_STREAM) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Ok(events(response, None, MAX_MESSAGE_BYTES))
+    }
+}
+
+/// The answer to a request: one message as JSON, or a stream of events.
+async fn answer(response: Response, request: RequestId) -> Result<StreamableHttpPostResponse, Failure> {
+    let session = session_of(&response);
+    if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+        return Ok(StreamableHttpPostResponse::Accepted);
+    }
+    if has_type(&response, EVENT_STREAM) {
+        let events = events(response, Some(request), MAX_MESSAGE_BYTES);
+        return Ok(StreamableHttpPostResponse::Sse(events, session));
+    }
+    if !has_type(&response, JSON) {
+        return Err(broken("the answer is neither JSON nor a stream of events"));
+    }
+    let message = match read(response, MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)? {
+        ReadBody::Whole(body) => serde_json::from_slice(&body).map_err(|_error| broken("the answer is no JSON-RPC"))?,
+        ReadBody::TooLarge => too_large(Some(request), MAX_MESSAGE_BYTES),
+    };
+    Ok(StreamableHttpPostResponse::Json(message, session))
+}
+
+/// An error that the server sends as the answer to this request is an answer. Any other status is a fault.
+async fn refusal(response: Response, request: Option<RequestId>) -> Result<StreamableHttpPostResponse, Failure> {
+    let (status, session) = (response.status(), session_of(&response));
+    let fault = StreamableHttpError::Client(HttpFault::status(status));
+    let may_answer = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+    if !may_answer || !has_type(&response, JSON) {
+        return Err(fault);
+    }
+    let Ok(ReadBody::Whole(body)) = read(response, MAX_REFUSAL_BYTES).await else { return Err(fault) };
+    match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) if error.id.is_some() && error.id == request => {
+            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session))
+        }
+        Ok(_) | Err(_) => Err(fault),
+    }
+}
+
+fn broken(text: &str) -> Failure {
+    StreamableHttpError::Client(HttpFault::Broken(text.to_owned()))
+}

@@ -1,0 +1,231 @@
+//! The MCP client with servers over streamable HTTP.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
+use tarsy::investigation::mask::Mask;
+use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
+use tokio_util::sync::CancellationToken;
+
+use super::{TEST_TIMEOUT, call, within};
+use crate::support::tool_server::{Fault, Form, ToolServer};
+
+fn servers(address: HttpConfig) -> Servers {
+    let config = ServerConfig::new("web", Transport::Http(address));
+    Servers::start(vec![config], Mask::default(), &CancellationToken::new()).unwrap()
+}
+
+fn at(server: &ToolServer) -> HttpConfig {
+    HttpConfig { url: server.url(), ..HttpConfig::default() }
+}
+
+async fn reply(servers: &Servers, tool: &str) -> ToolReply {
+    let call = call(&format!("web.{tool}"), "{}");
+    within(Box::pin(servers.call(ToolRequest::new(&call, TEST_TIMEOUT)))).await
+}
+
+/// The text of an answer.
+async fn answered(servers: &Servers, tool: &str) -> String {
+    match reply(servers, tool).await {
+        ToolReply::Answered { content, is_error: false, .. } => content,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn unavailable(servers: &Servers) -> String {
+    let listing = within(servers.list(&["web".to_owned()])).await;
+    listing.unavailable.first().expect("the server is unavailable").why.clone()
+}
+
+async fn offered(servers: &Servers) -> Vec<String> {
+    let listing = within(servers.list(&["web".to_owned()])).await;
+    assert_eq!(listing.unavailable, []);
+    listing.tools.into_iter().map(|tool| tool.name).collect()
+}
+
+#[tokio::test]
+async fn a_server_answers_as_json_or_as_events_with_a_session_or_without() {
+    for form in [Form::Json, Form::Events] {
+        let server = ToolServer::start(form).await;
+        for sessions in [true, false] {
+            if !sessions {
+                server.without_sessions();
+            }
+            let servers = servers(at(&server));
+            assert_eq!(offered(&servers).await, ["web.hold_look", "web.large", "web.look"]);
+            assert_eq!(answered(&servers, "look").await, "done");
+            servers.close().await;
+            let deleted = server.seen().iter().filter(|seen| seen.method == "DELETE").count();
+            assert_eq!(deleted, 1, "only the first client had a session to delete");
+        }
+    }
+}
+
+#[tokio::test]
+async fn headers_and_token_are_sent_and_the_token_is_read_again_after_a_401() {
+    let server = ToolServer::start(Form::Json).await;
+    server.accept_token("first-t0ken");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "first-t0ken\n").unwrap();
+    let headers = [("X-Team".to_owned(), "sre".to_owned())].into();
+    let servers = servers(HttpConfig { headers, token: Some(TokenSource::File(file.clone())), ..at(&server) });
+    assert_eq!(answered(&servers, "look").await, "done");
+    assert!(server.seen().iter().all(|seen| seen.headers["x-team"] == "sre"));
+
+    server.accept_token("second-t0ken");
+    std::fs::write(&file, "second-t0ken\n").unwrap();
+    assert_eq!(answered(&servers, "restart").await, "done");
+    assert_eq!(server.performed(), ["look", "restart"], "the refused request ran no tool");
+    assert_eq!(server.count("initialize"), 1, "the session goes on with the new token");
+
+    server.accept_token("third-t0ken");
+    let ToolReply::NotSent { error } = reply(&servers, "restart").await else { panic!("the call was refused") };
+    assert_eq!(error, "web.restart: the server did not take the call: HTTP 401 Unauthorized");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn without_a_valid_token_a_server_is_unavailable_and_no_message_shows_the_token() {
+    let server = ToolServer::start(Form::Json).await;
+    server.accept_token("other-t0ken");
+    let wrong = servers(HttpConfig { token: Some(TokenSource::Value("wrong-t0ken".to_owned())), ..at(&server) });
+    assert_eq!(unavailable(&wrong).await, "mcp server \"web\": protocol error: HTTP 401 Unauthorized");
+    let missing = servers(HttpConfig { token: Some(TokenSource::File("/no/such/file".into())), ..at(&server) });
+    let why = unavailable(&missing).await;
+    assert!(why.contains("the file of the bearer token cannot be read (/no/such/file)"), "{why}");
+}
+
+#[tokio::test]
+async fn calls_of_an_expired_session_share_one_new_connection() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = servers(at(&server));
+    offered(&servers).await;
+    server.forget_sessions();
+    // As the engine does: a call that was not sent is sent a second time.
+    let call = async || {
+        let first = reply(&servers, "restart").await;
+        match first {
+            ToolReply::NotSent { error } => {
+                assert!(error.ends_with("the server did not take the call: Session expired (HTTP 404)"), "{error}");
+                answered(&servers, "restart").await
+            }
+            ToolReply::Answered { content, .. } => content,
+            other => panic!("{other:?}"),
+        }
+    };
+    let answers = futures_util::future::join_all((0..8).map(|_| call())).await;
+    assert_eq!(answers, ["done"; 8]);
+    assert_eq!(server.performed().len(), 8, "no call ran twice");
+    assert_eq!(server.count("initialize"), 2, "one new connection serves all calls");
+    let seen = server.seen();
+    let again = seen.iter().rposition(|seen| seen.message == "initialize").unwrap();
+    let delay = seen[again].at - seen[..again].iter().find(|seen| seen.message == "tools/call").unwrap().at;
+    assert!(delay >= Duration::from_millis(200), "{delay:?}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_restarted_is_reached_again_and_lists_its_tools_again() {
+    let mut server = ToolServer::start(Form::Json).await;
+    let servers = servers(at(&server));
+    assert_eq!(answered(&servers, "look").await, "done");
+    server.stop().await;
+    let ToolReply::NotSent { error } = reply(&servers, "restart").await else { panic!("no server listens") };
+    assert!(error.contains("connection failed: ") && !error.contains("127.0.0.1"), "{error}");
+    let why = unavailable(&servers).await;
+    assert!(why.contains("connection failed: "), "{why}");
+    server.restart().await;
+    assert_eq!(answered(&servers, "restart").await, "done");
+    assert_eq!(server.performed(), ["look", "restart"]);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_fails_its_call_at_once_and_no_other() {
+    for form in [Form::Json, Form::Events] {
+        let server = ToolServer::start(form).await;
+        let servers = servers(at(&server));
+        for _ in 0..2 {
+            let ToolReply::Answered { content, is_error: true, .. } = reply(&servers, "large").await else {
+                panic!("the answer is no error")
+            };
+            assert_eq!(content, "the answer is too large: at most 16777216 bytes are read. Ask for less.");
+        }
+        assert_eq!(answered(&servers, "look").await, "done");
+        assert_eq!(server.count("initialize"), 1);
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_fault_tells_whether_the_tool_may_have_run() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = servers(at(&server));
+    for (fault, may_have_run, text) in [
+        (Fault::Status(400), false, "HTTP 400 Bad Request"),
+        (Fault::Status(429), false, "HTTP 429 Too Many Requests"),
+        (Fault::Status(503), true, "HTTP 503 Service Unavailable"),
+        (Fault::Garbage, true, "the answer is no JSON-RPC"),
+        (Fault::Close, true, "connection lost: "),
+    ] {
+        server.fail_next(&[fault]);
+        match reply(&servers, "restart").await {
+            ToolReply::NotSent { error } => assert!(!may_have_run && error.contains(text), "{fault:?}: {error}"),
+            ToolReply::NoAnswer { error, timeout: false } => {
+                assert!(may_have_run && error.contains(text), "{fault:?}: {error}");
+            }
+            other => panic!("{fault:?}: {other:?}"),
+        }
+        assert_eq!(answered(&servers, "look").await, "done", "after {fault:?}");
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_on_the_same_origin_only() {
+    let (server, elsewhere) = (ToolServer::start(Form::Json).await, ToolServer::start(Form::Json).await);
+    let to = |url: String| HttpConfig { url, token: Some(TokenSource::Value("t0ken-x".to_owned())), ..at(&server) };
+    let same = servers(to(server.redirect("/mcp")));
+    assert_eq!(answered(&same, "look").await, "done");
+    let other = servers(to(server.redirect(&elsewhere.url())));
+    assert!(unavailable(&other).await.ends_with("HTTP 307 Temporary Redirect"));
+    assert_eq!(elsewhere.seen().len(), 0, "neither the request nor its token leaves the origin");
+    same.close().await;
+}
+
+#[tokio::test]
+async fn an_authority_of_a_file_is_trusted_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (acceptor, authority) = certificate(folder.path());
+    let server = ToolServer::with_tls(acceptor).await;
+    let trusting = servers(HttpConfig { ca_file: Some(authority), ..at(&server) });
+    assert_eq!(answered(&trusting, "look").await, "done");
+    trusting.close().await;
+    let why = unavailable(&servers(at(&server))).await;
+    assert!(why.contains("connection failed: ") && why.contains("certificate"), "{why}");
+    let missing = servers(HttpConfig { ca_file: Some("/no/such/file".into()), ..at(&server) });
+    assert!(unavailable(&missing).await.contains("ca_file: /no/such/file: "));
+}
+
+/// A certificate for localhost, and the file of its authority.
+fn certificate(folder: &Path) -> (tokio_rustls::TlsAcceptor, std::path::PathBuf) {
+    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = folder.join("ca.pem");
+    std::fs::write(&file, signed.cert.pem()).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
+    let ring = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![signed.cert.der().clone()], key).unwrap();
+    (std::sync::Arc::new(config).into(), file)
+}
+
+#[tokio::test]
+async fn a_configured_proxy_gets_every_request() {
+    let (server, proxy) = (ToolServer::start(Form::Json).await, ToolServer::start(Form::Json).await);
+    let proxied = servers(HttpConfig { proxy: Some(proxy.url().replace("/mcp", "")), ..at(&server) });
+    assert_eq!(answered(&proxied, "look").await, "done");
+    assert_eq!((server.seen().len(), proxy.performed()), (0, vec!["look".to_owned()]));
+    proxied.close().await;
+}

@@ -1,0 +1,62 @@
+//! Calls to a tool server over HTTP whose worker is killed.
+
+use tarsy::bus::{NewAlert, Priority, SESSION_ID};
+use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::timeline::EventType;
+use uuid::Uuid;
+
+use crate::support::system::{Setup, TestSystem};
+use crate::support::tool_server::{Form, ToolServer};
+
+const MARK: &str = "HttpCallDrill";
+
+/// Kills the worker while `tool` runs; returns the journal, and how often the tool was performed.
+async fn killed_during(tool: &str, form: Form) -> (String, usize) {
+    let server = ToolServer::start(form).await;
+    let line = format!("  web: {{url: '{}', allow: [hold_restart]}}\n", server.url());
+    let transcript = Some(format!(
+        "name: http\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
+         - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n  \
+         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+    ));
+    let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
+    let (mut worker, _) = system.worker("w1").await;
+    let session = SessionId(Uuid::now_v7());
+    let headers = serde_json::json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    system.connect().await.publish_alert(alert).await.unwrap();
+    let held = server.next_held().await;
+    assert_eq!(held.tool, tool);
+    worker.kill().await;
+    held.release();
+    let (_next, _) = system.worker("w2").await;
+    let mut timeline = system.follow(session).await;
+    let again = async {
+        loop {
+            server.next_held().await.release();
+        }
+    };
+    tokio::select! {
+        _end = timeline.finish() => {}
+        () = again => {}
+    }
+    assert_eq!(timeline.seen.last().unwrap().event_type, EventType::SessionCompleted);
+    let journal = system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
+    (journal, server.performed().len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_call_over_http_is_repeated_after_the_worker_was_killed() {
+    for form in [Form::Json, Form::Events] {
+        let repeated = ("prompt prompt answer tool_result answer ended".to_owned(), 2);
+        assert_eq!(killed_during("hold_look", form).await, repeated);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changing_call_over_http_is_lost_after_the_worker_was_killed() {
+    for form in [Form::Json, Form::Events] {
+        let lost = ("prompt prompt answer started lost tool_result answer ended".to_owned(), 1);
+        assert_eq!(killed_during("hold_restart", form).await, lost);
+    }
+}

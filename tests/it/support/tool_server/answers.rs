@@ -1,0 +1,126 @@
+//! The answers of the tool server.
+
+use std::io;
+use std::sync::Arc;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::{Fault, Form, Held, Seen, Shared};
+
+const SESSION: &str = "mcp-session-id";
+/// More than a client reads.
+const LARGE_BYTES: usize = 17 << 20;
+
+type Answer = Response<Full<Bytes>>;
+
+pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<Answer> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let name = message["method"].as_str().unwrap_or_default().to_owned();
+    let (method, headers) = (head.method.clone(), head.headers.clone());
+    let session = headers.get(SESSION).map(|id| id.to_str().unwrap().to_owned());
+    let seen = Seen { method: method.clone(), headers, message: name.clone(), at: std::time::Instant::now() };
+    let refused = {
+        let mut state = shared.state.lock().unwrap();
+        state.seen.push(seen);
+        let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let wanted = state.token.as_ref().map(|token| format!("Bearer {token}"));
+        let unknown =
+            |known: &std::collections::BTreeSet<String>| !session.as_ref().is_some_and(|id| known.contains(id));
+        if head.uri.path() == "/old" {
+            let answer = Response::builder().status(StatusCode::TEMPORARY_REDIRECT).header(LOCATION, &state.redirect);
+            return Ok(answer.body(Full::default()).unwrap());
+        }
+        if wanted.is_some() && wanted.as_deref() != token {
+            Some(StatusCode::UNAUTHORIZED)
+        } else if method != Method::POST {
+            Some(StatusCode::METHOD_NOT_ALLOWED)
+        } else if name != "initialize" && state.sessions.as_ref().is_some_and(unknown) {
+            Some(StatusCode::NOT_FOUND)
+        } else {
+            None
+        }
+    };
+    if let Some(status) = refused {
+        return Ok(empty(status));
+    }
+    match name.as_str() {
+        "initialize" => Ok(initialized(&shared, &message)),
+        "tools/list" => Ok(result(&shared, &message, json!({"tools": tools()}))),
+        "tools/call" => call(&shared, &message).await,
+        "ping" => Ok(result(&shared, &message, json!({}))),
+        _ => Ok(empty(StatusCode::ACCEPTED)),
+    }
+}
+
+fn initialized(shared: &Shared, message: &Value) -> Answer {
+    let info = json!({
+        "protocolVersion": message["params"]["protocolVersion"],
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "test", "version": "1"},
+    });
+    let mut answer = result(shared, message, info);
+    let mut state = shared.state.lock().unwrap();
+    let id = format!("session-{}", state.seen.len());
+    if let Some(sessions) = &mut state.sessions {
+        sessions.insert(id.clone());
+        answer.headers_mut().insert(SESSION, id.parse().unwrap());
+    }
+    answer
+}
+
+fn tools() -> Value {
+    let tool = |name: &str, read_only: bool| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
+    json!([
+        tool("look", true),
+        tool("hold_look", true),
+        tool("large", true),
+        tool("restart", false),
+        tool("hold_restart", false)
+    ])
+}
+
+async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
+    let tool = message["params"]["name"].as_str().unwrap().to_owned();
+    let fault = shared.state.lock().unwrap().faults.pop_front();
+    if let Some(Fault::Status(status)) = fault {
+        return Ok(empty(StatusCode::from_u16(status).unwrap()));
+    }
+    shared.state.lock().unwrap().performed.push(tool.clone());
+    match fault {
+        Some(Fault::Garbage) => return Ok(body("application/json", "oops".to_owned())),
+        Some(Fault::Close) => return Err(io::Error::other("the test closes the connection")),
+        Some(Fault::Status(_)) | None => {}
+    }
+    if tool.starts_with("hold_") {
+        let (answer, released) = oneshot::channel();
+        shared.holds.send(Held { tool: tool.clone(), answer }).unwrap();
+        released.await.ok();
+    }
+    let text = if tool == "large" { "x".repeat(LARGE_BYTES) } else { "done".to_owned() };
+    Ok(result(shared, message, json!({"content": [{"type": "text", "text": text}]})))
+}
+
+fn result(shared: &Shared, message: &Value, result: Value) -> Answer {
+    let text = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    match shared.state.lock().unwrap().form {
+        Form::Json => body("application/json", text),
+        Form::Events => {
+            body("text/event-stream; charset=utf-8", format!(": hello\n\nevent: message\ndata: {text}\n\n"))
+        }
+    }
+}
+
+fn body(media_type: &str, text: String) -> Answer {
+    Response::builder().header(CONTENT_TYPE, media_type).body(Full::from(text)).unwrap()
+}
+
+fn empty(status: StatusCode) -> Answer {
+    Response::builder().status(status).body(Full::default()).unwrap()
+}
