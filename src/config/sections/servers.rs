@@ -1,6 +1,6 @@
 //! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
-pub mod transport;
+pub(crate) mod transport;
 
 use std::time::Duration;
 

@@ -191,8 +191,8 @@ impl<W: World> Shared<W> {
     }
 
     /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server
-    /// that restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew. Only the
-    /// age of its message bounds the wait for a required server.
+    /// that restarts. The store's clock bounds the wait: neither a redelivery nor another worker begins it anew. Only
+    /// the age of its message bounds the wait for a required server.
     async fn waits_for_tools(&self, id: SessionId, planned: &Planned) -> Result<bool, StoreError> {
         let unavailable = &planned.plan.unavailable_servers;
         if unavailable.is_empty() {
