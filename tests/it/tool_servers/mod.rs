@@ -7,5 +7,6 @@ mod cluster;
 mod examples;
 mod content;
 mod progress;
+mod http;
 mod kubernetes;
 mod secrets;
