@@ -132,7 +132,7 @@ impl History {
 /// An object goes to the model as it is; any other value and text below the key that the model expects.
 fn result(message: &ConversationMessage) -> ToolResult<'_> {
     let text = message.content.as_str();
-    let value = serde_json::from_str::<&RawValue>(text).ok();
+    let value = serde_json::from_str::<&RawValue>(text).ok().filter(|raw| is_in_range(raw));
     let json = || value.map_or(Json::Text(text), Json::Raw);
     match value {
         _ if message.is_error => ToolResult::Error(json()),
@@ -156,9 +156,15 @@ fn rebuilt(message: &ConversationMessage, mut sentinel: Option<&'static str>) ->
 
 /// The arguments of a call, or none if they are no JSON object.
 fn arguments(call: &ToolCall) -> Result<Raw, ProviderError> {
-    let object = serde_json::from_str::<Raw>(&call.arguments).ok().filter(|raw| raw.get().starts_with('{'));
+    let is_object = |raw: &Raw| raw.get().starts_with('{') && is_in_range(raw);
+    let object = serde_json::from_str::<Raw>(&call.arguments).ok().filter(is_object);
     let empty = || RawValue::from_string("{}".to_owned()).map_err(unserializable);
     object.map_or_else(empty, Ok)
+}
+
+/// Whether a parser can read every number: `1e999` is JSON, and Gemini would refuse the request.
+fn is_in_range(raw: &RawValue) -> bool {
+    serde_json::from_str::<serde_json::Value>(raw.get()).is_ok()
 }
 
 fn content(role: &'static str, parts: Vec<RequestPart<'_>>) -> Result<Raw, ProviderError> {
@@ -206,11 +212,14 @@ mod tests {
         let messages = [
             message("system", "sys"),
             message("user", "why?"),
-            answer("I look", &[("s.a", r#"{"z": 1.0, "a":2}"#), ("s.b", "{bad"), ("s.c", "[]"), ("s.d", "")]),
+            answer(
+                "I look",
+                &[("s.a", r#"{"z": 1.0, "a":2}"#), ("s.b", "{bad"), ("s.c", r#"{"x":1e999}"#), ("s.d", "")],
+            ),
             failed,
             tool_result("s.b", "[1,2]"),
             tool_result("s.a", r#" {"phase": "Running"}"#),
-            tool_result("s.c", "no events"),
+            tool_result("s.c", "1e999"),
         ];
         let expected = [
             r#"{"parts":[{"text":"why?"}],"role":"user"}"#,
@@ -223,7 +232,7 @@ mod tests {
             concat!(
                 r#"{"parts":[{"functionResponse":{"name":"s__a","response":{"phase": "Running"}}},"#,
                 r#"{"functionResponse":{"name":"s__b","response":{"output":[1,2]}}},"#,
-                r#"{"functionResponse":{"name":"s__c","response":{"output":"no events"}}},"#,
+                r#"{"functionResponse":{"name":"s__c","response":{"output":"1e999"}}},"#,
                 r#"{"functionResponse":{"name":"s__d","response":{"error":"not found"}}}],"role":"user"}"#
             ),
         ];

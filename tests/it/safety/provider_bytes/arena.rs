@@ -2,11 +2,12 @@
 //!
 //! The fuzz targets of `fuzz/providers` compile this file as well, so it uses only public parts of tarsy.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{
@@ -216,9 +217,11 @@ impl Arena {
         let (responses, bodies) = self.ask(vec![vec![api.good.as_bytes().to_vec()]], request);
         match bodies.first() {
             Some(body) => {
-                let body: Value = serde_json::from_slice(body).expect("a request is JSON");
-                let list = ["contents", "messages", "input"].iter().find_map(|key| body.get(key)?.as_array());
-                assert!(list.is_some_and(|list| !list.is_empty()), "no messages in {body}");
+                // Provider data go back as they came, also with a number that no parser can read.
+                let fields: HashMap<String, &RawValue> = serde_json::from_slice(body).expect("a request is JSON");
+                let list = ["contents", "messages", "input"].iter().find_map(|key| fields.get(*key));
+                let list = list.and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
+                assert!(list.is_some_and(|list| !list.is_empty()), "no messages in {fields:?}");
             }
             None => {
                 let refused = |response: &GenerateResponse| matches!(&response.content, Some(Content::Error(error)) if !error.retryable);
