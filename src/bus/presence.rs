@@ -1,10 +1,11 @@
 //! Worker status on core NATS: published by workers (implements the port `Presence`), collected for people. It is never
-//! stored and decides nothing.
+//! stored, and decides only which worker reads the length of the queue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::future::ready;
+use futures_util::{FutureExt, Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::connection::Nats;
@@ -32,6 +33,16 @@ impl Presence for Nats {
 }
 
 impl Nats {
+    /// The status of every worker, as it is published, this process included.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is closed.
+    pub async fn worker_statuses(&self) -> Result<impl Stream<Item = WorkerStatus> + Send + Unpin + use<>, Error> {
+        let statuses = self.client.subscribe(ALL_WORKERS).await?;
+        Ok(statuses.filter_map(|message| ready(serde_json::from_slice(&message.payload).ok())))
+    }
+
     /// Collects for `wait` the last status of each worker, by name. A worker publishes its status every 5 s.
     ///
     /// # Errors

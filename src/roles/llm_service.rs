@@ -23,6 +23,7 @@ use crate::llm::service::security::{Security, TlsFiles};
 use crate::llm::service::{self, RequestLimits, Service};
 use crate::llm::token::TokenSource;
 use crate::telemetry::http::Readiness;
+use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
@@ -82,7 +83,7 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
     warn_if_exposed(address, &security);
-    let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &[]).await?;
+    let (telemetry, ready) = Serving::start(options.metrics_listen, Role::LlmService, &Configured::default()).await?;
     tracing::info!(
         %address, metrics = %telemetry.address, tls = security.has_tls(), authentication = security.authenticates(),
         "llm-service started"
@@ -225,6 +226,7 @@ mod tests {
         assert_eq!([known, vec!["scripted"]].concat(), Concurrency::PROVIDERS);
         assert_eq!([Concurrency::PROVIDERS.as_slice(), &["other"]].concat(), label_values::PROVIDER_WORDS);
         assert_eq!(label_values::LLM_ERRORS, labels::ERROR_TYPES);
+        assert_eq!(label_values::GEN_AI_ERRORS, labels::ERROR_CLASSES);
         assert_eq!(label_values::FINISH_REASONS, labels::FINISH_REASONS);
     }
 

@@ -20,6 +20,7 @@ use crate::investigation::ids::SessionId;
 use crate::listener::{Limits, Token};
 use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published, Queue, Settings, serve};
 use crate::telemetry::http::Readiness;
+use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
@@ -86,7 +87,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     }
     let listener = TcpListener::bind(listen).await.with_context(|| format!("listen on {listen}"))?;
     let address = listener.local_addr()?;
-    let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &[]).await?;
+    let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &Configured::default()).await?;
     let settings = Settings {
         max_body_bytes: usize::try_from(config.worker.max_alert_bytes)?,
         headers: header_rules(&config.receive),

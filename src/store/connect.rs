@@ -131,6 +131,8 @@ pub(super) async fn blocking<T: Send + 'static>(
 /// The load of the pool that sessions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolUse {
+    /// The most connections that it opens.
+    pub size: usize,
     /// Connections that run a statement.
     pub in_use: usize,
     /// Statements that wait for a connection.
@@ -176,7 +178,8 @@ impl Store {
     /// The present load of the pool that sessions share.
     pub fn pool_use(&self) -> PoolUse {
         let status = self.pool.status();
-        PoolUse { in_use: status.size.saturating_sub(status.available), waiting: status.waiting }
+        let in_use = status.size.saturating_sub(status.available);
+        PoolUse { size: status.max_size, in_use, waiting: status.waiting }
     }
 }
 

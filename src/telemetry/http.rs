@@ -68,7 +68,11 @@ fn respond(method: &Method, path: &str, metrics: &Metrics, readiness: &Readiness
         return response;
     }
     match (path, readiness) {
-        ("/metrics", _) => text(StatusCode::OK, metrics.render()),
+        ("/metrics", _) => {
+            let ready = u8::from(!matches!(readiness, Readiness::NotReady(_)));
+            metrics::gauge!("tarsy_ready").set(f64::from(ready));
+            text(StatusCode::OK, metrics.render())
+        }
         ("/healthz", _) | (_, Readiness::Ready) => text(StatusCode::OK, "ok\n".to_owned()),
         (_, Readiness::Impaired(fault)) => text(StatusCode::OK, format!("ok, but {fault}\n")),
         (_, Readiness::NotReady(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),

@@ -43,7 +43,11 @@ pub(super) const GEN_AI_PROVIDERS: &[&str] = &[
 ];
 /// The values of `gen_ai.operation.name`.
 pub(super) const GEN_AI_OPERATIONS: &[&str] = &["chat"];
-/// The values of `error.type`.
+/// The values of `error.type`, few because each of them has a histogram: no error, the errors of a provider that are
+/// worth a curve, and `_OTHER`, the word of the conventions for the rest.
+pub const GEN_AI_ERRORS: &[&str] =
+    &["", "credentials", "deadline_exceeded", "invalid_request", "rate_limited", "unavailable", "_OTHER"];
+/// The codes of errors.
 pub const LLM_ERRORS: &[&str] = &[
     "credentials",
     "invalid_request",

@@ -8,7 +8,7 @@ use metrics::{Label, Unit};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use tokio_util::sync::CancellationToken;
 
-use super::names::{Kind, Metric, PROVIDERS, Role, all};
+use super::names::{Kind, Metric, PROVIDERS, Role, SERVERS, all};
 use super::process;
 
 /// How often the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
@@ -25,6 +25,15 @@ pub enum Error {
     Installed,
 }
 
+/// The names in the configuration that are values of labels.
+#[derive(Clone, Debug, Default)]
+pub struct Configured {
+    /// LLM providers.
+    pub providers: Vec<String>,
+    /// MCP servers.
+    pub servers: Vec<String>,
+}
+
 /// The recorder of this process.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -32,23 +41,24 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Installs the recorder of the process and exports every counter and histogram of `role` as 0. `providers` are the
-    /// names of the configured LLM providers.
+    /// Installs the recorder of the process and exports every counter and histogram of `role` as 0, with the labels
+    /// that `configured` names.
     ///
     /// # Errors
     ///
     /// When the process has a recorder already.
-    pub fn install(role: Role, providers: &[String]) -> Result<Self, Error> {
+    pub fn install(role: Role, configured: &Configured) -> Result<Self, Error> {
         let recorder = recorder()?;
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).map_err(|_| Error::Installed)?;
-        register(role, providers);
+        register(role, configured);
         Ok(Self { handle })
     }
 
-    /// The current values in the text format of Prometheus.
+    /// The current values in the text format of Prometheus. A gauge that is not a number has no value at present, so
+    /// its line is left out.
     pub fn render(&self) -> String {
-        self.handle.render() + &process::render()
+        without_values_unknown(&self.handle.render()) + &process::render()
     }
 
     /// Aggregates samples until `stop` is cancelled, which keeps memory bounded. One task has to run this.
@@ -60,10 +70,14 @@ impl Metrics {
     }
 }
 
+fn without_values_unknown(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(" NaN")).collect()
+}
+
 fn recorder() -> Result<PrometheusRecorder, BuildError> {
     let mut builder = PrometheusBuilder::new();
     for metric in all() {
-        if let Kind::Seconds(buckets) | Kind::Tokens(buckets) = metric.kind {
+        if let Some(buckets) = metric.kind.buckets() {
             builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)?;
         }
     }
@@ -72,19 +86,19 @@ fn recorder() -> Result<PrometheusRecorder, BuildError> {
 
 /// Describes every metric of a role and exports its counters and histograms as 0. A gauge is exported when it is first
 /// set, because its value is unknown before.
-fn register(role: Role, providers: &[String]) {
+fn register(role: Role, configured: &Configured) {
     for metric in role.metrics() {
         match metric.kind {
             Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
             Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
             Kind::Seconds(_) => metrics::describe_histogram!(metric.name, Unit::Seconds, metric.help),
-            Kind::Tokens(_) => metrics::describe_histogram!(metric.name, metric.help),
+            Kind::Tokens(_) | Kind::Count(_) => metrics::describe_histogram!(metric.name, metric.help),
         }
         // The metrics `process_*` come from the operating system.
-        for labels in series(metric, providers).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
+        for labels in series(metric, configured).into_iter().filter(|_| metric.name.starts_with("tarsy_")) {
             match metric.kind {
                 Kind::Counter => metrics::counter!(metric.name, labels).absolute(0),
-                Kind::Seconds(_) | Kind::Tokens(_) => drop(metrics::histogram!(metric.name, labels)),
+                Kind::Seconds(_) | Kind::Tokens(_) | Kind::Count(_) => drop(metrics::histogram!(metric.name, labels)),
                 Kind::Gauge => {}
             }
         }
@@ -93,11 +107,12 @@ fn register(role: Role, providers: &[String]) {
 }
 
 /// The labels of every series of a metric.
-fn series(metric: &Metric, providers: &[String]) -> Vec<Vec<Label>> {
+fn series(metric: &Metric, configured: &Configured) -> Vec<Vec<Label>> {
     let mut series = vec![Vec::new()];
     for label in metric.labels.iter().flatten() {
         let values: Vec<String> = match label.values {
-            PROVIDERS => providers.to_vec(),
+            PROVIDERS => configured.providers.clone(),
+            SERVERS => [configured.servers.clone(), vec!["tarsy".to_owned(), "other".to_owned()]].concat(),
             values => values.iter().map(|value| (*value).to_owned()).collect(),
         };
         let with_label = |labels: &Vec<Label>| {
@@ -118,16 +133,21 @@ mod tests {
         pub(in crate::telemetry) fn for_tests() -> Self {
             let recorder = recorder().unwrap();
             let handle = recorder.handle();
-            metrics::with_local_recorder(&recorder, || register(Role::Worker, &[]));
+            metrics::with_local_recorder(&recorder, || register(Role::Worker, &Configured::default()));
             Self { handle }
         }
+    }
+
+    fn configured() -> Configured {
+        let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        Configured { providers: names(["fast", "thorough"]), servers: names(["cluster", "prometheus"]) }
     }
 
     fn rendered(role: Role, work: impl FnOnce()) -> String {
         let recorder = recorder().unwrap();
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
-            register(role, &["fast".to_owned(), "thorough".to_owned()]);
+            register(role, &configured());
             work();
         });
         handle.render()
@@ -140,7 +160,7 @@ mod tests {
             for metric in all().filter(|metric| metric.name.starts_with("tarsy_")) {
                 let exported = text.contains(&format!("# HELP {} ", metric.name));
                 let at_start =
-                    matches!(metric.kind, Kind::Counter | Kind::Seconds(_)) || metric.name.ends_with("_info");
+                    matches!(metric.kind, Kind::Counter | Kind::Seconds(_) | Kind::Count(_)) || metric.name.ends_with("_info");
                 let own = role.metrics().any(|own| own.name == metric.name);
                 assert_eq!(exported, own && at_start, "{role:?} {}: {text}", metric.name);
             }
@@ -164,11 +184,43 @@ mod tests {
     fn durations_are_histograms_with_their_own_buckets() {
         let text = rendered(Role::Worker, || {
             metrics::histogram!("tarsy_checkpoint_duration_seconds").record(0.003);
-            metrics::histogram!("tarsy_tool_call_duration_seconds").record(0.003);
+            metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => "cluster").record(0.003);
         });
         assert!(!text.contains(" summary"), "{text}");
         assert!(text.contains("tarsy_checkpoint_duration_seconds_bucket{le=\"0.005\"} 1\n"), "{text}");
-        assert!(text.contains("tarsy_tool_call_duration_seconds_bucket{le=\"0.01\"} 1\n"), "{text}");
+        assert!(text.contains("tarsy_tool_call_duration_seconds_bucket{server=\"cluster\",le=\"0.01\"} 1\n"), "{text}");
+    }
+
+    #[test]
+    fn a_gauge_without_a_value_at_present_is_left_out() {
+        let text = rendered(Role::Worker, || {
+            metrics::gauge!("tarsy_queue_pending", "priority" => "low").set(f64::NAN);
+            metrics::gauge!("tarsy_queue_pending", "priority" => "high").set(3.0);
+        });
+        assert!(text.contains("tarsy_queue_pending{priority=\"low\"} NaN\n"), "{text}");
+        let text = without_values_unknown(&text);
+        assert!(!text.contains("NaN") && !text.contains("tarsy_queue_pending{priority=\"low\"}"), "{text}");
+        assert!(text.contains("\ntarsy_queue_pending{priority=\"high\"} 3\n"), "{text}");
+    }
+
+    /// The budget of `docs/operations.md`: four providers and eight MCP servers, each label with every value.
+    #[test]
+    fn a_pod_exports_at_most_fifteen_hundred_series() {
+        let numbered = |name: &str, count: u8| (0..count).map(|number| format!("{name}{number}")).collect();
+        let configured = Configured { providers: numbered("provider", 4), servers: numbered("server", 8) };
+        for role in Role::ALL {
+            let lines_of = |metric: &Metric| {
+                let providers = metric.labels.iter().flatten().find(|label| label.key == "gen_ai_provider_name");
+                let all = series(metric, &configured).len();
+                // The service exports a provider of the conventions after its first call.
+                let series = providers.map_or(all, |label| all / label.values.len() * configured.providers.len());
+                // A histogram has one more bucket, a sum and a count.
+                series * metric.kind.buckets().map_or(1, |buckets| buckets.len() + 3)
+            };
+            let total: usize = role.metrics().map(lines_of).sum();
+            println!("{role:?}: {total} series");
+            assert!((20..=1500).contains(&total), "{role:?}: {total} series");
+        }
     }
 
     #[test]
@@ -179,6 +231,7 @@ mod tests {
                 Kind::Gauge => !metric.name.ends_with("_total"),
                 Kind::Seconds(_) => metric.name.ends_with("_seconds"),
                 Kind::Tokens(_) => metric.name.ends_with("_token_usage"),
+                Kind::Count(_) => metric.name.ends_with("_iterations"),
             };
             assert!(
                 good && ["tarsy_", "process_", "gen_ai_"].iter().any(|start| metric.name.starts_with(start)),
@@ -191,7 +244,7 @@ mod tests {
     #[test]
     fn the_bounds_of_buckets_increase() {
         for metric in all() {
-            if let Kind::Seconds(buckets) | Kind::Tokens(buckets) = metric.kind {
+            if let Some(buckets) = metric.kind.buckets() {
                 assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", metric.name);
             }
         }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::http::{Readiness, serve};
-use super::metrics::{self, Metrics};
+use super::metrics::{self, Configured, Metrics};
 use super::names::Role;
 
 /// Metrics and probes cannot be served.
@@ -40,12 +40,12 @@ impl Serving {
     pub async fn start(
         listen: SocketAddr,
         role: Role,
-        providers: &[String],
+        configured: &Configured,
     ) -> Result<(Self, watch::Sender<Readiness>), Error> {
         let failed = |source| Error::Listen { address: listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let metrics = Metrics::install(role, providers)?;
+        let metrics = Metrics::install(role, configured)?;
         let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
         let (end, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(serve(listener, metrics.clone(), readiness, end.clone()));

@@ -25,7 +25,7 @@ fn every_metric_that_is_counted_stands_in_the_table() {
 
 #[test]
 fn every_metric_of_the_table_is_counted_somewhere() {
-    let code = sources("src").into_iter().filter(|source| source.path != "src/telemetry/names.rs");
+    let code = sources("src").into_iter().filter(|source| !source.path.starts_with("src/telemetry/names"));
     let code: String = code.map(|source| without_tests(&source.text).to_owned()).collect();
     let names = all().map(|metric| format!("\"{}\"", metric.name));
     assert_eq!(names.filter(|name| !code.contains(name)).collect::<Vec<_>>(), Vec::<String>::new());

@@ -150,6 +150,9 @@ impl<O: Outbox> JetStreamFeed<O> {
     async fn catch_up(&self, publisher: &mut Publisher<O>) -> Result<u32, CatchUpError> {
         let before = publisher.reached();
         let reached = publisher.catch_up().await;
+        if reached.is_err() {
+            metrics::counter!("tarsy_event_publish_failures_total").increment(1);
+        }
         match &reached {
             Ok(session_seq) if Some(*session_seq) != before => self.0.stream_health.accepted(),
             Err(CatchUpError::Broker(reason)) => self.0.stream_health.refused(reason),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
+use chrono::Utc;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -25,6 +26,8 @@ use crate::investigation::timeline::TimelineEvent;
 
 const PAGE_ROWS: u32 = 64;
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
+/// A producer may choose an id long before it publishes the alert, so an older id says nothing about this system.
+const MAX_ID_AGE: Duration = Duration::from_hours(24);
 /// Room for an event's headers, which count towards the server's `max_payload`.
 const HEADER_BYTES: usize = 1024;
 
@@ -147,6 +150,7 @@ impl<O: Outbox> Publisher<O> {
     }
 
     async fn publish(&self, row: TimelineEvent, expected: u64) -> Result<Option<u64>, CatchUpError> {
+        let is_first = row.session_seq == 1;
         let payload = encode(&truncate(row, self.max_event_bytes()));
         let message = PublishMessage::build()
             .headers(self.signer().await?.sign(&payload))
@@ -165,6 +169,9 @@ impl<O: Outbox> Publisher<O> {
             Ok(Ok(ack)) => {
                 metrics::counter!("tarsy_events_published_total").increment(1);
                 metrics::histogram!("tarsy_event_publish_duration_seconds").record(begun.elapsed().as_secs_f64());
+                if is_first && let Some(waited) = self.since_id() {
+                    metrics::histogram!("tarsy_time_to_first_event_seconds").record(waited.as_secs_f64());
+                }
                 Ok(Some(ack.sequence))
             }
             Ok(Err(error)) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
@@ -198,6 +205,15 @@ impl<O: Outbox> Publisher<O> {
     /// The signer with the key of this installation, which is read once.
     async fn signer(&self) -> Result<&EventSigner, CatchUpError> {
         self.signer.get_or_try_init(|| async { Ok(EventSigner::new(&self.outbox.event_key().await?)) }).await
+    }
+
+    /// The time since the one in the session's id: at it the stream stored the alert, or its producer made the id.
+    /// `None` for an id that is older than [`MAX_ID_AGE`]. Clocks that differ give no negative time.
+    fn since_id(&self) -> Option<Duration> {
+        let (seconds, nanos) = self.session.0.get_timestamp()?.to_unix();
+        let now = Duration::from_micros(u64::try_from(Utc::now().timestamp_micros()).ok()?);
+        let waited = now.saturating_sub(Duration::new(seconds, nanos));
+        (waited < MAX_ID_AGE).then_some(waited)
     }
 
     fn max_event_bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use crate::engine::ports::{Claimed, ModelError};
+use crate::engine::ports::{Claimed, ModelError, ToolCallState};
 use crate::investigation::execution::entry::{Answer, Entry, Summary};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
@@ -54,6 +54,21 @@ pub(super) fn elisions(entries: &[Entry]) {
 pub(super) fn summary(summary: &Summary) {
     let outcome = if summary.content.is_empty() { "failed" } else { "done" };
     metrics::counter!("tarsy_tool_result_summaries_total", "outcome" => outcome).increment(1);
+}
+
+/// Counts a tool call that ended. `server` is its name in the configuration.
+pub(super) fn tool_call(server: &str, state: ToolCallState) {
+    metrics::counter!("tarsy_tool_calls_total", "server" => server.to_owned(), "outcome" => state.as_str()).increment(1);
+}
+
+/// Records the duration of a tool call.
+pub(super) fn tool_took(server: &str, took: Duration) {
+    metrics::histogram!("tarsy_tool_call_duration_seconds", "server" => server.to_owned()).record(took.as_secs_f64());
+}
+
+/// Records the iterations of an execution that has ended.
+pub(super) fn execution_ended(state: &State) {
+    metrics::histogram!("tarsy_execution_iterations").record(f64::from(state.iteration()));
 }
 
 /// Counts a switch to another provider. `state` is that before the entries.

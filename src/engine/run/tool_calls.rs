@@ -6,6 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::control::{Control, Interrupted};
+use super::instruments;
 use super::performed::{Performed, millis};
 use crate::engine::ports::{
     Journal, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
@@ -16,12 +17,15 @@ use crate::investigation::execution::results::{CallError, ToolOutput, answered, 
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
 use crate::investigation::ids::SessionId;
-use crate::investigation::plan::AgentPlan;
+use crate::investigation::plan::{AgentPlan, ToolSpec};
 use crate::investigation::read_result::{self, Request};
 use crate::investigation::timeline::projection::MeasuredTool;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;
+
+/// The label of a call whose tool the plan does not have.
+const UNKNOWN_SERVER: &str = "other";
 
 /// The calls of one decision. All of them together have the rest of the iteration.
 pub(super) struct Batch<'a, T, J> {
@@ -84,7 +88,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             reply = bounded().await;
         }
         let duration = began.elapsed();
-        metrics::histogram!("tarsy_tool_call_duration_seconds").record(duration.as_secs_f64());
+        instruments::tool_took(spec.map_or(UNKNOWN_SERVER, ToolSpec::server), duration);
         Ok(Completed { call, reply: Some(reply), duration })
     }
 
@@ -146,7 +150,7 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
         }
         ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), ToolCallState::Lost, None, Some(error), 0, None),
     };
-    metrics::counter!("tarsy_tool_calls_total", "outcome" => state.as_str()).increment(1);
+    instruments::tool_call(plan.tool(&call.tool).map_or(UNKNOWN_SERVER, ToolSpec::server), state);
     let measured = MeasuredTool { took_ms: millis(duration), bytes, cut_to_tokens: cut };
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);

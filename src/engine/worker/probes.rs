@@ -19,6 +19,9 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 /// A service that does not answer within this time is unavailable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The services without which a worker claims nothing.
+pub const SERVICES: [&str; 3] = ["nats", "database", "llm-service"];
+
 /// What a worker does about new alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -85,8 +88,8 @@ impl<W: World, B: Fn() -> bool + Send + Sync> Probes<W, B> {
         );
         let store = store.unwrap_or(false);
         self.shared.outages.probed(if store { StoreCheck::Passed } else { StoreCheck::Failed });
-        let services = [("nats", (self.broker)()), ("database", store), ("llm-service", model.unwrap_or(false))];
-        services.into_iter().filter(|(_, up)| !up).map(|(name, _)| name).collect()
+        let up = [(self.broker)(), store, model.unwrap_or(false)];
+        SERVICES.into_iter().zip(up).filter(|(_, up)| !up).map(|(name, _)| name).collect()
     }
 }
 

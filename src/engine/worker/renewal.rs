@@ -61,7 +61,10 @@ impl<W: World> LeaseRenewal<W> {
             }
             // The next renewal of all leases acts on these.
             Ok(Renewal::Locked | Renewal::Lost | Renewal::Ended) => {}
-            Err(error) => tracing::warn!(%session_id, "lease not renewed: {error}"),
+            Err(error) => {
+                metrics::counter!("tarsy_lease_renewals_failed_total").increment(1);
+                tracing::warn!(%session_id, "lease not renewed: {error}");
+            }
         }
         session_id
     }
@@ -81,6 +84,7 @@ impl<W: World> LeaseRenewal<W> {
         let answers = match answers {
             Ok(answers) => answers,
             Err(error) => {
+                metrics::counter!("tarsy_lease_renewals_failed_total").increment(1);
                 tracing::warn!("leases not renewed: {error}");
                 return Vec::new();
             }
@@ -102,10 +106,12 @@ impl<W: World> LeaseRenewal<W> {
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
         let sending = deliveries.into_iter().map(|delivery| async move { delivery.progress().await });
         let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, join_all(sending)).await else {
+            metrics::counter!("tarsy_heartbeats_failed_total").increment(1);
             tracing::warn!("heartbeats not sent: no answer from the broker");
             return;
         };
         if let Some(error) = sent.into_iter().find_map(Result::err) {
+            metrics::counter!("tarsy_heartbeats_failed_total").increment(1);
             tracing::warn!("heartbeats not sent: {error}");
         }
     }

@@ -6,7 +6,7 @@
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::labels::ProviderLabel;
+use super::labels::{ProviderLabel, error_class};
 use super::writer::ResponseWriter;
 use crate::llm::proto::UsageInfo;
 
@@ -51,7 +51,8 @@ impl CountedRequest {
         };
         metrics::histogram!(
             "gen_ai_client_operation_duration_seconds",
-            "gen_ai_operation_name" => OPERATION, "gen_ai_provider_name" => provider.gen_ai, "error_type" => error
+            "gen_ai_operation_name" => OPERATION, "gen_ai_provider_name" => provider.gen_ai,
+            "error_type" => error_class(error)
         )
         .record(self.began.elapsed().as_secs_f64());
         if !error.is_empty() {

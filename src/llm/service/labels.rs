@@ -42,7 +42,7 @@ impl ProviderLabel {
     }
 }
 
-/// The values of `error.type`: the codes of the protocol, and the ends that have none.
+/// The codes of the protocol, and the ends that have none.
 pub const ERROR_TYPES: [&str; 22] = [
     "credentials",
     "invalid_request",
@@ -67,6 +67,18 @@ pub const ERROR_TYPES: [&str; 22] = [
     "abandoned",
     OTHER,
 ];
+
+/// The values of `error.type`. A histogram has as many series as buckets for each of them.
+pub const ERROR_CLASSES: [&str; 7] =
+    ["", "credentials", "deadline_exceeded", "invalid_request", "rate_limited", "unavailable", OTHER_ERROR];
+
+/// The word of OpenTelemetry's conventions for an error that has no value of its own.
+const OTHER_ERROR: &str = "_OTHER";
+
+/// The value of `error.type` for a code.
+pub(super) fn error_class(code: &str) -> &'static str {
+    ERROR_CLASSES.into_iter().find(|class| *class == code).unwrap_or(OTHER_ERROR)
+}
 
 pub(super) fn error_type(code: &str) -> &'static str {
     known_word(&ERROR_TYPES, code)
@@ -105,6 +117,8 @@ mod tests {
         assert_eq!(of("sk-secret", "genai", ""), ("other", "other"));
         assert_eq!(ProviderLabel::of(&GenerateRequest::default()).word, "other");
         assert_eq!((error_type("rate_limited"), error_type("sk-secret")), ("rate_limited", "other"));
+        assert_eq!((error_class(""), error_class("rate_limited")), ("", "rate_limited"));
+        assert_eq!((error_class("stream_broken"), error_class("sk-secret")), ("_OTHER", "_OTHER"));
         assert_eq!((finish_reason("stop"), finish_reason("")), ("stop", "other"));
     }
 }

@@ -4,6 +4,7 @@ mod dependencies;
 pub mod intake;
 mod state;
 mod gauges;
+mod queue_gauges;
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -18,8 +19,9 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use self::dependencies::{Dependencies, connect_dependencies};
-use self::gauges::{LoadGauges, QueueGauges};
+use self::gauges::LoadGauges;
 use self::intake::ConfiguredIntake;
+use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
 use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
@@ -44,6 +46,7 @@ use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
 use crate::telemetry::http::Readiness;
+use crate::telemetry::metrics::Configured;
 use crate::telemetry::names::Role;
 use crate::telemetry::serving::Serving;
 
@@ -97,9 +100,12 @@ pub async fn run_with<I: Intake>(
     signals: Signals,
     intake: impl FnOnce(ConfiguredIntake<Servers>) -> I,
 ) -> anyhow::Result<()> {
-    let providers: Vec<String> = config.llm_providers.keys().cloned().collect();
+    let configured = Configured {
+        providers: config.llm_providers.keys().cloned().collect(),
+        servers: config.mcp_servers.keys().cloned().collect(),
+    };
     // Metrics and health outlive the drain.
-    let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &providers).await?;
+    let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
     tracing::info!(address = %telemetry.address, "metrics and probes are served");
     let result = tokio::select! {
         connected = connect_dependencies(&options.name, &options.addresses, &config, &ready) => match connected {
@@ -190,6 +196,7 @@ impl<I: Intake> Worker<I> {
             max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
             ..ClaimSettings::default()
         };
+        metrics::gauge!("tarsy_draining").set(0.0);
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
         let slots = Arc::new(Semaphore::new(usize::try_from(worker.slots)?));
         Ok(Claims::start(&self.dependencies.nats, settings, slots, flow))
@@ -206,7 +213,7 @@ impl<I: Intake> Worker<I> {
         let applier = StateApplier { state: states.clone(), timeline: timelines, flow, ready };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let announcer = Announcer { shared: shared(), version, state: states };
-        let queue_gauges = QueueGauges { nats: nats.clone() };
+        let queue_gauges = QueueGauges { nats: nats.clone(), worker: self.shared.settings.worker };
         let load_gauges = LoadGauges { shared: shared(), store: Arc::clone(&self.dependencies.store) };
 
         let background = Background::default();
@@ -271,8 +278,11 @@ impl<I: Intake> Worker<I> {
 }
 
 async fn handle<W: World<Delivery = JetStreamDelivery>>(dispatcher: Dispatcher<W>, claimed: ClaimedJob) {
-    let ClaimedJob { job, priority, slot } = claimed;
+    let ClaimedJob { job, priority, deliveries, slot } = claimed;
     metrics::counter!("tarsy_alerts_received_total", "priority" => priority.as_str()).increment(1);
+    if deliveries > 1 {
+        metrics::counter!("tarsy_alerts_redelivered_total").increment(1);
+    }
     dispatcher.handle(job).await;
     // The slot is free only now: the bus requests as many alerts as there are slots.
     drop(slot);

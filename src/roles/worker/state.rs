@@ -4,7 +4,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Flow;
-use crate::engine::worker::probes::State;
+use crate::engine::worker::probes::{SERVICES, State};
 use crate::engine::worker::timeline_probe::Timeline;
 use crate::telemetry::http::Readiness;
 
@@ -35,6 +35,7 @@ impl StateApplier {
     }
 
     fn apply(&mut self) {
+        show_pauses(&self.state.borrow());
         let not_ready = |why: String| (Flow::Pause, Readiness::NotReady(why));
         let (flow, readiness) = match &*self.state.borrow_and_update() {
             State::Claiming => (Flow::Claim, readiness(&self.timeline.borrow_and_update())),
@@ -44,6 +45,15 @@ impl StateApplier {
         };
         self.flow.send_if_modified(|present| std::mem::replace(present, flow) != flow);
         self.ready.send_replace(readiness);
+    }
+}
+
+/// Sets for each service whether the worker waits for it.
+fn show_pauses(state: &State) {
+    let unavailable: &[&str] = if let State::Paused(unavailable) = state { unavailable } else { &[] };
+    for service in SERVICES {
+        let waits = u8::from(unavailable.contains(&service));
+        metrics::gauge!("tarsy_worker_paused", "service" => service).set(f64::from(waits));
     }
 }
 

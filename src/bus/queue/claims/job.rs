@@ -21,6 +21,8 @@ pub struct ClaimedJob {
     /// The alert, with its allowed headers, and its delivery.
     pub job: Job<JetStreamDelivery>,
     pub priority: Priority,
+    /// The deliveries of this message so far, this one included.
+    pub deliveries: u64,
     /// Dropping it frees the slot.
     pub slot: OwnedSemaphorePermit,
 }
@@ -30,6 +32,7 @@ pub struct ClaimedJob {
 pub(super) struct Claimed {
     pub(super) job: Job<JetStreamDelivery>,
     pub(super) priority: Priority,
+    pub(super) deliveries: u64,
 }
 
 impl Claimed {
@@ -41,6 +44,7 @@ impl Claimed {
         let priority = Priority::parse(info.consumer)?;
         let derived_id = derived_id(info.stream, info.stream_sequence, info.published.unix_timestamp_nanos());
         let stream_sequence = info.stream_sequence;
+        let deliveries = u64::try_from(info.delivered).unwrap_or_default();
 
         let headers = headers::allowed(message.headers.as_ref());
         let (alert_id, fault) = match chosen_session_id(&headers) {
@@ -57,11 +61,11 @@ impl Claimed {
             stream_sequence,
         };
         let delivery = Arc::new(JetStreamDelivery { client: context.client(), reply });
-        Some(Self { job: Job { received, derived_id, fault, delivery }, priority })
+        Some(Self { job: Job { received, derived_id, fault, delivery }, priority, deliveries })
     }
 
     pub(super) fn with_slot(self, slot: OwnedSemaphorePermit) -> ClaimedJob {
-        ClaimedJob { job: self.job, priority: self.priority, slot }
+        ClaimedJob { job: self.job, priority: self.priority, deliveries: self.deliveries, slot }
     }
 }
 

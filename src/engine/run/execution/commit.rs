@@ -54,10 +54,14 @@ impl<W: World> Execution<W> {
         self.control.progressed();
         self.checkpoint = checkpoint.number;
         let has_events = !checkpoint.events.is_empty();
+        let ends = checkpoint.entries.iter().any(|entry| matches!(entry, Entry::Ended { .. }));
         instruments::elisions(&checkpoint.entries);
         instruments::switched(self.lease.session_id, &self.state, &checkpoint.entries);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
             self.state.apply(recorded);
+        }
+        if ends {
+            instruments::execution_ended(&self.state);
         }
         if has_events {
             self.ports.feed.notify(self.lease.session_id);

@@ -1,5 +1,6 @@
 //! Metrics, probes and logs of all three roles on real servers, scraped by a real Prometheus.
 
+mod queue;
 mod secrets;
 
 use std::io::Write as _;
@@ -86,6 +87,14 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         (worker, "tarsy_model_calls_total", "outcome=\"failed\"", 0.0),
         (worker, "tarsy_model_call_duration_seconds_count", "", 4.0),
         (worker, "tarsy_model_first_chunk_seconds_count", "", 4.0),
+        (worker, "tarsy_execution_iterations_count", "", 1.0),
+        (worker, "tarsy_execution_iterations_sum", "", 4.0),
+        (worker, "tarsy_time_to_first_event_seconds_count", "", 1.0),
+        (worker, "tarsy_tool_calls_total", "server=\"drill\",outcome=\"done\"", 5.0),
+        (worker, "tarsy_tool_call_duration_seconds_count", "server=\"drill\"", 5.0),
+        (worker, "tarsy_worker_paused", "", 0.0),
+        (worker, "tarsy_draining", "", 0.0),
+        (worker, "tarsy_db_pool_size", "", 8.0),
         (worker, "tarsy_sessions_running", "", 0.0),
         (worker, "tarsy_worker_slots", "", 4.0),
         (worker, "tarsy_worker_slot_utilization_ratio", "", 0.0),
@@ -103,6 +112,7 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     }
     for address in fleet.roles() {
         assert!((metric(address, "tarsy_build_info", env!("CARGO_PKG_VERSION")).await - 1.0).abs() < 1e-9);
+        assert!((metric(address, "tarsy_ready", "").await - 1.0).abs() < 1e-9);
         assert!(metric(address, "process_resident_memory_bytes", "").await > 1e6);
         let own = http::get(address, "/metrics").await.body;
         let has = |name: &str| own.contains(&format!("\n# TYPE {name}")) || own.starts_with(&format!("# TYPE {name}"));
@@ -112,12 +122,22 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         assert!(!own.contains(" summary"), "{own}");
     }
 
+    let in_all = |text: &str| text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
+    for (role, address) in ["worker", "llm-service", "receive"].into_iter().zip(fleet.roles()) {
+        let series = in_all(&http::get(address, "/metrics").await.body);
+        println!("{role}: {series} series");
+        assert!((20..=1500).contains(&series), "{role}: {series} series");
+    }
+
     // Without its dependencies a role is not ready, but a restart would not help.
     fleet.system.nats.kill();
     fleet.system.llm.kill().await;
+    metric_is(&fleet.worker, "tarsy_worker_paused", "service=\"nats\"", 1.0).await;
+    metric_is(&fleet.worker, "tarsy_worker_paused", "service=\"llm-service\"", 1.0).await;
     for address in [&fleet.worker, &fleet.receive] {
         status_is(address, "/readyz", 503).await;
         assert_eq!(http::get(address, "/healthz").await.status, 200);
+        metric_is(address, "tarsy_ready", "", 0.0).await;
     }
 }
 
@@ -149,11 +169,7 @@ async fn a_real_prometheus_scrapes_every_role_without_an_error() {
         assert_eq!(checked(&promtool, &["check", "metrics"], &text), "", "{text}");
     }
     let config = fleet.system.file("prometheus.yml");
-    let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
-    let jobs =
-        json!([job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)]);
-    let text = json!({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}).to_string();
-    std::fs::write(&config, text).unwrap();
+    std::fs::write(&config, scrape_config(&fleet).to_string()).unwrap();
     assert!(checked(&promtool, &["check", "config", config.to_str().unwrap()], "").contains("SUCCESS"));
     let flags = [
         flag("config.file", &config),
@@ -166,6 +182,14 @@ async fn a_real_prometheus_scrapes_every_role_without_an_error() {
     query_is(&server, "sum+by+(job)(tarsy_sessions_finished_total)", &[one("worker")]).await;
     query_is(&server, "sum+by+(job)(tarsy_receive_requests_total)", &[one("receive")]).await;
     query_is(&server, "sum+by+(job)(tarsy_llm_requests_total)", &[("llm-service".to_owned(), "4".to_owned())]).await;
+}
+
+/// A configuration of Prometheus that scrapes each role once a second.
+fn scrape_config(fleet: &Fleet) -> Value {
+    let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
+    let jobs =
+        [job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)];
+    json!({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs})
 }
 
 /// The output of promtool, which has to succeed.

@@ -1,0 +1,203 @@
+//! The metrics of `tarsy worker`.
+
+use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
+use super::metric::{Metric, PROVIDERS, SERVERS, counter, gauge, numbers, seconds};
+use crate::engine::ports::PRUNED_TABLES;
+
+const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
+const STORE_BUCKETS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+const SESSION_BUCKETS: &[f64] =
+    &[0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0];
+
+const FIRST_EVENT_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+const ITERATION_BUCKETS: &[f64] =
+    &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
+
+/// The services without which a worker claims nothing.
+const SERVICES: &[&str] = &["nats", "database", "llm-service"];
+const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
+const FALLBACK_CODES: &[&str] = &[
+    "max_retries",
+    "unavailable",
+    "rate_limited",
+    "empty_response",
+    "malformed_tool_call",
+    "credentials",
+    "invalid_backend",
+    "invalid_request",
+    "model_not_found",
+    "blocked",
+    "thought_signature",
+    "empty",
+    "provider_error",
+    "internal",
+    "partial_stream_error",
+    "deadline_exceeded",
+    "timeout",
+    "max_tokens",
+    "answer_too_large",
+    "context_window_exceeded",
+    "other",
+];
+const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
+const DEAD_REASONS: &[&str] = &[
+    "undecodable",
+    "empty",
+    "too_large",
+    "used_id",
+    "invalid_id",
+    "unknown_chain",
+    "invalid_parent",
+    "attempts_exhausted",
+];
+
+/// Exported by `tarsy worker`.
+pub(super) const WORKER: &[Metric] = &[
+    counter("tarsy_alerts_received_total", "messages claimed from the alert stream, redeliveries included")
+        .by("priority", PRIORITIES),
+    counter("tarsy_alerts_redelivered_total", "messages claimed that had been delivered before"),
+    counter("tarsy_dead_letters_total", "alerts published as dead letters").by("reason", DEAD_REASONS),
+    counter("tarsy_sessions_opened_total", "sessions opened"),
+    counter("tarsy_sessions_resumed_total", "sessions resumed after their worker died or released them"),
+    counter("tarsy_alerts_joined_total", "alerts joined to an existing session, by reason (open, cooldown)")
+        .by("reason", &["open", "cooldown"]),
+    counter(
+        "tarsy_tool_server_waits_total",
+        "times that an alert went back to the queue because an MCP server was unavailable",
+    ),
+    counter("tarsy_sessions_without_tools_total", "sessions opened without the tools of an unavailable MCP server"),
+    counter("tarsy_sessions_released_total", "sessions released for another worker").by(
+        "reason",
+        &[
+            "drain",
+            "model_unavailable",
+            "model_broke",
+            "store_refused",
+            "store_unavailable",
+            "store_behind",
+            "incompatible",
+        ],
+    ),
+    counter("tarsy_forged_events_total", "timeline messages without a valid seal of a worker, ignored"),
+    counter("tarsy_lost_commits_total", "sessions whose commits the database had lost, as the timeline stream shows"),
+    counter(
+        "tarsy_returns_counted_total",
+        "releases that counted as an attempt because the session itself caused them repeatedly",
+    )
+    .by("reason", &["model_broke", "store_refused"]),
+    counter("tarsy_sessions_lost_total", "sessions that another worker took over before this one had released them"),
+    counter("tarsy_rows_pruned_total", "rows deleted because of their age").by("table", &PRUNED_TABLES),
+    counter("tarsy_sweeps_total", "orphaned items recovered by the sweeper, by kind")
+        .by("found", &["overdue", "requeued", "settled"]),
+    counter("tarsy_lease_renewals_failed_total", "times that the leases of a worker were not renewed"),
+    counter("tarsy_heartbeats_failed_total", "times that the heartbeats of a worker were not sent"),
+    gauge("tarsy_worker_paused", "1 while the worker claims nothing because this service is unavailable")
+        .by("service", SERVICES),
+    seconds("tarsy_drain_duration_seconds", TOOL_BUCKETS, "from the stop signal to the release of the last session"),
+    gauge("tarsy_draining", "1 while this worker finishes its last calls and releases its sessions"),
+    counter("tarsy_sessions_finished_total", "sessions ended")
+        .by("status", &["completed", "failed", "cancelled", "timed_out"]),
+    seconds(
+        "tarsy_session_wait_seconds",
+        SESSION_BUCKETS,
+        "from the publication of an alert to the opening of its session",
+    ),
+    seconds("tarsy_session_duration_seconds", SESSION_BUCKETS, "from the opening of a session to its end"),
+    seconds(
+        "tarsy_time_to_first_event_seconds",
+        FIRST_EVENT_BUCKETS,
+        "from the time in the id of a session to the acknowledgement of its first timeline event",
+    ),
+    gauge("tarsy_sessions_running", "sessions that this worker runs now"),
+    gauge("tarsy_settling", "ended sessions and placed alerts whose settlement this worker has not finished"),
+    gauge("tarsy_timeline_available", "1 while the timeline stream accepts events; sessions continue without it"),
+    gauge("tarsy_worker_slots", "sessions that this worker can run at the same time"),
+    gauge("tarsy_worker_slot_utilization_ratio", "running sessions divided by slots, 0 to 1"),
+    gauge("tarsy_queue_pending", "alerts that no worker has claimed yet; one worker at a time exports this")
+        .by("priority", PRIORITIES),
+    gauge("tarsy_queue_in_progress", "alerts that are claimed and not settled; one worker at a time exports this")
+        .by("priority", PRIORITIES),
+    gauge("tarsy_queue_oldest_alert_age_seconds", "age of the oldest unsettled alert, 0 if there is none; by one worker")
+        .by("priority", PRIORITIES),
+    gauge(
+        "tarsy_queue_poll_timestamp_seconds",
+        "time of the last successful queue poll in Unix seconds, by the worker that polls",
+    ),
+    counter("tarsy_claim_stalls_total", "restarts of the claim loop because alerts waited while slots were free"),
+    counter("tarsy_writes_refused_total", "writes refused by the fence because another worker owns the session")
+        .by("statement", REFUSABLE),
+    seconds(
+        "tarsy_iteration_duration_seconds",
+        CALL_BUCKETS,
+        "duration of an iteration: a model call and its tool calls",
+    ),
+    numbers("tarsy_execution_iterations", ITERATION_BUCKETS, "iterations of an execution that ended"),
+    counter("tarsy_model_calls_total", "model calls ended, by outcome")
+        .by("provider", PROVIDERS)
+        .by("outcome", &["answered", "failed", "unavailable"]),
+    seconds(
+        "tarsy_model_call_duration_seconds",
+        CALL_BUCKETS,
+        "from the request to the end of the answer or to the failure",
+    )
+    .by("provider", PROVIDERS),
+    seconds(
+        "tarsy_model_first_chunk_seconds",
+        FIRST_CHUNK_BUCKETS,
+        "from the request to the first chunk of the answer",
+    )
+    .by("provider", PROVIDERS),
+    counter("tarsy_model_tokens_total", "tokens of answered model calls; cached tokens are part of input")
+        .by("provider", PROVIDERS)
+        .by("direction", &["input", "cached", "output", "thinking"]),
+    counter(
+        "tarsy_provider_fallbacks_total",
+        "switches from a provider that has failed to the next one of its agent, by the error code",
+    )
+    .by("provider", PROVIDERS)
+    .by("code", FALLBACK_CODES),
+    counter("tarsy_model_retries_total", "requests that the LLM service sent to a provider again")
+        .by("provider", PROVIDERS),
+    counter("tarsy_model_answers_too_large_total", "model answers dropped because they exceed a size limit"),
+    counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
+        .by("reason", &["too_many", "no_time"]),
+    counter(
+        "tarsy_context_elisions_total",
+        "times that the oldest tool results were left out because a conversation was too long",
+    ),
+    counter("tarsy_tool_calls_total", "tool calls ended").by("server", SERVERS).by("outcome", &["done", "failed", "lost"]),
+    counter("tarsy_tool_argument_checks_total", "tool calls whose arguments were compared with the schema of the tool")
+        .by("outcome", &["fit", "unfit", "unchecked"]),
+    counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")
+        .by("outcome", &["done", "failed"]),
+    seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or to the failure")
+        .by("server", SERVERS),
+    seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "time to commit a checkpoint, retries included"),
+    counter("tarsy_events_published_total", "timeline events acknowledged by the stream"),
+    counter("tarsy_event_publish_failures_total", "times that the events of a session could not be published"),
+    seconds(
+        "tarsy_event_publish_duration_seconds",
+        STORE_BUCKETS,
+        "time until the stream acknowledged a timeline event",
+    ),
+    gauge("tarsy_db_pool_size", "most database connections of the pool that sessions share"),
+    gauge("tarsy_db_pool_in_use", "database connections in use, of the pool that sessions share"),
+    gauge("tarsy_db_pool_waiting", "statements waiting for a database connection"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ports::DeadReason;
+    use crate::investigation::execution::fallback;
+
+    #[test]
+    fn every_reason_for_a_dead_letter_is_a_label_value() {
+        assert_eq!(DEAD_REASONS, DeadReason::ALL.map(DeadReason::as_str));
+    }
+
+    #[test]
+    fn every_error_code_of_a_fallback_is_a_label_value() {
+        assert!(FALLBACK_CODES.iter().copied().eq(fallback::codes().chain([fallback::OTHER])));
+    }
+}
