@@ -159,8 +159,8 @@ mod tests {
             let text = rendered(role, || {});
             for metric in all().filter(|metric| metric.name.starts_with("tarsy_")) {
                 let exported = text.contains(&format!("# HELP {} ", metric.name));
-                let at_start =
-                    matches!(metric.kind, Kind::Counter | Kind::Seconds(_) | Kind::Count(_)) || metric.name.ends_with("_info");
+                let at_start = matches!(metric.kind, Kind::Counter | Kind::Seconds(_) | Kind::Count(_))
+                    || metric.name.ends_with("_info");
                 let own = role.metrics().any(|own| own.name == metric.name);
                 assert_eq!(exported, own && at_start, "{role:?} {}: {text}", metric.name);
             }

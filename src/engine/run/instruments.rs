@@ -58,7 +58,8 @@ pub(super) fn summary(summary: &Summary) {
 
 /// Counts a tool call that ended. `server` is its name in the configuration.
 pub(super) fn tool_call(server: &str, state: ToolCallState) {
-    metrics::counter!("tarsy_tool_calls_total", "server" => server.to_owned(), "outcome" => state.as_str()).increment(1);
+    metrics::counter!("tarsy_tool_calls_total", "server" => server.to_owned(), "outcome" => state.as_str())
+        .increment(1);
 }
 
 /// Records the duration of a tool call.

@@ -6,7 +6,9 @@
 
 use super::common::CALL_BUCKETS;
 use super::metric::{Metric, counter, gauge, seconds, tokens};
-use crate::telemetry::label_values::{FINISH_REASONS, GEN_AI_ERRORS, GEN_AI_OPERATIONS, GEN_AI_PROVIDERS, LLM_ERRORS, PROVIDER_WORDS};
+use crate::telemetry::label_values::{
+    FINISH_REASONS, GEN_AI_ERRORS, GEN_AI_OPERATIONS, GEN_AI_PROVIDERS, LLM_ERRORS, PROVIDER_WORDS,
+};
 
 /// The bounds that the conventions name, and three for thinking models.
 const GEN_AI_BUCKETS: &[f64] =

@@ -10,8 +10,7 @@ const SESSION_BUCKETS: &[f64] =
     &[0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0];
 
 const FIRST_EVENT_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
-const ITERATION_BUCKETS: &[f64] =
-    &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
+const ITERATION_BUCKETS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
 
 /// The services without which a worker claims nothing.
 const SERVICES: &[&str] = &["nats", "database", "llm-service"];
@@ -117,8 +116,11 @@ pub(super) const WORKER: &[Metric] = &[
         .by("priority", PRIORITIES),
     gauge("tarsy_queue_in_progress", "alerts that are claimed and not settled; one worker at a time exports this")
         .by("priority", PRIORITIES),
-    gauge("tarsy_queue_oldest_alert_age_seconds", "age of the oldest unsettled alert, 0 if there is none; by one worker")
-        .by("priority", PRIORITIES),
+    gauge(
+        "tarsy_queue_oldest_alert_age_seconds",
+        "age of the oldest unsettled alert, 0 if there is none; by one worker",
+    )
+    .by("priority", PRIORITIES),
     gauge(
         "tarsy_queue_poll_timestamp_seconds",
         "time of the last successful queue poll in Unix seconds, by the worker that polls",
@@ -165,7 +167,9 @@ pub(super) const WORKER: &[Metric] = &[
         "tarsy_context_elisions_total",
         "times that the oldest tool results were left out because a conversation was too long",
     ),
-    counter("tarsy_tool_calls_total", "tool calls ended").by("server", SERVERS).by("outcome", &["done", "failed", "lost"]),
+    counter("tarsy_tool_calls_total", "tool calls ended")
+        .by("server", SERVERS)
+        .by("outcome", &["done", "failed", "lost"]),
     counter("tarsy_tool_argument_checks_total", "tool calls whose arguments were compared with the schema of the tool")
         .by("outcome", &["fit", "unfit", "unchecked"]),
     counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")

@@ -1,6 +1,9 @@
 //! Metrics, probes and logs of all three roles on real servers, scraped by a real Prometheus.
 
+mod drill;
+mod expressions;
 mod queue;
+mod rules;
 mod secrets;
 
 use std::io::Write as _;
@@ -187,8 +190,7 @@ async fn a_real_prometheus_scrapes_every_role_without_an_error() {
 /// A configuration of Prometheus that scrapes each role once a second.
 fn scrape_config(fleet: &Fleet) -> Value {
     let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
-    let jobs =
-        [job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)];
+    let jobs = [job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)];
     json!({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs})
 }
 
