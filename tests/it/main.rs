@@ -11,6 +11,7 @@
 )]
 
 mod adapters;
+mod chart;
 mod interfaces;
 mod lifecycle;
 mod faults;

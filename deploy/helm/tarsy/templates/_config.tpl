@@ -1,0 +1,78 @@
+{{/* tarsy.yaml, and its parts for the roles that need no variables of MCP servers. */}}
+
+{{- define "tarsy.hasConfig" -}}
+{{- if or .Values.existingConfigMap.name (include "tarsy.config" . | fromYaml) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The file of the values, with the files of TLS that the chart mounts. */}}
+{{- define "tarsy.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $tls := .Values.llmService.tls -}}
+{{- if and .Values.llmService.enabled $tls.secretName -}}
+{{- $files := dict "certificate" "/var/run/secrets/tarsy/tls/tls.crt" "key" "/var/run/secrets/tarsy/tls/tls.key" -}}
+{{- if $tls.clientCaSecret.name -}}{{- $_ := set $files "client_ca" "/var/run/secrets/tarsy/client-ca/ca.crt" -}}{{- end -}}
+{{- $section := get $config "llm_service" | default dict -}}
+{{- $_ := set $section "tls" $files -}}
+{{- $_ := set $config "llm_service" $section -}}
+{{- end -}}
+{{- if $config -}}{{- toYaml $config -}}{{- end -}}
+{{- end -}}
+
+{{/* The sections that the receiver and the migration read. */}}
+{{- define "tarsy.queueConfig" -}}
+{{- $parts := pick .Values.config "worker" "streams" "receive" -}}
+{{- if $parts -}}{{- toYaml $parts -}}{{- else -}}{}{{- end -}}
+{{- end -}}
+
+{{/* The name of the ConfigMap of a component. The hook runs before the objects of the release exist. */}}
+{{- define "tarsy.configMapName" -}}
+{{- if .root.Values.existingConfigMap.name -}}
+{{- .root.Values.existingConfigMap.name -}}
+{{- else if and (eq .component "migrate") (eq .root.Values.migrations.mode "hook") -}}
+{{- include "tarsy.name" . -}}
+{{- else -}}
+{{- include "tarsy.fullname" .root -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tarsy.configKey" -}}
+{{- $existing := .root.Values.existingConfigMap -}}
+{{- $isQueue := has .component (list "receiver" "migrate") -}}
+{{- if $existing.name -}}
+{{- if $isQueue -}}{{ $existing.queueKey | default $existing.key }}{{- else -}}{{ $existing.key }}{{- end -}}
+{{- else -}}
+{{- if $isQueue -}}queue.yaml{{- else -}}tarsy.yaml{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What rolls the pods of a component: its file, and the Secret that the chart made. */}}
+{{- define "tarsy.checksums" -}}
+{{- if .root.Values.existingConfigMap.name -}}
+{{- with .root.Values.configChecksum }}
+checksum/config: {{ . | quote }}
+{{- end }}
+{{- else if include "tarsy.hasConfig" .root }}
+checksum/config: {{ ternary (include "tarsy.queueConfig" .root) (include "tarsy.config" .root) (has .component (list "receiver" "migrate")) | sha256sum }}
+{{- end }}
+{{- with include "tarsy.inlineSecrets" .root | fromYaml }}
+checksum/secret: {{ . | toYaml | sha256sum }}
+{{- end }}
+{{- end -}}
+
+{{/* The secrets that values contain. The chart stores them in a Secret of its own. */}}
+{{- define "tarsy.inlineSecrets" -}}
+{{- $secrets := dict -}}
+{{- with include "tarsy.databaseUrl" . }}{{- $_ := set $secrets "database-url" . -}}{{- end -}}
+{{- if and .Values.trial.enabled .Values.trial.password }}{{- $_ := set $secrets "trial-password" .Values.trial.password -}}{{- end -}}
+{{- with .Values.llmService.token.value }}{{- $_ := set $secrets "llm-token" . -}}{{- end -}}
+{{- with .Values.receiver.token.value }}{{- $_ := set $secrets "receive-token" . -}}{{- end -}}
+{{- if $secrets -}}{{- toYaml $secrets -}}{{- end -}}
+{{- end -}}
+
+{{- define "tarsy.inlineSecretName" -}}
+{{- if and (eq .component "migrate") (eq .root.Values.migrations.mode "hook") -}}
+{{- include "tarsy.name" . -}}
+{{- else -}}
+{{- include "tarsy.fullname" .root -}}
+{{- end -}}
+{{- end -}}

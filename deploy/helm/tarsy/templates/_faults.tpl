@@ -1,0 +1,184 @@
+{{/* Combinations of values that cannot work, as a YAML list of sentences. */}}
+
+{{- define "tarsy.faults" -}}
+{{- $faults := concat
+  (include "tarsy.faultsOfConnections" . | fromYamlArray)
+  (include "tarsy.faultsOfLlmService" . | fromYamlArray)
+  (include "tarsy.faultsOfScale" . | fromYamlArray)
+  (include "tarsy.faultsOfDrain" . | fromYamlArray)
+  (include "tarsy.faultsOfPods" . | fromYamlArray) -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfConnections" -}}
+{{- $faults := list -}}
+{{- $values := .Values -}}
+{{- if not $values.image.repository -}}
+{{- $faults = append $faults "image.repository is empty: set it to the image of tarsy in your registry" -}}
+{{- end -}}
+{{- if and $values.config $values.existingConfigMap.name -}}
+{{- $faults = append $faults "config and existingConfigMap.name are both set: keep one of them" -}}
+{{- end -}}
+{{- if $values.trial.enabled -}}
+{{- if or $values.nats.url $values.nats.urlSecret.name $values.database.url $values.database.urlSecret.name -}}
+{{- $faults = append $faults "trial.enabled brings NATS and Postgres of its own: remove nats and database, or trial" -}}
+{{- end -}}
+{{- if not $values.trial.password -}}
+{{- $faults = append $faults "trial.password is empty: choose the password of the database" -}}
+{{- end -}}
+{{- if eq $values.migrations.mode "hook" -}}
+{{- $faults = append $faults "migrations.mode is hook, which runs before the servers of trial exist: set it to job or onStart" -}}
+{{- end -}}
+{{- else -}}
+{{- if not (or $values.nats.url $values.nats.urlSecret.name) -}}
+{{- $faults = append $faults "no NATS: set nats.url or nats.urlSecret.name" -}}
+{{- end -}}
+{{- if and $values.nats.url $values.nats.urlSecret.name -}}
+{{- $faults = append $faults "nats.url and nats.urlSecret.name are both set: keep one of them" -}}
+{{- end -}}
+{{- if contains "@" $values.nats.url -}}
+{{- $faults = append $faults "nats.url has a login, which every reader of the pod would see: put the address into a Secret, nats.urlSecret" -}}
+{{- end -}}
+{{- if not (or $values.database.url $values.database.urlSecret.name) -}}
+{{- $faults = append $faults "no database: set database.urlSecret.name, or database.url for a first try" -}}
+{{- end -}}
+{{- if and $values.database.url $values.database.urlSecret.name -}}
+{{- $faults = append $faults "database.url and database.urlSecret.name are both set: keep one of them" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.migrations.urlSecret.name (not (has $values.migrations.mode (list "hook" "job"))) -}}
+{{- $faults = append $faults (printf "migrations.urlSecret is for a Job, and migrations.mode is %s" $values.migrations.mode) -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfLlmService" -}}
+{{- $faults := list -}}
+{{- $llm := .Values.llmService -}}
+{{- $receiver := .Values.receiver -}}
+{{- if and $llm.token.secret.name $llm.token.value -}}
+{{- $faults = append $faults "llmService.token.secret and llmService.token.value are both set: keep one of them" -}}
+{{- end -}}
+{{- if $llm.enabled -}}
+{{- if $llm.address -}}
+{{- $faults = append $faults "llmService.address is for a service outside this release: set llmService.enabled to false, or remove it" -}}
+{{- end -}}
+{{- $section := get .Values.config "llm_service" | default dict -}}
+{{- $isGuarded := or $llm.token.secret.name $llm.token.value $llm.tls.clientCaSecret.name $section.token_file .Values.existingConfigMap.name -}}
+{{- if not (or $isGuarded $llm.allowUnauthenticated) -}}
+{{- $faults = append $faults "every pod could spend the keys of the LLM service: set llmService.token.secret.name, or llmService.tls with clientCaSecret, or llmService.allowUnauthenticated" -}}
+{{- end -}}
+{{- if and $llm.tls.clientCaSecret.name (not $llm.tls.secretName) -}}
+{{- $faults = append $faults "llmService.tls.clientCaSecret needs llmService.tls.secretName: certificates are shown over TLS only" -}}
+{{- end -}}
+{{- if and $llm.tls.clientCaSecret.name (not $llm.tls.clientSecretName) -}}
+{{- $faults = append $faults "llmService.tls.clientCaSecret asks workers for a certificate: set llmService.tls.clientSecretName" -}}
+{{- end -}}
+{{- if and $llm.tls.secretName $section.tls -}}
+{{- $faults = append $faults "llmService.tls and config.llm_service.tls are both set: keep the first one" -}}
+{{- end -}}
+{{- else if not $llm.address -}}
+{{- $faults = append $faults "llmService.enabled is false: set llmService.address to the service that workers ask" -}}
+{{- end -}}
+{{- $variables := list -}}
+{{- range $llm.keys -}}
+{{- if has .variable $variables -}}
+{{- $faults = append $faults (printf "llmService.keys has %s twice" .variable) -}}
+{{- end -}}
+{{- $variables = append $variables .variable -}}
+{{- end -}}
+{{- if $receiver.enabled -}}
+{{- if not (or $receiver.token.secret.name $receiver.token.value) -}}
+{{- $faults = append $faults "every pod could post alerts: set receiver.token.secret.name" -}}
+{{- end -}}
+{{- if and $receiver.token.secret.name $receiver.token.value -}}
+{{- $faults = append $faults "receiver.token.secret and receiver.token.value are both set: keep one of them" -}}
+{{- end -}}
+{{- if and $receiver.ingress.enabled (not $receiver.ingress.host) -}}
+{{- $faults = append $faults "receiver.ingress.enabled needs receiver.ingress.host" -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfScale" -}}
+{{- $faults := list -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- $workers := include "tarsy.maxWorkers" . | int -}}
+{{- $minimum := include "tarsy.minWorkers" . | int -}}
+{{- if ne $scaling.mode "none" -}}
+{{- if gt $minimum $workers -}}
+{{- $faults = append $faults (printf "autoscaling.minReplicas %d is more than autoscaling.maxReplicas %d" $minimum $workers) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $scaling.mode "hpa") (lt $minimum 1) -}}
+{{- $faults = append $faults "autoscaling.minReplicas is 0, and only keda can start the first worker: set it to 1 or more" -}}
+{{- end -}}
+{{- if and (eq $scaling.mode "keda") (not $scaling.keda.monitoringEndpoint) -}}
+{{- $faults = append $faults "autoscaling.mode is keda: set autoscaling.keda.monitoringEndpoint to host:port of the monitoring of NATS" -}}
+{{- end -}}
+{{- if and (eq .Values.migrations.mode "onStart") (gt $workers 3) -}}
+{{- $faults = append $faults (printf "migrations.mode is onStart, for development, and up to %d workers may start: use hook or job" $workers) -}}
+{{- end -}}
+{{- $server := .Values.database.maxConnections | int -}}
+{{- $pool := include "tarsy.setting" (dict "root" . "section" "database" "key" "pool_size" "default" 8) | int -}}
+{{- /* One more connection renews leases; five are for the migration and commands; a rollout adds one worker. */}}
+{{- $needed := add (mul (add $workers 1) (add $pool 1)) 5 -}}
+{{- if and $server (gt $needed $server) -}}
+{{- $faults = append $faults (printf "%d workers with %d connections each need %d, and database.maxConnections is %d: lower the number of workers or database.pool_size of tarsy.yaml" $workers (add $pool 1) $needed $server) -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfDrain" -}}
+{{- $faults := list -}}
+{{- $drain := include "tarsy.setting" (dict "root" . "section" "worker" "key" "drain_timeout" "default" "45s") -}}
+{{- $seconds := include "tarsy.seconds" $drain | int -}}
+{{- $grace := .Values.worker.terminationGracePeriodSeconds | int -}}
+{{- if and (ge $seconds 0) (lt $grace (add $seconds 15 | int)) -}}
+{{- $faults = append $faults (printf "worker.terminationGracePeriodSeconds %d is too short: config.worker.drain_timeout %s and 15 s for the last writes need %d" $grace $drain (add $seconds 15)) -}}
+{{- end -}}
+{{- $llmDrain := include "tarsy.setting" (dict "root" . "section" "llm_service" "key" "drain_timeout" "default" "30s") -}}
+{{- $llmSeconds := include "tarsy.seconds" $llmDrain | int -}}
+{{- $llm := .Values.llmService -}}
+{{- $needed := add $llmSeconds ($llm.preStopSeconds | int) 5 | int -}}
+{{- if and $llm.enabled (ge $llmSeconds 0) (lt ($llm.terminationGracePeriodSeconds | int) $needed) -}}
+{{- $faults = append $faults (printf "llmService.terminationGracePeriodSeconds %d is too short: preStopSeconds %d, config.llm_service.drain_timeout %s and 5 s need %d" ($llm.terminationGracePeriodSeconds | int) ($llm.preStopSeconds | int) $llmDrain $needed) -}}
+{{- end -}}
+{{- $receiver := .Values.receiver -}}
+{{- $receiverNeeds := add ($receiver.preStopSeconds | int) 20 | int -}}
+{{- if and $receiver.enabled (lt ($receiver.terminationGracePeriodSeconds | int) $receiverNeeds) -}}
+{{- $faults = append $faults (printf "receiver.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and 20 s for open requests need %d" ($receiver.terminationGracePeriodSeconds | int) ($receiver.preStopSeconds | int) $receiverNeeds) -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfPods" -}}
+{{- $faults := list -}}
+{{- $account := .Values.worker.serviceAccount -}}
+{{- if and $account.clusterRoles (not $account.automountToken) -}}
+{{- $faults = append $faults "worker.serviceAccount.clusterRoles need worker.serviceAccount.automountToken: without its token no container can use the account" -}}
+{{- end -}}
+{{- if and $account.clusterRoles (not $account.create) -}}
+{{- $faults = append $faults "worker.serviceAccount.clusterRoles would be given to an account of others: set worker.serviceAccount.create" -}}
+{{- end -}}
+{{- $ports := list (.Values.metrics.port | int) -}}
+{{- $names := list "worker" "migrate" -}}
+{{- range .Values.worker.sidecars -}}
+{{- if has (.port | int) $ports -}}
+{{- $faults = append $faults (printf "worker.sidecars %s has the port %d, which another container of the pod has" .name (.port | int)) -}}
+{{- end -}}
+{{- if has .name $names -}}
+{{- $faults = append $faults (printf "worker.sidecars has the name %s, which another container of the pod has" .name) -}}
+{{- end -}}
+{{- $ports = append $ports (.port | int) -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- if and .Values.llmService.enabled (eq (.Values.llmService.service.port | int) (.Values.metrics.port | int)) -}}
+{{- $faults = append $faults (printf "llmService.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
+{{- end -}}
+{{- if and .Values.receiver.enabled (eq (.Values.receiver.service.port | int) (.Values.metrics.port | int)) -}}
+{{- $faults = append $faults (printf "receiver.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}

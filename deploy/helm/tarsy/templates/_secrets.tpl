@@ -1,0 +1,87 @@
+{{/* Secrets as files: which ones a component gets, and the variables that name them. */}}
+
+{{/*
+A list of files of a component: the variable that names the file, the Secret with its key, and the path below
+/var/run/secrets/tarsy. The kubelet writes a changed Secret into the file.
+*/}}
+{{- define "tarsy.files" -}}
+{{- $root := .root -}}
+{{- $values := $root.Values -}}
+{{- $inline := include "tarsy.inlineSecretName" . -}}
+{{- $files := list -}}
+{{- if and (ne .component "llm-service") $values.nats.urlSecret.name -}}
+{{- $files = append $files (dict "variable" "NATS_URL_FILE" "secret" $values.nats.urlSecret.name "key" $values.nats.urlSecret.key "path" "nats/url") -}}
+{{- end -}}
+{{- if has .component (list "worker" "migrate") -}}
+{{- $own := $values.migrations.urlSecret -}}
+{{- $shared := $values.database.urlSecret -}}
+{{- $used := ternary $own $shared (and (eq .component "migrate") (not (empty $own.name))) -}}
+{{- if $used.name -}}
+{{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $used.name "key" $used.key "path" "database/url") -}}
+{{- else if include "tarsy.databaseUrl" $root -}}
+{{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $inline "key" "database-url" "path" "database/url") -}}
+{{- end -}}
+{{- end -}}
+{{- $llm := $values.llmService -}}
+{{- if has .component (list "worker" "llm-service") -}}
+{{- if $llm.token.secret.name -}}
+{{- $files = append $files (dict "variable" "TARSY_LLM_TOKEN_FILE" "secret" $llm.token.secret.name "key" $llm.token.secret.key "path" "llm/token") -}}
+{{- else if $llm.token.value -}}
+{{- $files = append $files (dict "variable" "TARSY_LLM_TOKEN_FILE" "secret" $inline "key" "llm-token" "path" "llm/token") -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .component "worker" -}}
+{{- with $llm.tls.caSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "TARSY_LLM_CA_FILE" "secret" .name "key" .key "path" "llm/ca.crt") -}}{{- end -}}
+{{- end -}}
+{{- with $llm.tls.clientSecretName -}}
+{{- $files = append $files (dict "variable" "TARSY_LLM_CERT_FILE" "secret" . "key" "tls.crt" "path" "llm/tls.crt") -}}
+{{- $files = append $files (dict "variable" "TARSY_LLM_KEY_FILE" "secret" . "key" "tls.key" "path" "llm/tls.key") -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .component "llm-service" -}}
+{{- with $llm.tls.secretName -}}
+{{- $files = append $files (dict "secret" . "key" "tls.crt" "path" "tls/tls.crt") -}}
+{{- $files = append $files (dict "secret" . "key" "tls.key" "path" "tls/tls.key") -}}
+{{- end -}}
+{{- with $llm.tls.clientCaSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "secret" .name "key" .key "path" "client-ca/ca.crt") -}}{{- end -}}
+{{- end -}}
+{{- range $llm.keys -}}
+{{- $files = append $files (dict "variable" (printf "%s_FILE" .variable) "secret" .secret.name "key" .secret.key "path" (printf "keys/%s" .variable)) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .component "receiver" -}}
+{{- if $values.receiver.token.secret.name -}}
+{{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $values.receiver.token.secret.name "key" $values.receiver.token.secret.key "path" "receive/token") -}}
+{{- else if $values.receiver.token.value -}}
+{{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $inline "key" "receive-token" "path" "receive/token") -}}
+{{- end -}}
+{{- end -}}
+{{- if $files -}}{{- toYaml $files -}}{{- end -}}
+{{- end -}}
+
+{{- define "tarsy.secretVariables" -}}
+{{- range include "tarsy.files" . | fromYamlArray }}
+{{- if .variable }}
+- name: {{ .variable }}
+  value: /var/run/secrets/tarsy/{{ .path }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "tarsy.secretVolume" -}}
+{{- with include "tarsy.files" . | fromYamlArray }}
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range . }}
+      - secret:
+          name: {{ .secret }}
+          items:
+            - key: {{ .key | quote }}
+              path: {{ .path }}
+      {{- end }}
+{{- end }}
+{{- end -}}

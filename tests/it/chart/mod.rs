@@ -1,0 +1,12 @@
+//! The Helm chart in `deploy/helm/tarsy`: what it renders for every values file in `ci/`, what it refuses, and that the
+//! binary understands it. The library of Helm 4 renders, in Python; `./dev test` installs it.
+
+mod helm;
+mod schemas;
+mod pods;
+mod binary;
+mod values;
+mod refusals;
+mod rollout;
+mod policy;
+mod processes;

@@ -1,0 +1,151 @@
+//! Every pod is restricted, keeps its secrets in files, and is restarted for its own faults only.
+
+use serde_json::{Value, json};
+
+use super::helm::{Case, Helm, containers, text};
+
+/// The volumes that the profile `restricted` of Pod Security permits.
+const VOLUMES: [&str; 8] =
+    ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"];
+
+/// What the profile `restricted` forbids in this pod, and what this chart forbids beside it.
+fn violations(pod: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |holds: bool, fault: String| {
+        if !holds {
+            found.push(fault);
+        }
+    };
+    for key in ["hostNetwork", "hostPID", "hostIPC"] {
+        check(pod[key].is_null(), format!("{key} is set"));
+    }
+    let shared = &pod["securityContext"];
+    check(shared["runAsNonRoot"] == true, "it may run as root".to_owned());
+    check(shared["runAsUser"].as_u64().is_some_and(|user| user > 0), "its user is not set".to_owned());
+    check(shared["seccompProfile"]["type"] == "RuntimeDefault", "it has no seccomp profile".to_owned());
+    check(pod["enableServiceLinks"] == false, "it gets variables of services".to_owned());
+    check(pod["automountServiceAccountToken"].is_boolean(), "it gets a token by default".to_owned());
+    for volume in pod["volumes"].as_array().into_iter().flatten() {
+        let kinds: Vec<&String> = volume.as_object().unwrap().keys().filter(|key| *key != "name").collect();
+        check(kinds.iter().all(|kind| VOLUMES.contains(&kind.as_str())), format!("volume {kinds:?}"));
+    }
+    for container in containers(pod) {
+        let (name, own) = (text(&container["name"]), &container["securityContext"]);
+        check(own["allowPrivilegeEscalation"] == false, format!("{name} may gain privileges"));
+        check(own["readOnlyRootFilesystem"] == true, format!("{name} may write to its image"));
+        check(own["capabilities"] == json!({"drop": ["ALL"]}), format!("{name} has capabilities"));
+        check(own["privileged"].is_null() && own["runAsNonRoot"] != false, format!("{name} is privileged"));
+        let ports = container["ports"].as_array().into_iter().flatten();
+        check(ports.clone().all(|port| port["hostPort"].is_null()), format!("{name} has a port of the node"));
+        for limit in ["requests", "limits"] {
+            check(container["resources"][limit]["memory"].is_string(), format!("{name} has no {limit} of memory"));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_pod_fits_the_restricted_profile() {
+    let Some(helm) = Helm::find() else { return };
+    let mut seen = 0;
+    for (case, release) in helm.releases() {
+        for (name, pod) in release.pods() {
+            assert_eq!(violations(pod), Vec::<String>::new(), "{case}: {name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn a_pod_that_is_not_restricted_is_found() {
+    let good = json!({
+        "enableServiceLinks": false, "automountServiceAccountToken": false,
+        "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{
+            "name": "c", "resources": {"requests": {"memory": "1Mi"}, "limits": {"memory": "1Mi"}},
+            "securityContext": {
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}
+            },
+        }],
+    });
+    assert_eq!(violations(&good), Vec::<String>::new());
+    for (path, value) in [
+        ("/hostNetwork", json!(true)),
+        ("/securityContext/runAsNonRoot", json!(false)),
+        ("/securityContext/seccompProfile/type", json!("Unconfined")),
+        ("/enableServiceLinks", json!(true)),
+        ("/volumes", json!([{"name": "v", "hostPath": {"path": "/"}}])),
+        ("/containers/0/securityContext/capabilities/drop", json!([])),
+        ("/containers/0/securityContext/readOnlyRootFilesystem", json!(false)),
+        ("/containers/0/resources/limits", json!({})),
+    ] {
+        let mut bad = good.clone();
+        match bad.pointer_mut(path) {
+            Some(place) => *place = value,
+            None => bad[path.trim_start_matches('/')] = value,
+        }
+        assert_eq!(violations(&bad).len(), 1, "{path}");
+    }
+}
+
+#[test]
+fn liveness_asks_the_process_itself_and_no_neighbour() {
+    let Some(helm) = Helm::find() else { return };
+    for (case, release) in helm.releases() {
+        for deployment in release.of_kind("Deployment") {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            for (probe, path) in
+                [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+            {
+                assert_eq!(container[probe]["httpGet"], json!({"path": path, "port": "metrics"}), "{case} {probe}");
+            }
+        }
+    }
+}
+
+#[test]
+fn secrets_are_files_and_each_pod_has_only_its_own() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("production", &json!({})));
+    let mut found = Vec::new();
+    for (name, pod) in release.pods() {
+        for container in containers(pod) {
+            for variable in container["env"].as_array().into_iter().flatten() {
+                assert!(variable["valueFrom"]["secretKeyRef"].is_null(), "{name}: {variable}");
+            }
+        }
+        let sources =
+            pod["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["projected"]["sources"].as_array());
+        let paths = sources.flatten().flat_map(|source| source["secret"]["items"].as_array().unwrap().iter());
+        let mut paths: Vec<&str> = paths.map(|item| text(&item["path"])).collect();
+        paths.sort_unstable();
+        found.push((name.rsplit('-').next().unwrap().to_owned(), paths.join(" ")));
+    }
+    found.sort();
+    let expected = [
+        ("migrate", "database/url nats/url"),
+        ("receiver", "nats/url receive/token"),
+        ("service", "client-ca/ca.crt keys/ANTHROPIC_API_KEY keys/GEMINI_API_KEY llm/token tls/tls.crt tls/tls.key"),
+        ("test", "nats/url"),
+        ("worker", "database/url llm/ca.crt llm/tls.crt llm/tls.key llm/token nats/url"),
+    ];
+    assert_eq!(found, expected.map(|(pod, files)| (pod.to_owned(), files.to_owned())));
+}
+
+#[test]
+fn a_secret_in_the_values_is_rendered_into_secrets_only() {
+    let Some(helm) = Helm::find() else { return };
+    let words = json!({
+        "trial": {"password": "w0rd-of-trial"},
+        "llmService": {"token": {"value": "w0rd-of-llm"}},
+        "receiver": {"token": {"value": "w0rd-of-receiver"}},
+    });
+    let release = helm.release(Case::with("trial", &words));
+    let (secrets, others): (Vec<_>, Vec<_>) =
+        release.objects.iter().partition(|(_, object)| object["kind"] == "Secret");
+    let with_word =
+        |objects: &[&(String, Value)]| objects.iter().filter(|(_, object)| object.to_string().contains("w0rd")).count();
+    assert_eq!((with_word(&secrets), with_word(&others)), (1, 0));
+    assert!(!release.notes.contains("w0rd"), "{}", release.notes);
+}

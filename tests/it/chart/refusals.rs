@@ -1,0 +1,99 @@
+//! Values that cannot work are refused when they are rendered, with a sentence that says what to do.
+
+use serde_json::{Value, json};
+
+use super::helm::{Case, Helm};
+
+/// A values file, what is changed in it, and a part of the refusal.
+fn refused() -> Vec<(&'static str, Value, &'static str)> {
+    let connections = [
+        ("default", json!({"image": {"repository": ""}}), "image.repository is empty"),
+        ("default", json!({"nats": {"url": ""}}), "no NATS"),
+        ("default", json!({"nats": {"urlSecret": {"name": "n"}}}), "nats.url and nats.urlSecret.name are both set"),
+        ("default", json!({"nats": {"url": "nats://u:p@nats:4222"}}), "nats.url has a login"),
+        ("default", json!({"database": {"urlSecret": {"name": ""}}}), "no database"),
+        ("default", json!({"database": {"url": "postgres://d"}}), "database.url and database.urlSecret.name"),
+        ("gitops", json!({"config": {"worker": {"slots": 2}}}), "config and existingConfigMap.name"),
+        ("trial", json!({"nats": {"url": "nats://n:4222"}}), "trial.enabled brings NATS"),
+        ("trial", json!({"trial": {"password": ""}}), "trial.password is empty"),
+        ("trial", json!({"migrations": {"mode": "hook"}}), "before the servers of trial exist"),
+        ("trial", json!({"migrations": {"urlSecret": {"name": "m"}}}), "migrations.urlSecret is for a Job"),
+    ];
+    let llm = [
+        ("default", json!({"llmService": {"token": {"secret": {"name": ""}}}}), "could spend the keys"),
+        ("default", json!({"llmService": {"token": {"value": "t"}}}), "llmService.token.secret and"),
+        ("default", json!({"llmService": {"address": "h:1"}}), "llmService.address is for a service outside"),
+        ("gitops", json!({"llmService": {"address": ""}}), "set llmService.address"),
+        (
+            "default",
+            json!({"llmService": {"tls": {"clientCaSecret": {"name": "c"}, "clientSecretName": "k"}}}),
+            "over TLS only",
+        ),
+        ("production", json!({"llmService": {"tls": {"clientSecretName": ""}}}), "asks workers for a certificate"),
+        (
+            "production",
+            json!({"config": {"llm_service": {"tls": {"key": "/k"}}}}),
+            "config.llm_service.tls are both set",
+        ),
+        (
+            "production",
+            json!({"llmService": {"keys": [
+                {"variable": "A_KEY", "secret": {"name": "s", "key": "a"}},
+                {"variable": "A_KEY", "secret": {"name": "s", "key": "b"}},
+            ]}}),
+            "llmService.keys has A_KEY twice",
+        ),
+        ("production", json!({"receiver": {"token": {"secret": {"name": ""}}}}), "could post alerts"),
+        ("production", json!({"receiver": {"token": {"value": "t"}}}), "receiver.token.secret and"),
+        ("production", json!({"receiver": {"ingress": {"host": ""}}}), "needs receiver.ingress.host"),
+    ];
+    let scale = [
+        ("hpa", json!({"autoscaling": {"minReplicas": 11}}), "minReplicas 11 is more than"),
+        ("hpa", json!({"autoscaling": {"minReplicas": 0}}), "only keda can start the first worker"),
+        (
+            "keda",
+            json!({"autoscaling": {"keda": {"monitoringEndpoint": ""}}}),
+            "set autoscaling.keda.monitoringEndpoint",
+        ),
+        ("keda", json!({"database": {"maxConnections": 100}}), "20 workers with 9 connections each need 194"),
+        ("trial", json!({"worker": {"replicas": 4}}), "for development, and up to 4 workers"),
+        ("default", json!({"worker": {"terminationGracePeriodSeconds": 59}}), "for the last writes need 60"),
+        ("default", json!({"config": {"worker": {"drain_timeout": "2m"}}}), "for the last writes need 135"),
+        ("default", json!({"llmService": {"preStopSeconds": 60}}), "and 5 s need 95"),
+        ("default", json!({"config": {"llm_service": {"drain_timeout": "1h"}}}), "and 5 s need 3610"),
+        ("production", json!({"receiver": {"terminationGracePeriodSeconds": 24}}), "open requests need 25"),
+    ];
+    let pods = [
+        ("tools", json!({"worker": {"serviceAccount": {"automountToken": false}}}), "clusterRoles need"),
+        ("tools", json!({"worker": {"serviceAccount": {"create": false}}}), "an account of others"),
+        ("tools", json!({"worker": {"sidecars": [{"name": "a", "image": "i", "port": 9090}]}}), "a has the port 9090"),
+        ("tools", json!({"worker": {"sidecars": [{"name": "worker", "image": "i", "port": 1}]}}), "the name worker"),
+        ("default", json!({"metrics": {"port": 50051}}), "llmService.service.port and metrics.port are both 50051"),
+        ("production", json!({"metrics": {"port": 8475}}), "receiver.service.port and metrics.port are both 8475"),
+    ];
+    connections.into_iter().chain(llm).chain(scale).chain(pods).collect()
+}
+
+#[test]
+fn values_that_cannot_work_are_refused_with_a_sentence() {
+    let Some(helm) = Helm::find() else { return };
+    let refused = refused();
+    let cases: Vec<Case> = refused.iter().map(|(file, set, _)| Case::with(file, set)).collect();
+    for ((file, set, expected), rendered) in refused.iter().zip(helm.render(&cases)) {
+        let fault = rendered.expect_err(&format!("{file} with {set} is accepted"));
+        assert!(fault.contains(expected), "{file} with {set}: {fault}");
+        // One change, one sentence: no refusal hides behind another one.
+        assert_eq!(fault.matches("\n  - ").count(), 1, "{file} with {set}: {fault}");
+    }
+}
+
+#[test]
+fn all_faults_are_reported_at_once() {
+    let Some(helm) = Helm::find() else { return };
+    let nothing = Case { name: "nothing".to_owned(), values: json!({}) };
+    let fault = helm.render(&[nothing]).remove(0).unwrap_err();
+    for expected in ["image.repository", "no NATS", "no database", "llmService.token.secret.name"] {
+        assert!(fault.contains(expected), "{fault}");
+    }
+    assert_eq!(fault.matches("\n  - ").count(), 4, "{fault}");
+}

@@ -1,0 +1,169 @@
+//! What an upgrade, an autoscaler and a drain do.
+
+use serde_json::{Value, json};
+use tarsy::bus::Priority;
+
+use super::helm::{Case, Helm, Release, text};
+
+/// The pods' template of a Deployment.
+fn template<'a>(release: &'a Release, name: &str) -> &'a Value {
+    &release.object("Deployment", name)["spec"]["template"]
+}
+
+#[test]
+fn a_change_of_the_configuration_rolls_only_the_pods_that_read_it() {
+    let Some(helm) = Helm::find() else { return };
+    let before = helm.release(Case::with("production", &json!({})));
+    let rolled = |set: &Value| {
+        let after = helm.release(Case::with("production", set));
+        let names = ["-worker", "-llm-service", "-receiver"];
+        names.map(|name| template(&before, name) != template(&after, name))
+    };
+    assert_eq!(rolled(&json!({})), [false, false, false]);
+    assert_eq!(rolled(&json!({"config": {"defaults": {"max_iterations": 7}}})), [true, true, false]);
+    assert_eq!(rolled(&json!({"config": {"worker": {"slots": 9}}})), [true, true, true]);
+    assert_eq!(rolled(&json!({"networkPolicy": {"enabled": false}})), [false, false, false]);
+    let gitops = |checksum: &str| helm.release(Case::with("gitops", &json!({"configChecksum": checksum})));
+    assert_ne!(template(&gitops("1"), "-worker"), template(&gitops("2"), "-worker"));
+    let trial = |token: &str| helm.release(Case::with("trial", &json!({"receiver": {"token": {"value": token}}})));
+    assert_ne!(template(&trial("1"), "-receiver"), template(&trial("2"), "-receiver"));
+}
+
+#[test]
+fn the_migration_runs_before_the_workers_in_each_mode() {
+    let Some(helm) = Helm::find() else { return };
+    let hook = helm.release(Case::with("production", &json!({})));
+    let weight = |kind: &str| {
+        let annotations = &hook.object(kind, "-migrate")["metadata"]["annotations"];
+        assert_eq!(annotations["helm.sh/hook"], "pre-install,pre-upgrade");
+        text(&annotations["helm.sh/hook-weight"]).parse::<i32>().unwrap()
+    };
+    assert!(weight("ServiceAccount") < weight("ConfigMap") && weight("ConfigMap") < weight("Job"));
+    // The objects that the hook mounts: none of them belongs to the release, which does not exist yet.
+    let pod = &hook.object("Job", "-migrate")["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"][1]["configMap"]["name"], "release-tarsy-migrate");
+
+    let job = |set: Value| helm.release(Case::with("gitops", &set)).of_kind("Job")[0]["metadata"].clone();
+    let plain = job(json!({}));
+    assert_eq!(plain["annotations"], json!({"argocd.argoproj.io/hook": "PreSync"}));
+    assert_eq!(job(json!({"configChecksum": "2026-11-23"}))["name"], plain["name"]);
+    // A Job cannot be changed.
+    assert_ne!(job(json!({"image": {"tag": "2"}}))["name"], plain["name"]);
+
+    let start = helm.release(Case::with("trial", &json!({})));
+    assert_eq!(template(&start, "-worker")["spec"]["initContainers"][0]["args"][0], "migrate");
+    assert_eq!(start.of_kind("Job").len(), 0);
+    let none = helm.release(Case::with("default", &json!({"migrations": {"mode": "none"}})));
+    assert_eq!(none.of_kind("Job").len(), 0);
+    assert!(none.notes.contains("run `tarsy migrate`"), "{}", none.notes);
+}
+
+#[test]
+fn keda_adds_the_lag_of_all_four_consumers_and_owns_the_number() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("keda", &json!({})));
+    assert!(release.object("Deployment", "-worker")["spec"]["replicas"].is_null());
+    let spec = &release.object("ScaledObject", "-worker")["spec"];
+    let consumers: Vec<&str> = Priority::ALL.iter().map(|priority| priority.as_str()).collect();
+    let triggers = spec["triggers"].as_array().unwrap();
+    let found: Vec<&str> = triggers.iter().map(|trigger| text(&trigger["metadata"]["consumer"])).collect();
+    assert_eq!(found, consumers);
+    assert_eq!(spec["advanced"]["scalingModifiers"]["formula"], consumers.join(" + "));
+    for trigger in triggers {
+        assert_eq!(
+            (&trigger["name"], &trigger["metadata"]["stream"]),
+            (&trigger["metadata"]["consumer"], &json!("TARSY_ALERTS"))
+        );
+        assert!(trigger["metadata"].as_object().unwrap().values().all(Value::is_string), "{trigger}");
+    }
+    // A worker more for each six alerts, as many as it has slots.
+    assert_eq!(spec["advanced"]["scalingModifiers"]["target"], "6");
+}
+
+#[test]
+fn a_disruption_budget_stands_where_several_pods_may_run() {
+    let Some(helm) = Helm::find() else { return };
+    let names = |case: Case| {
+        let release = helm.release(case);
+        let mut names: Vec<String> = release
+            .of_kind("PodDisruptionBudget")
+            .iter()
+            .map(|budget| text(&budget["metadata"]["name"]).to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(Case::with("trial", &json!({}))), Vec::<String>::new());
+    assert_eq!(names(Case::with("keda", &json!({}))), ["release-tarsy-llm-service", "release-tarsy-worker"]);
+    let off = json!({"worker": {"podDisruptionBudget": {"enabled": false}}});
+    assert_eq!(names(Case::with("keda", &off)), ["release-tarsy-llm-service"]);
+}
+
+#[test]
+fn every_selector_finds_the_pods_of_its_own_component_only() {
+    let Some(helm) = Helm::find() else { return };
+    for (case, release) in helm.releases() {
+        let pods = release
+            .objects
+            .iter()
+            .filter_map(|(_, object)| object["spec"]["template"]["metadata"]["labels"].as_object());
+        let pods: Vec<_> = pods.collect();
+        let selectors = release.objects.iter().filter_map(|(_, object)| {
+            let spec = &object["spec"];
+            let selector = match text(&object["kind"]) {
+                "Deployment" | "StatefulSet" | "PodDisruptionBudget" => &spec["selector"]["matchLabels"],
+                "Service" => &spec["selector"],
+                "NetworkPolicy" => &spec["podSelector"]["matchLabels"],
+                _ => return None,
+            };
+            Some((text(&object["metadata"]["name"]), selector.as_object().unwrap()))
+        });
+        for (name, selector) in selectors.filter(|(name, _)| !name.ends_with("-test")) {
+            let found: Vec<_> = pods
+                .iter()
+                .filter(|labels| selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
+                .collect();
+            assert_eq!(found.len(), 1, "{case}: {name}");
+            assert!(name.ends_with(text(&found[0]["app.kubernetes.io/component"])), "{case}: {name}");
+        }
+    }
+}
+
+#[test]
+fn the_notes_add_up_how_long_a_drain_may_take() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("production", &json!({})));
+    let spec = &template(&release, "-worker")["spec"];
+    assert_eq!(spec["terminationGracePeriodSeconds"], 90);
+    for line in ["  1m (worker.drain_timeout)", "  15 s for the last checkpoint", "  90 s until Kubernetes kills it"] {
+        assert!(release.notes.contains(line), "{line}: {}", release.notes);
+    }
+    let warned = helm.release(Case::with(
+        "default",
+        &json!({"llmService": {"token": {"secret": {"name": ""}}, "allowUnauthenticated": true}}),
+    ));
+    assert!(warned.notes.contains("WARNING: every pod that reaches the LLM service"), "{}", warned.notes);
+}
+
+#[test]
+fn policies_let_each_role_reach_only_what_it_needs() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("production", &json!({"networkPolicy": {"workerEgress": []}})));
+    let ports = |name: &str, direction: &str| {
+        let rules = release.object("NetworkPolicy", name)["spec"][direction].as_array().unwrap();
+        let ports =
+            rules.iter().flat_map(|rule| rule["ports"].as_array().unwrap()).map(|port| port["port"].as_u64().unwrap());
+        let mut ports: Vec<u64> = ports.collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    };
+    let reach = |name: &str| (ports(name, "ingress"), ports(name, "egress"));
+    assert_eq!(reach("-worker"), (vec![9090], vec![53, 4222, 5432, 50051]));
+    assert_eq!(reach("-llm-service"), (vec![9090, 50051], vec![53, 443]));
+    assert_eq!(reach("-receiver"), (vec![8475, 9090], vec![53, 4222]));
+    assert_eq!(reach("-migrate"), (vec![], vec![53, 4222, 5432]));
+    assert_eq!(reach("-test"), (vec![], vec![53, 4222]));
+    let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
+    assert!(egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
+}
